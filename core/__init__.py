@@ -1,0 +1,1 @@
+"""The engine: tensors in, tensors out. No files chosen by it, no people, no user interface."""

@@ -1,0 +1,109 @@
+"""What the engine returns: plain frozen records, with shapes and units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+Progress = Callable[[int, int, str], None]
+"""``progress(done, total, what)``; raise from it to cancel."""
+
+
+def silent(done: int, total: int, what: str) -> None:
+    """The progress report of someone who does not watch."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What can be known of one map's truth, kept beside it. ``None`` means: does not apply to the method.
+
+    Attributes
+    ----------
+    method, target
+        Registered name; index of the explained class.
+    fingerprint
+        SHA-256 of the classifier's weights and structure.
+    probability
+        The classifier's softmax probability of ``target`` for the unmasked image.
+    completeness
+        sum of the map minus (f(x) - f(baseline)), divided by abs(f(x) - f(baseline)): 0 is exact.
+    standard_error
+        Largest Monte Carlo standard error over the pixels of the map, in the map's unit.
+    effective_samples
+        Kish's effective sample size of the weights, (sum q)^2 / sum q^2.
+    samples, seed
+        Number of random draws and the seed they came from.
+    parameters
+        The method's parameters as used (baseline, layer, steps, fill, ...).
+    warnings
+        Sentences a user must read before believing the map.
+    versions
+        Version of each library that made it.
+    """
+
+    method: str
+    target: int
+    fingerprint: str
+    probability: float
+    completeness: float | None = None
+    standard_error: float | None = None
+    effective_samples: float | None = None
+    samples: int | None = None
+    seed: int | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The certificate as JSON-ready plain values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Heatmaps of a batch.
+
+    Attributes
+    ----------
+    map
+        (B, H, W) float32 on the CPU; signed where the method is signed; never clipped or rescaled.
+    zero
+        The value that means "no evidence either way" (0 for signed methods, the prior mean of the mask for
+        Bayesian-teaching maps): rendering anchors its colours there.
+    certificates
+        One per image.
+    error
+        (B, H, W) float32 Monte Carlo standard error of `map`, or None for deterministic methods.
+    """
+
+    map: Tensor
+    zero: float
+    certificates: tuple[Certificate, ...]
+    error: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class TeachingSet:
+    """Examples chosen to teach a learner what the classifier says.
+
+    Attributes
+    ----------
+    indices
+        Indices into the pool: first those of the target category, then those of the alternative.
+    p_learner, p_prior
+        The learner's probability of the target category after and before seeing the examples.
+    gain
+        log-odds(p_learner) - log-odds(p_prior).
+    policy, scored
+        How it was chosen, and out of how many scored sets.
+    """
+
+    indices: tuple[int, ...]
+    p_learner: float
+    p_prior: float
+    gain: float
+    policy: str
+    scored: int

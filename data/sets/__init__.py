@@ -1,0 +1,1 @@
+"""Image sets: one file each, registered in ``data.SETS``."""

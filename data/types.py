@@ -1,0 +1,54 @@
+"""What an image set is, for everyone who reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """An image that was left out, and why in one sentence."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Labelled images, opened one at a time.
+
+    Attributes
+    ----------
+    name
+        Registered name of the set with what distinguishes it, e.g. ``"scenes/standard"``.
+    categories
+        Plain names; ``labels`` index into it.
+    labels
+        (n,) int64.
+    ids
+        n stable, unique ids (for a folder: the path relative to it).
+    open
+        ``open(i)`` gives the i-th picture as an RGB PIL image.
+    digest
+        SHA-256 over ids, labels and picture contents: the same set has the same digest anywhere.
+    wnids
+        For trees named by WordNet id: the id of each category; else None.
+    skipped
+        Images left out (unreadable, not convertible to RGB), each with its reason: counted, never silent.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    labels: np.ndarray
+    ids: tuple[str, ...]
+    open: Callable[[int], Image.Image]
+    digest: str
+    wnids: tuple[str, ...] | None = None
+    skipped: tuple[Skipped, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)

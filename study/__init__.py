@@ -1,0 +1,1 @@
+"""People and responses: design, freeze, run, log, analyse. No Streamlit here."""
