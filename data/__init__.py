@@ -1,4 +1,4 @@
-"""Images and labels. `SETS` names every image set: adding one is one file in ``data/sets`` and one line here."""
+"""Images and labels. `SETS` names every image set: adding one is one file in ``data/sets`` and one line."""
 
 SETS = {
     "scenes": "data.sets.scenes:load",

@@ -1,0 +1,160 @@
+"""A frozen study on disk: what was built, by what, and the exact bytes a participant is shown.
+
+Layout of a bundle: ``manifest.json`` and ``assets/<sha256>.webp``. Asset names are the SHA-256 of their bytes, so
+they tell a participant nothing, and a changed byte is found. ``study_hash`` is the SHA-256 of the canonical manifest
+without itself: it covers the configuration, the weights' fingerprint, every trial and every asset.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from core.errors import ForetellError
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
+TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
+
+
+class Record(BaseModel):
+    """A frozen part of the manifest; an unknown key is an error, not a guess."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Example(Record):
+    """One teaching example: its category as the AI calls it, its picture and its picture with the map."""
+
+    category: str
+    source: str
+    image: str
+    map: str
+
+
+class TrialAssets(Record):
+    """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which."""
+
+    target: str
+    target_map: str
+    examples: tuple[Example, ...]
+
+
+class Trial(Record):
+    """One question: which of two categories did the AI choose?
+
+    ``target`` is the AI's answer, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
+    categories as (a, b) in an order drawn by the study's seed. ``teaching`` and ``saliency`` hold what is
+    known of the explanations (P of the learner, effective sample size, ...); ``relevance`` the share of the
+    map's evidence on the object where an object mask exists, else None.
+    """
+
+    id: str
+    trial_type: TrialType
+    target: str
+    alternative: str
+    truth: str
+    options: tuple[str, str]
+    ai_probability: float
+    source: str
+    assets: TrialAssets
+    teaching: dict[str, Any]
+    saliency: dict[str, Any]
+    relevance: float | None = None
+
+    @property
+    def ai_choice(self) -> Literal["a", "b"]:
+        """Which of the two options the AI chose."""
+        return "a" if self.options[0] == self.target else "b"
+
+
+class Manifest(Record):
+    """Everything that defines a frozen study."""
+
+    format: int
+    name: str
+    seed: int
+    config: dict[str, Any]
+    conditions: tuple[str, ...]
+    texts: dict[str, str]
+    classifier: dict[str, Any]
+    sets: dict[str, Any]
+    environment: dict[str, str]
+    trials: tuple[Trial, ...]
+    practice: tuple[Trial, ...]
+    dropped: tuple[dict[str, str], ...]
+    assets: dict[str, int]
+    study_hash: str = ""
+
+    def hashed(self) -> str:
+        """SHA-256 of the canonical manifest, the study hash itself and the environment left out.
+
+        The environment (library versions, machine) is provenance, not content: the same bytes built on
+        another machine are the same study.
+        """
+        content = self.model_dump(mode="json", exclude={"study_hash", "environment"})
+        return hashlib.sha256(canonical(content)).hexdigest()
+
+
+def canonical(content: Any) -> bytes:
+    """JSON with sorted keys and no spaces: one text per content."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+class Bundle:
+    """A bundle opened for reading.
+
+    Raises
+    ------
+    ForetellError
+        The manifest is missing, unreadable, of another format, or does not match its own hash.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = _read(folder / MANIFEST)
+
+    @property
+    def study_hash(self) -> str:
+        """The identity of the study."""
+        return self.manifest.study_hash
+
+    def asset(self, sha256: str) -> Path:
+        """Path of an asset of this bundle; anything the manifest does not list is refused."""
+        if sha256 not in self.manifest.assets:
+            raise ForetellError(f"Asset {sha256[:12]}… is not part of study {self.manifest.name!r}.")
+        return self.folder / "assets" / f"{sha256}.webp"
+
+    def damaged(self) -> Iterator[str]:
+        """One sentence per asset that is missing or whose bytes changed since the freeze."""
+        for sha256 in self.manifest.assets:
+            path = self.asset(sha256)
+            if not path.is_file():
+                yield f"{path} is missing. Build the study again."
+            elif hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+                yield f"{path} was changed since the study was frozen. Build the study again."
+
+
+def _read(path: Path) -> Manifest:
+    try:
+        manifest = Manifest.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        raise ForetellError(f"No study at {path.parent}: {MANIFEST} is missing. Build it first.") from None
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the file"
+        raise ForetellError(
+            f"{path} is not a manifest this version reads ({where}: {error.errors()[0]['msg']}). Build the study again."
+        ) from None
+    if manifest.study_hash != manifest.hashed():
+        raise ForetellError(
+            f"{path} was changed since the study was frozen: its content does not match its study hash. "
+            "Build the study again."
+        )
+    return manifest
