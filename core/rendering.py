@@ -7,6 +7,7 @@ map says nothing the picture shows through.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ QUANTILE = 0.995
 NOISE_MULTIPLE = 4.0
 """The scale never zooms in further than this many standard errors: noise must look like noise."""
 
-Pixels = NDArray[np.float32]
+Pixels = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,9 @@ def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
 
 
 def _resized(signed: Pixels, size: tuple[int, int]) -> Pixels:
-    image = Image.fromarray(signed, mode="F").resize(size, Image.Resampling.BICUBIC)
+    image = Image.fromarray(signed).resize(size, Image.Resampling.BICUBIC)
     return np.clip(np.asarray(image, dtype=np.float32), -1, 1)
 
 
 def _picture(pixels: Pixels) -> Image.Image:
-    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8), mode="RGB")
+    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
