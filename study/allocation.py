@@ -1,0 +1,52 @@
+"""Who gets which condition and which sides: permuted blocks, a pure function of the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place in the study.
+
+    Attributes
+    ----------
+    block
+        Index of the permuted block, from 0; every block holds each condition once.
+    condition
+        Name of the condition.
+    side_flip
+        1 where option a stands on the right.
+    order_seed
+        Seed of this person's order of trials.
+    """
+
+    block: int
+    condition: str
+    side_flip: int
+    order_seed: int
+
+
+def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slot]:
+    """`per_condition` permuted blocks, each with every condition once.
+
+    Sides are drawn in each even block and reversed condition by condition in the next, so that within every
+    condition both sides are used equally often after each pair of blocks. More blocks of the same seed begin
+    with the same slots: a study can be enlarged without touching what was allocated.
+    """
+    slots: list[Slot] = []
+    for block in range(per_condition):
+        rng = np.random.default_rng([seed, block])
+        order = rng.permutation(len(conditions))
+        seeds = rng.integers(0, 2**31, len(conditions))
+        flips = np.random.default_rng([seed, block // 2, 1]).integers(0, 2, len(conditions)) ^ (block % 2)
+        slots += [Slot(block, conditions[c], int(flips[c]), int(s)) for c, s in zip(order, seeds, strict=True)]
+    return slots
+
+
+def mode_seed(seed: int, mode: str) -> int:
+    """Another stream of slots for each mode, so that simulated people never use up live ones."""
+    return int(np.random.SeedSequence([seed, *mode.encode()]).generate_state(1)[0])

@@ -1,0 +1,52 @@
+"""What a condition is: a name, its two factors, and the assets it puts in each place of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from study.bundle import Trial
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Assets (SHA-256) of one trial under one condition.
+
+    Attributes
+    ----------
+    target
+        The plain picture; every condition shows it.
+    target_map
+        The picture under its map, or None.
+    examples
+        For each option, the pictures beneath its name; empty where the condition shows none.
+    """
+
+    target: str
+    target_map: str | None
+    examples: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of the experiment and its levels of the two factors."""
+
+    name: str
+    shows_saliency: bool
+    shows_examples: bool
+    shown: Callable[[Trial], Shown]
+
+
+def no_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
+    """Nothing beneath either option."""
+    return dict.fromkeys(trial.options, ())
+
+
+def plain_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
+    """The example pictures beneath the option that the AI calls them."""
+    return {option: tuple(e.image for e in trial.assets.examples if e.category == option) for option in trial.options}
+
+
+def mapped_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
+    """The same examples, each under its map."""
+    return {option: tuple(e.map for e in trial.assets.examples if e.category == option) for option in trial.options}

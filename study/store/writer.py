@@ -1,0 +1,124 @@
+"""One thread writes: jobs queue up and are committed in groups; each answer is given after the commit.
+
+Fifty threads that each commit with synchronous=FULL wait for fifty disk flushes; one writer needs one for all
+that queued up meanwhile.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
+
+from study.store.errors import StoreError
+
+MOST_JOBS = 256
+LONGEST_S = 0.005
+
+T = TypeVar("T")
+
+
+class _Job:
+    """Work to do inside the writer's transaction, and where its outcome goes."""
+
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
+        self.work = work
+        self.future: Future[Any] = Future()
+        self.result: Any = None
+        self.error: Exception | None = None
+
+    def run(self, connection: Connection) -> None:
+        """Do the work in its own savepoint: a failing job undoes itself and nobody else."""
+        try:
+            with connection.begin_nested():
+                self.result = self.work(connection)
+        except Exception as error:
+            self.error = error
+
+    def settle(self, error: Exception | None) -> None:
+        """Tell whoever waits; `error` is that of the whole group."""
+        error = error or self.error
+        if error is None:
+            self.future.set_result(self.result)
+        elif isinstance(error, DBAPIError):
+            self.future.set_exception(StoreError(f"The database refused a write ({error.orig}). Try again."))
+        else:
+            self.future.set_exception(error)
+
+
+class Writer:
+    """The only one who writes to `engine`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._loop, name="foretell-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Callable[[Connection], T]) -> Future[T]:
+        """Queue `work`; the future is resolved after the commit, so a result in hand is on the disk."""
+        job = _Job(work)
+        with self._lock:
+            if self._closed.is_set():
+                raise StoreError("The database is closed. Start the server again.")
+            self._jobs.put(job)
+        return job.future
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Queue `work` and wait for its commit."""
+        return self.submit(work).result()
+
+    def close(self) -> None:
+        """Commit what is queued and stop."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            self._closed.set()
+            self._jobs.put(None)
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while (first := self._jobs.get()) is not None:
+            group: list[_Job] = []
+            error: Exception | None = None
+            try:
+                with self._engine.begin() as connection:
+                    for job in self._gathered(first, group):
+                        job.run(connection)
+                        _still_open(connection)
+            except Exception as failure:
+                error = failure
+            for job in group or [first]:
+                job.settle(error)
+
+    def _gathered(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
+        """`first` and whatever queued up meanwhile, within the limits; never waits for more."""
+        deadline = time.monotonic() + LONGEST_S
+        job: _Job | None = first
+        while job is not None:
+            group.append(job)
+            yield job
+            if len(group) >= MOST_JOBS or time.monotonic() > deadline:
+                return
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+        self._jobs.put(None)  # asked to stop: this group is the last, the loop sees it next
+
+
+def _still_open(connection: Connection) -> None:
+    """SQLite ends the whole transaction by itself on some errors (disk full); what came before is then lost too.
+
+    Without this the rest of the group would be written outside any transaction and the lost jobs acknowledged.
+    """
+    if not connection.connection.dbapi_connection.in_transaction:  # type: ignore[union-attr]
+        raise StoreError("The database gave up a whole group of writes; none was kept. Free disk space and try again.")

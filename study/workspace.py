@@ -1,0 +1,16 @@
+"""Where a user's own things live: bundles, databases, downloads. Never inside the code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLE = "FORETELL_HOME"
+
+
+def home() -> Path:
+    """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
+    named = os.environ.get(VARIABLE)
+    folder = Path(named).expanduser() if named else Path(__file__).parents[1] / "workspace"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()

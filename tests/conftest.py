@@ -1,0 +1,142 @@
+"""Fixtures for all tests: the real data's folder, and small real bundles."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Trial, TrialAssets, canonical
+from study.service import Service
+
+ROOT = Path(__file__).parents[1]
+CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
+
+MakeBundle = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def real() -> Path:
+    """The folder of real networks, photographs and responses."""
+    folder = (ROOT / os.environ.get("FORETELL_REAL", "../shared/real")).resolve()
+    if not folder.is_dir():
+        pytest.skip(f"no real data at {folder}; set FORETELL_REAL")
+    return folder
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> MakeBundle:
+    """Makes a small real bundle: ``bundle(name="demo", trials=12, practice=3, ...) -> folder``."""
+
+    def make(name: str = "demo", **options: Any) -> Path:
+        folder = tmp_path / "bundles" / f"{name}-{len(list(tmp_path.glob('bundles/*')))}"
+        return write_bundle(folder, name=name, **options)
+
+    return make
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """A service over an empty workspace."""
+    home = tmp_path / "home"
+    home.mkdir()
+    with Service(home) as opened:
+        yield opened
+
+
+def write_bundle(
+    folder: Path,
+    *,
+    name: str,
+    trials: int = 12,
+    practice: int = 3,
+    seed: int = 7,
+    conditions: tuple[str, ...] = ("none", "saliency", "examples", "both"),
+    texts: dict[str, str] | None = None,
+    swap_answers: bool = False,
+    side: int = 96,
+) -> Path:
+    """Write a bundle of generated pictures; `swap_answers` exchanges target and alternative and nothing else."""
+    assets: dict[str, int] = {}
+    (folder / "assets").mkdir(parents=True)
+
+    def picture(category: str, number: int, mapped: bool) -> str:
+        content = webp(category, number, mapped, side)
+        sha256 = hashlib.sha256(content).hexdigest()
+        (folder / "assets" / f"{sha256}.webp").write_bytes(content)
+        assets[sha256] = len(content)
+        return sha256
+
+    def trial(index: int, kind: str) -> Trial:
+        rng = np.random.default_rng([seed, index, len(kind)])
+        one, two = (str(c) for c in rng.choice(CATEGORIES, 2, replace=False))
+        target, other = (two, one) if swap_answers else (one, two)
+        number = 1000 * len(kind) + 10 * index
+        examples = tuple(
+            Example(
+                category=c, source=f"{c}/{k}", image=picture(c, number + k, False), map=picture(c, number + k, True)
+            )
+            for c in sorted((one, two))
+            for k in (1, 2)
+        )
+        shown = TrialAssets(
+            target=picture("target", number, False), target_map=picture("target", number, True), examples=examples
+        )
+        trial_type = TRIAL_TYPES[index % 3]
+        return Trial(
+            id=f"{kind}-{index}",
+            trial_type=trial_type,
+            target=target,
+            alternative=other,
+            truth=target if trial_type == "std_correct" else other,
+            options=(one, two) if rng.random() < 0.5 else (two, one),
+            ai_probability=0.75,
+            source=f"pool/{number}",
+            assets=shown,
+            teaching={"p_learner": 0.9},
+            saliency={"effective_samples": 300.0},
+        )
+
+    manifest = Manifest(
+        format=FORMAT,
+        name=name,
+        seed=seed,
+        config={},
+        conditions=conditions,
+        texts=texts or {},
+        classifier={"name": "test"},
+        sets={},
+        environment={},
+        trials=tuple(trial(i, "main") for i in range(trials)),
+        practice=tuple(trial(i, "practice") for i in range(practice)),
+        dropped=(),
+        assets=assets,
+    )
+    finished = manifest.model_copy(update={"study_hash": manifest.hashed()})
+    (folder / MANIFEST).write_bytes(canonical(finished.model_dump(mode="json")))
+    return folder
+
+
+def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
+    """A picture of two discs whose colours depend on the category and places on the number; a blob if mapped."""
+    rng = np.random.default_rng([*category.encode(), number])
+    hue = np.random.default_rng([*category.encode()]).integers(40, 220, 3)
+    y, x = np.mgrid[:side, :side] / side
+    pixels = np.full((side, side, 3), hue // 2 + 20, dtype=float)
+    for _ in range(2):
+        cx, cy = rng.random(2)
+        pixels[(x - cx) ** 2 + (y - cy) ** 2 < 0.04] = 255 - hue
+    if mapped:
+        cx, cy = rng.random(2)
+        heat = np.exp(-((x - cx) ** 2 + (y - cy) ** 2) / 0.05)[..., None]
+        pixels = pixels * (1 - 0.7 * heat) + 0.7 * heat * np.array([250, 220, 40])
+    stream = io.BytesIO()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, "WEBP", quality=80)
+    return stream.getvalue()

@@ -1,0 +1,222 @@
+"""The database's own promises: durability settings, one writer, append-only tables, migrations, the hash chain."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, Engine, inspect, text
+
+from study.store import Store, StoreError, engine
+from study.store.migrations import MIGRATIONS, fingerprint, migrate
+from study.store.tables import METADATA
+from study.store.writer import Writer
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'test.db'}"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = Store(url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def writing(url: str) -> Iterator[Engine]:
+    made = engine.writing(url)
+    with made.begin() as db:
+        db.exec_driver_sql("CREATE TABLE t(x INTEGER PRIMARY KEY)")
+    yield made
+    made.dispose()
+
+
+def insert(x: int) -> object:
+    def work(db: Connection) -> int:
+        db.execute(text("INSERT INTO t VALUES (:x)"), {"x": x})
+        return x
+
+    return work
+
+
+def rows(made: Engine) -> list[int]:
+    with made.begin() as db:
+        return list(db.execute(text("SELECT x FROM t ORDER BY x")).scalars())
+
+
+def test_every_connection_has_the_durable_settings(store: Store) -> None:
+    """synchronous 2 is FULL. Catches a pragma set once on the file instead of on each connection."""
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 30000}
+    for run in (store.read, store.write):
+        found = run(lambda db: {name: db.exec_driver_sql(f"PRAGMA {name}").scalar() for name in wanted})
+        assert found == wanted
+
+
+def test_readers_cannot_write(store: Store) -> None:
+    with pytest.raises(Exception, match="readonly"):
+        store.read(lambda db: db.exec_driver_sql("CREATE TABLE sneaked(x)"))
+
+
+def test_tables_match_the_migrated_database(store: Store, url: str) -> None:
+    """Catches a column added to the queries and not to a migration, or the reverse."""
+    made = engine.writing(url)
+    found = inspect(made)
+    assert set(found.get_table_names()) == set(METADATA.tables) | {"schema_version"}
+    for name, table in METADATA.tables.items():
+        columns = {column["name"]: str(column["type"]) for column in found.get_columns(name)}
+        assert columns == {column.name: str(column.type) for column in table.columns}, name
+    made.dispose()
+
+
+def test_migrations_run_once_in_order_and_are_recorded(url: str) -> None:
+    made = engine.writing(url)
+    first = ("CREATE TABLE a(x INTEGER)",)
+    assert migrate(made, (first,)) == 1
+    assert migrate(made, (first, ("ALTER TABLE a ADD COLUMN y INTEGER",))) == 2
+    assert migrate(made, (first, ("ALTER TABLE a ADD COLUMN y INTEGER",))) == 2
+    with made.begin() as db:
+        recorded = db.execute(text("SELECT version, sha256 FROM schema_version ORDER BY version")).all()
+    assert tuple(recorded[0]) == (1, fingerprint(first))
+    assert [column["name"] for column in inspect(made).get_columns("a")] == ["x", "y"]
+    made.dispose()
+
+
+def test_a_failing_migration_leaves_nothing(url: str) -> None:
+    made = engine.writing(url)
+    with pytest.raises(Exception, match="syntax error"):
+        migrate(made, (("CREATE TABLE a(x INTEGER)", "NONSENSE"),))
+    assert "a" not in inspect(made).get_table_names()
+    made.dispose()
+
+
+def test_a_newer_database_is_refused(url: str) -> None:
+    made = engine.writing(url)
+    migrate(made)
+    with made.begin() as db:
+        db.exec_driver_sql(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS) + 1}, 0, 'x')")
+    made.dispose()
+    with pytest.raises(StoreError, match="Use a newer Foretell"):
+        Store(url)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("this is not a database, it is a text of more than a hundred bytes " * 4)
+    with pytest.raises(StoreError, match=r"notes\.txt cannot be used"):
+        Store(f"sqlite:///{path}")
+    assert path.read_text().startswith("this is not")
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be used"):
+        Store(f"sqlite:///{tmp_path}")
+
+
+@pytest.mark.parametrize("url", ["postgresql://host/db", "foretell.db"])
+def test_other_databases_are_refused_in_words(url: str) -> None:
+    with pytest.raises(StoreError, match="Use sqlite:"):
+        Store(url)
+
+
+def test_a_failing_job_fails_alone(writing: Engine) -> None:
+    """Jobs queued together share a commit; the middle one breaks a rule and only it is undone."""
+    writer = Writer(writing)
+    gate = threading.Event()
+    held = writer.submit(lambda db: gate.wait(5))
+    futures = [writer.submit(insert(x)) for x in (1, 1, 2)]  # type: ignore[arg-type]
+    gate.set()
+    assert held.result(5)
+    assert futures[0].result(5) == 1
+    with pytest.raises(StoreError, match="UNIQUE"):
+        futures[1].result(5)
+    assert futures[2].result(5) == 2
+    writer.close()
+    assert rows(writing) == [1, 2]
+
+
+def test_work_before_an_error_in_the_same_job_is_undone(writing: Engine) -> None:
+    writer = Writer(writing)
+
+    def half(db: Connection) -> None:
+        insert(5)(db)  # type: ignore[operator]
+        raise ValueError("half done")
+
+    with pytest.raises(ValueError, match="half done"):
+        writer.run(half)
+    writer.close()
+    assert rows(writing) == []
+
+
+def test_nothing_is_acknowledged_when_sqlite_gives_up_the_transaction(writing: Engine) -> None:
+    """On a full disk SQLite rolls the whole transaction back by itself; every job of the group must then fail."""
+    writer = Writer(writing)
+    gate = threading.Event()
+    first = writer.submit(lambda db: gate.wait(5))
+    before = writer.submit(insert(1))  # type: ignore[arg-type]
+    broken = writer.submit(lambda db: db.connection.dbapi_connection.execute("ROLLBACK"))  # type: ignore[union-attr]
+    gate.set()
+    for future in (first, before, broken):
+        with pytest.raises(Exception):  # noqa: B017, PT011 - StoreError, or SQLAlchemy's own complaint wrapped by it
+            future.result(5)
+    assert writer.run(insert(2)) == 2  # type: ignore[arg-type]
+    writer.close()
+    assert rows(writing) == [2]
+
+
+def test_a_full_disk_loses_no_acknowledged_row(tmp_path: Path) -> None:
+    """A real SQLITE_FULL, by a page limit: what was acknowledged is there, what was refused is not."""
+    made = engine.writing(f"sqlite:///{tmp_path / 'small.db'}")
+    with made.begin() as db:
+        db.exec_driver_sql("CREATE TABLE t(x INTEGER PRIMARY KEY, filler TEXT)")
+    writer = Writer(made)
+    writer.run(lambda db: db.exec_driver_sql("PRAGMA max_page_count = 20").scalar())
+
+    def fat(x: int) -> object:
+        return lambda db: db.execute(text("INSERT INTO t VALUES (:x, :f)"), {"x": x, "f": "f" * 3000}) and x
+
+    futures = [writer.submit(fat(x)) for x in range(60)]  # type: ignore[arg-type]
+    kept = {x for x, future in enumerate(futures) if future.exception(10) is None}
+    writer.close()
+    assert set(rows(made)) == kept
+    assert 0 < len(kept) < 60
+    made.dispose()
+
+
+def test_many_threads_lose_nothing(writing: Engine) -> None:
+    writer = Writer(writing)
+    kept: list[int] = []
+
+    def client(start: int) -> None:
+        kept.extend(writer.run(insert(start + k)) for k in range(25))  # type: ignore[arg-type,misc]
+
+    threads = [threading.Thread(target=client, args=(100 * n,)) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    writer.close()
+    assert sorted(kept) == rows(writing)
+    assert len(kept) == 400
+
+
+def test_a_result_is_visible_to_others_at_once(store: Store, tmp_path: Path) -> None:
+    """Catches a future resolved before the commit."""
+    other = sqlite3.connect(tmp_path / "test.db")
+    for n in range(20):
+        values = (f"hash-{n}", f"name-{n}", "folder", n, "open")
+        store.write(lambda db, v=values: db.exec_driver_sql("INSERT INTO study_version VALUES (?,?,?,?,?)", v))
+        assert other.execute("SELECT count(*) FROM study_version").fetchone() == (n + 1,)
+    other.close()
+
+
+def test_close_commits_what_is_queued_and_then_refuses(writing: Engine) -> None:
+    writer = Writer(writing)
+    futures = [writer.submit(insert(x)) for x in range(50)]  # type: ignore[arg-type]
+    writer.close()
+    assert [future.result(0) for future in futures] == rows(writing) == list(range(50))
+    with pytest.raises(StoreError, match="closed"):
+        writer.submit(insert(99))  # type: ignore[arg-type]
