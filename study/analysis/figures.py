@@ -17,8 +17,9 @@ LABELS = {
     "std_incorrect": "AI wrong (standard)",
     "std_correct": "AI right",
 }
-INK = "#7F7F7F"
-"""Mid-grey: legible (4:1) on white and on black, because the background is the page's."""
+INK = "#767676"
+"""Mid-grey: contrast 4.5:1 on white and on black alike, because the background is the page's."""
+SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
 SPREAD = 0.2
 
 
@@ -67,8 +68,8 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
         marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
         name=LABELS[trial_type],
         text=[f"{value:.0%}" for value in cell["accuracy"]],
-        textposition="middle right",
-        textfont={"color": color, "size": 13},
+        textposition=SIDES[trial_type],
+        textfont={"color": INK, "size": 13},
         customdata=cell[["condition", "low", "high", "participants", "answers"]].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"

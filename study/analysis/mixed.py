@@ -209,7 +209,7 @@ def _limit(
         _coefficient(name, float(value), math.nan if diverges else float(se))
         for name, value, se, diverges in zip(names, far, inner.se, found.diverging, strict=True)
     )
-    diverging = tuple(name for name, flag in zip(names, found.diverging, strict=True) if flag)
+    diverging = {name: int(sign) for name, sign, flag in zip(names, found.sign, found.diverging, strict=True) if flag}
     dropped = tuple(name for name, keep in zip(raw.names, kept, strict=True) if not keep)
     return MixedModel(
         formula=formula,
@@ -220,7 +220,7 @@ def _limit(
         n=int(raw.nobs),
         converged=False,
         messages=(
-            *sentences.separated(cells, diverging),
+            *sentences.separated(cells, tuple(diverging)),
             *sentences.aliased(dropped),
             *sentences.boundary(random),
             *sentences.said(inner),

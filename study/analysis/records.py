@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf, nan
 from typing import Any
 
 
@@ -50,7 +52,8 @@ class MixedModel:
     dropped
         Columns that repeat others in these data, left out (the last ones, as lme4 does).
     diverging
-        Coefficients whose estimate is infinite: the number given is a point far out on the way there.
+        Coefficients whose estimate is infinite, each with its sign (0: it depends on how two cells become certain).
+        The number among the coefficients is then a point far out on the way there.
     """
 
     formula: str
@@ -62,7 +65,12 @@ class MixedModel:
     converged: bool
     messages: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
-    diverging: tuple[str, ...] = ()
+    diverging: Mapping[str, int] = field(default_factory=dict)
+
+    def limit(self, coefficient: Coefficient) -> float:
+        """Where an estimate really is: plus or minus infinity, or NaN, under separation; else itself."""
+        sign = self.diverging.get(coefficient.term)
+        return coefficient.estimate if sign is None else {1: inf, -1: -inf}.get(sign, nan)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""

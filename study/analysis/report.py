@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import math
 import tempfile
 from pathlib import Path
 
@@ -44,11 +44,10 @@ def words(term: str) -> str:
 
 def table(model: MixedModel) -> pd.DataFrame:
     """Table 1: term, estimate, se, z, p, stars, odds_ratio; infinite estimates as such, without se, z and p."""
-    return pd.DataFrame([_row(c, c.term in model.diverging) for c in model.coefficients])
+    return pd.DataFrame([_row(c, model.limit(c)) for c in model.coefficients])
 
 
-def _row(c: Coefficient, diverges: bool) -> dict[str, object]:
-    estimate = float(np.copysign(np.inf, c.estimate)) if diverges else c.estimate
+def _row(c: Coefficient, estimate: float) -> dict[str, object]:
     with np.errstate(over="ignore"):
         ratio = float(np.exp(estimate))
     return {
@@ -65,7 +64,7 @@ def _row(c: Coefficient, diverges: bool) -> dict[str, object]:
 def latex(model: MixedModel) -> str:
     """Table 1 for a LaTeX document with the package booktabs."""
     body = [
-        f"{_term_latex(c.term)} & {_estimate_latex(c, c.term in model.diverging)} & {_number_latex(c.se)} & "
+        f"{_term_latex(c.term)} & {_estimate_latex(c, model.limit(c))} & {_number_latex(c.se)} & "
         f"{_number_latex(c.z)} & {_p_latex(c.p)} \\\\"
         for c in model.coefficients
     ]
@@ -92,11 +91,11 @@ def _number_latex(value: float | None) -> str:
     return text.replace("-", "$-$") if float(text) else "0.00"
 
 
-def _estimate_latex(c: Coefficient, diverges: bool) -> str:
-    if diverges:
-        return r"$-\infty$" if c.estimate < 0 else r"$\infty$"
+def _estimate_latex(c: Coefficient, estimate: float) -> str:
+    if math.isinf(estimate):
+        return r"$-\infty$" if estimate < 0 else r"$\infty$"
     mark = stars(c.p)
-    return _number_latex(c.estimate) + (f"$^{{{mark}}}$" if mark else "")
+    return _number_latex(None if math.isnan(estimate) else estimate) + (f"$^{{{mark}}}$" if mark else "")
 
 
 def _p_latex(p: float | None) -> str:
@@ -156,8 +155,9 @@ def _write(path: Path, text: str) -> Path:
     """Replace a file in one step, so that a reader never sees half of it."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as file:
         file.write(text)
-    os.chmod(file.name, 0o644)  # temporary files are the owner's alone
-    Path(file.name).replace(path)
+    whole = Path(file.name)
+    whole.chmod(0o644)  # temporary files are the owner's alone
+    whole.replace(path)
     return path
 
 

@@ -139,7 +139,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
         if len(wrong):
             yield (
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
-                f"(row {wrong.index[0] + 1}: {wrong.iloc[0]!r}): recode them."
+                f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
             )
     if frame["participant"].astype(str).nunique() < 2:
         yield "Column 'participant' names only one person: the models compare people, so add others."
@@ -181,7 +181,7 @@ def _numbers(column: pd.Series[object]) -> pd.Series[float]:
 
 def _coded_condition(frame: pd.DataFrame) -> pd.Series[str]:
     pairs = zip(frame["saliency"], frame["examples"], strict=True)
-    return pd.Series([CONDITIONS[pair] for pair in pairs], index=frame.index, dtype="object")
+    return pd.Series([CONDITIONS[pair] for pair in pairs], index=frame.index, dtype="str")
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -194,11 +194,9 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
         }
     )
     coded = _coded_condition(tidy)
-    tidy["condition"] = (
-        frame["condition"].astype("object").where(frame["condition"].notna(), coded).astype(str)
-        if "condition" in frame
-        else coded
-    )
+    tidy["condition"] = coded
+    if "condition" in frame:
+        tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
     if "trial" in frame:
         tidy["trial"] = frame["trial"]
     return tidy

@@ -36,12 +36,15 @@ class Separation:
         (n,) true for each row whose answers the model can make certain.
     diverging
         (p,) true for each coefficient that the other rows do not determine.
+    sign
+        (p,) where a coefficient goes: 1, -1, or 0 if directions of both signs raise the likelihood.
     direction
         (p,) a direction along which every separated answer becomes more likely.
     """
 
     rows: Mask
     diverging: Mask
+    sign: NDArray[np.int64]
     direction: Floats
 
     def far_point(self, design: Floats, success: Mask, estimate: Floats) -> Floats:
@@ -70,7 +73,9 @@ def find(design: Floats, successes: Mask, failures: Mask) -> Separation | None:
     sources = np.concatenate([np.flatnonzero(successes), np.flatnonzero(failures)])
     rows[sources[~certain[inverse.ravel()]]] = False
     free = null_space(signed[~certain]) if (~certain).any() else np.eye(design.shape[1])
-    return Separation(rows, np.linalg.norm(free, axis=1) > TOLERANCE, direction)
+    diverging = np.linalg.norm(free, axis=1) > TOLERANCE
+    sign = np.array([_sign(signed, j) if diverges else 0 for j, diverges in enumerate(diverging)], dtype=np.int64)
+    return Separation(rows, diverging, sign, direction)
 
 
 def _certain(signed: Floats) -> tuple[Mask, Floats]:
@@ -90,9 +95,19 @@ def _certain(signed: Floats) -> tuple[Mask, Floats]:
 
 
 def _recession(signed: Floats) -> Floats | None:
-    """A direction with no negative and some positive products, or None: max 1'Sd, Sd >= 0, -1 <= d <= 1."""
-    answer = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
-    if answer.x is None:
-        return None
-    direction = np.asarray(answer.x, dtype=np.float64)
+    """A direction that makes no row less likely and some more, or None."""
+    direction = _furthest(signed, signed.sum(axis=0))
     return direction if float((signed @ direction).max()) > TOLERANCE else None
+
+
+def _sign(signed: Floats, j: int) -> int:
+    """The sign coefficient j has in every direction of recession, or 0."""
+    axis = np.eye(signed.shape[1])[j]
+    up, down = _furthest(signed, axis)[j] > TOLERANCE, _furthest(signed, -axis)[j] < -TOLERANCE
+    return int(up) - int(down)
+
+
+def _furthest(signed: Floats, objective: Floats) -> Floats:
+    """The linear programme: max objective'd subject to Sd >= 0 and -1 <= d <= 1 (d = 0 always will do)."""
+    answer = linprog(-objective, A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
+    return np.zeros(len(objective)) if answer.x is None else np.asarray(answer.x, dtype=np.float64)
