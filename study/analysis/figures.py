@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from study.analysis import bootstrap
+from study.analysis.responses import MODES, Responses
 from study.bundle import TRIAL_TYPES
 
 # Okabe & Ito (2008): told apart with any common colour blindness; these three also on black and on white.
@@ -23,22 +24,14 @@ SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_c
 SPREAD = 0.2
 
 
-def accuracy_figure(frame: pd.DataFrame, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
-    """Figure 1 and the numbers behind it.
-
-    Parameters
-    ----------
-    frame
-        Responses as prepared by `study.analysis.responses`.
-    rng
-        Randomness of the bootstrap.
-    """
-    numbers = bootstrap.accuracy(frame, rng=rng)
-    return draw(numbers), numbers
+def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
+    """Figure 1 and the numbers behind it; `rng` is the randomness of the bootstrap."""
+    numbers = bootstrap.accuracy(data.frame, rng=rng)
+    return draw(numbers, simulated=data.simulated), numbers
 
 
-def draw(numbers: pd.DataFrame) -> go.Figure:
-    """The figure of a table as `study.analysis.bootstrap.accuracy` makes it."""
+def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
+    """The figure of a table as `study.analysis.bootstrap.accuracy` makes it; simulated data are marked as such."""
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
     for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):
@@ -47,7 +40,16 @@ def draw(numbers: pd.DataFrame) -> go.Figure:
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
     _chance_line(figure)
     _lay_out(figure, conditions)
+    if simulated:
+        _mark(figure, MODES["sim"])
     return figure
+
+
+def _mark(figure: go.Figure, words: str) -> None:
+    """Write across the figure what it must not be taken for."""
+    figure.add_annotation(
+        text=words, xref="paper", yref="paper", x=0.5, y=0.05, showarrow=False, font={"size": 20, "color": INK}
+    )
 
 
 def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:

@@ -136,7 +136,7 @@ def write(analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0
     seed
         Seed of the bootstrap behind Figure 1.
     """
-    figure, numbers = figures.accuracy_figure(data.frame, rng=np.random.default_rng(seed))
+    figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     model = analysis.models["interaction"]
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,15 @@ from core.errors import ForetellError
 from study.bundle import TRIAL_TYPES
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
-OPTIONAL = ("condition", "trial")
+OPTIONAL = ("condition", "trial", "mode")
 FLAGS = ("saliency", "examples", "correct")
 CONDITIONS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
+MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
+"""What must be said of answers whose mode is not ``"live"``."""
+
+_MISSING = ["", "NA", "NaN", "nan"]
 _TRUE_FALSE = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 
 
@@ -31,7 +36,8 @@ class Responses:
     ----------
     frame
         One row per answer: participant and category (text), trial_type (categorical, reference adv_incorrect),
-        saliency, examples and correct (0/1 integers), condition (text), and trial where it was given.
+        saliency, examples and correct (0/1 integers), condition (text), trial where it was given,
+        and mode, where given: ``"live"``, ``"sim"`` or ``"preview"``.
     dropped
         Rows left out because a required value was missing.
     messages
@@ -48,6 +54,17 @@ class Responses:
         text = self.frame.to_csv(index=False, lineterminator="\n")
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def simulated(self) -> bool:
+        """Whether any answer is a simulated participant's."""
+        return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
+
+    def quality(self) -> pd.DataFrame:
+        """Per condition: participants, answers, and the fewest and most answers of one participant."""
+        answers = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
+        table = answers.agg(["size", "sum", "min", "max"])
+        return table.set_axis(["participants", "answers", "fewest", "most"], axis=1).reset_index()
+
 
 def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     """Read a CSV of responses. `columns` maps our names to those of the file.
@@ -59,13 +76,23 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     """
     if not path.is_file():
         raise ForetellError(f"No file of responses at {path}. Check the path.")
+    return prepare(parse(path.read_bytes(), path.name), columns, name=path.name)
+
+
+def parse(content: bytes, name: str) -> pd.DataFrame:
+    """The columns of a CSV as text, so that a participant ``007`` keeps her name.
+
+    Raises
+    ------
+    ForetellError
+        The content is empty or no CSV in UTF-8.
+    """
     try:
-        frame = pd.read_csv(path, dtype={"participant": str, "category": str})
+        return pd.read_csv(io.BytesIO(content), dtype="str", keep_default_na=False, na_values=_MISSING)
     except pd.errors.EmptyDataError:
-        raise ForetellError(f"{path} is empty. Export the responses again.") from None
+        raise ForetellError(f"{name} is empty. Export the responses again.") from None
     except (pd.errors.ParserError, UnicodeDecodeError):
-        raise ForetellError(f"{path} is not a CSV file in UTF-8. Save it as one.") from None
-    return prepare(frame, columns, name=path.name)
+        raise ForetellError(f"{name} is not a CSV file in UTF-8. Save it as one.") from None
 
 
 def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, name: str = "The responses") -> Responses:
@@ -197,8 +224,9 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     tidy["condition"] = coded
     if "condition" in frame:
         tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
-    if "trial" in frame:
-        tidy["trial"] = frame["trial"]
+    for name in ("trial", "mode"):
+        if name in frame:
+            tidy[name] = frame[name]
     return tidy
 
 
@@ -207,6 +235,10 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     if len(dropped):
         rows = ", ".join(str(row + 1) for row in dropped[:5]) + (", …" if len(dropped) > 5 else "")
         yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
+    for mode, said in MODES.items():
+        count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
+        if count:
+            yield f"{said} ({count} of {len(complete)} answers)."
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:
         yield f"No answers to trials of type {', '.join(absent)}."

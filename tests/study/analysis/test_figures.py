@@ -11,7 +11,7 @@ from tests.study.analysis.simulated import study
 
 @pytest.fixture(scope="module")
 def drawn():
-    data = responses.prepare(study(32, 8, 6, seed=4)).frame
+    data = responses.prepare(study(32, 8, 6, seed=4))
     return figures.accuracy_figure(data, rng=np.random.default_rng(0))
 
 
@@ -52,6 +52,14 @@ def test_ink_is_legible_on_light_and_dark(background: str) -> None:
 
 def test_absent_trial_type_has_no_series() -> None:
     frame = study(seed=4)
-    data = responses.prepare(frame[frame["trial_type"] != "std_incorrect"]).frame
+    data = responses.prepare(frame[frame["trial_type"] != "std_incorrect"])
     figure, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
     assert [trace.name for trace in figure.data] == ["AI wrong (adversarial)", "AI right"]
+
+
+def test_simulated_answers_are_marked_on_the_figure(drawn) -> None:
+    words = "Simulated participants: not evidence"
+    data = responses.prepare(study(seed=4).assign(mode="sim"))
+    marked, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    assert words in [note.text for note in marked.layout.annotations]
+    assert words not in [note.text for note in drawn[0].layout.annotations]

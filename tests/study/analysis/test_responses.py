@@ -133,3 +133,25 @@ def test_names_that_look_like_numbers_stay_names(tmp_path: Path, frame: pd.DataF
     path = tmp_path / "answers.csv"
     frame.assign(participant=frame["participant"].str.replace("p", "00")).to_csv(path, index=False)
     assert "000" in set(responses.read(path).frame["participant"])
+
+
+def test_file_is_read_as_the_frame_it_was(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = tmp_path / "answers.csv"
+    frame.to_csv(path, index=False)
+    assert responses.read(path).sha256 == responses.prepare(frame).sha256
+
+
+def test_simulated_and_preview_answers_are_said(frame: pd.DataFrame) -> None:
+    data = responses.prepare(frame.assign(mode=["sim"] * 12 + ["preview"] * 3 + ["live"] * 81))
+    assert data.simulated
+    assert data.messages == (
+        "Simulated participants: not evidence (12 of 96 answers).",
+        "Previews by the researchers: not evidence (3 of 96 answers).",
+    )
+    assert not responses.prepare(frame.assign(mode="live")).simulated
+
+
+def test_quality_counts_people_and_answers(frame: pd.DataFrame) -> None:
+    quality = responses.prepare(frame.iloc[1:]).quality().set_index("condition")
+    assert quality.loc["none"].to_dict() == {"participants": 2, "answers": 23, "fewest": 11, "most": 12}
+    assert quality.loc["both"].to_dict() == {"participants": 2, "answers": 24, "fewest": 12, "most": 12}
