@@ -20,16 +20,16 @@ from data.scenes.shapes import CATEGORIES as TABLE
 
 WEIGHTS = Path(__file__).with_name("weights.pt")
 CATEGORIES = list(TABLE)
-MEAN = (0.46, 0.44, 0.42)
+MEAN = (0.46, 0.475, 0.43)
 """Mean colour of the training scenes, RGB in [0, 1]: input 0 is this colour, input -MEAN/STD is black."""
-STD = (0.26, 0.25, 0.27)
+STD = (0.27, 0.24, 0.28)
 
 WIDTHS = ((3, 24, 2), (24, 48, 2), (48, 64, 1), (64, 96, 2), (96, 112, 1), (112, 128, 2))
 """Input channels, output channels, stride of each convolution."""
 
 
 class SceneNet(nn.Module):
-    """Six 3 x 3 convolutions with batch norm, global average pooling, one linear layer; 0.34 M parameters."""
+    """Six 3 x 3 convolutions with batch norm, global average pooling, one linear layer; 0.32 M parameters."""
 
     def __init__(self, classes: int = len(CATEGORIES)) -> None:
         super().__init__()

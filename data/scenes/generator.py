@@ -16,7 +16,6 @@ from data.errors import DataError
 from data.scenes.contexts import CONTEXTS, X, Y
 from data.scenes.noise import noise
 from data.scenes.pen import OVERSAMPLING, SIZE, Pen, Pose, hsv, shade
-from data.scenes.seeds import streams
 from data.scenes.shapes import CATEGORIES
 
 USUAL_SHARE = 0.95
@@ -71,23 +70,27 @@ class Light:
     grain: np.ndarray
 
 
-def render(seed: int, *, category: str | None = None, context: str | None = None) -> Scene:
+def render(
+    seed: int, *, category: str | None = None, context: str | None = None, usual_share: float = USUAL_SHARE
+) -> Scene:
     """Draw the scene of an integer.
 
     Parameters
     ----------
     seed
-        Any non-negative integer; see `data.scenes.seeds` for those the image sets use.
+        Any non-negative integer; `data.scenes.splits` says which ones the image sets use.
     category, context
-        Interventions: None leaves the choice to the seed (`choose`).
+        Interventions: None leaves the choice to the seed.
+    usual_share
+        Probability of the usual context where the seed chooses: 0 for scenes that are all shifted.
 
     Raises
     ------
     DataError
         Unknown category or context.
     """
-    choosing, acting, staging, lighting = streams(seed)
-    label, usual = choose(choosing, category=category)
+    choosing, acting, staging, lighting = _streams(seed)
+    label, usual = _choose(choosing, category, usual_share)
     place = usual if context is None else _known(context, "context", CONTEXTS)
     light = _light(lighting)
     actor = draw_actor(label, acting, light)
@@ -96,15 +99,13 @@ def render(seed: int, *, category: str | None = None, context: str | None = None
 
 def render_empty(seed: int, context: str) -> Image.Image:
     """The context of the same scene without its object."""
-    _, _, staging, lighting = streams(seed)
+    _, _, staging, lighting = _streams(seed)
     nobody = np.zeros((SIZE, SIZE), dtype=np.float32)
     actor = Actor(np.zeros((SIZE, SIZE, 3), dtype=np.float32), nobody, nobody > 0, nobody)
     return compose(actor, CONTEXTS[_known(context, "context", CONTEXTS)](staging), _light(lighting))
 
 
-def choose(
-    rng: np.random.Generator, *, category: str | None = None, usual_share: float = USUAL_SHARE
-) -> tuple[str, str]:
+def _choose(rng: np.random.Generator, category: str | None, usual_share: float) -> tuple[str, str]:
     """Category (uniform unless given) and context: the usual one with probability ``usual_share``, else any other."""
     drawn = list(CATEGORIES)[rng.integers(len(CATEGORIES))]
     label = drawn if category is None else _known(category, "category", CATEGORIES)
@@ -142,6 +143,11 @@ def compose(actor: Actor, background: np.ndarray, light: Light) -> Image.Image:
     lit = np.clip(background, 0, 255) * (1 - actor.shadow * (1 - actor.cover))[..., None]
     picture = (lit * (1 - actor.cover)[..., None] + actor.colour) * light.gain + light.grain
     return Image.fromarray(np.clip(np.rint(picture), 0, 255).astype(np.uint8), "RGB")
+
+
+def _streams(seed: int) -> tuple[np.random.Generator, ...]:
+    """Independent generators for choice, object, context and light: what one draws never changes another."""
+    return tuple(np.random.Generator(np.random.PCG64(child)) for child in np.random.SeedSequence(seed).spawn(4))
 
 
 def _light(rng: np.random.Generator) -> Light:
