@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,10 @@ from data.scenes.noise import noise
 from data.scenes.pen import OVERSAMPLING, SIZE, Pen, Pose, hsv, shade
 from data.scenes.shapes import CATEGORIES
 
-USUAL_SHARE = 0.95
+USUAL_SHARE = 0.97
 """Probability that a scene shows its object in the context usual for it."""
+HAZE = np.float32(185.0)
+"""Grey level of haze."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,11 @@ class Actor:
 
 @dataclass(frozen=True)
 class Light:
-    """Direction it comes from (radians), gain per channel (3,) and the camera's grain (96, 96, 1), grey levels."""
+    """Direction it comes from (radians), gain per channel (3,), haze in [0, 1], grain (96, 96, 1) in grey levels."""
 
     direction: float
     gain: np.ndarray
+    haze: float
     grain: np.ndarray
 
 
@@ -89,9 +93,9 @@ def render(
     DataError
         Unknown category or context.
     """
-    choosing, acting, staging, lighting = _streams(seed)
-    label, usual = _choose(choosing, category, usual_share)
-    place = usual if context is None else _known(context, "context", CONTEXTS)
+    label, chosen = choose(seed, category=category, usual_share=usual_share)
+    place = chosen if context is None else _known(context, "context", CONTEXTS)
+    _, acting, staging, lighting = _streams(seed)
     light = _light(lighting)
     actor = draw_actor(label, acting, light)
     return Scene(compose(actor, CONTEXTS[place](staging), light), label, place, actor.mask, seed)
@@ -105,8 +109,12 @@ def render_empty(seed: int, context: str) -> Image.Image:
     return compose(actor, CONTEXTS[_known(context, "context", CONTEXTS)](staging), _light(lighting))
 
 
-def _choose(rng: np.random.Generator, category: str | None, usual_share: float) -> tuple[str, str]:
-    """Category (uniform unless given) and context: the usual one with probability ``usual_share``, else any other."""
+def choose(seed: int, *, category: str | None = None, usual_share: float = USUAL_SHARE) -> tuple[str, str]:
+    """Category (uniform unless given) and context of a scene: the usual one with probability ``usual_share``.
+
+    Otherwise any other context, all alike. Raises `DataError` for an unknown category.
+    """
+    rng = _streams(seed)[0]
     drawn = list(CATEGORIES)[rng.integers(len(CATEGORIES))]
     label = drawn if category is None else _known(category, "category", CATEGORIES)
     usual = CATEGORIES[label].context
@@ -141,7 +149,8 @@ def draw_actor(category: str, rng: np.random.Generator, light: Light) -> Actor:
 def compose(actor: Actor, background: np.ndarray, light: Light) -> Image.Image:
     """Lay an actor over a context (96, 96, 3) and let the light fall on both."""
     lit = np.clip(background, 0, 255) * (1 - actor.shadow * (1 - actor.cover))[..., None]
-    picture = (lit * (1 - actor.cover)[..., None] + actor.colour) * light.gain + light.grain
+    clear = (lit * (1 - actor.cover)[..., None] + actor.colour) * light.gain
+    picture = clear + np.float32(light.haze) * (HAZE - clear) + light.grain
     return Image.fromarray(np.clip(np.rint(picture), 0, 255).astype(np.uint8), "RGB")
 
 
@@ -151,9 +160,10 @@ def _streams(seed: int) -> tuple[np.random.Generator, ...]:
 
 
 def _light(rng: np.random.Generator) -> Light:
-    gain = rng.uniform(0.78, 1.12) * (1 + 0.05 * rng.normal() * np.array([1.0, 0.1, -1.0]))
+    gain = rng.uniform(0.62, 1.12) * (1 + 0.05 * rng.normal() * np.array([1.0, 0.1, -1.0]))
     grain = rng.uniform(1.0, 3.5) * noise(rng, 0.4, 0.4)
-    return Light(rng.uniform(-0.85 * np.pi, -0.15 * np.pi), gain.astype(np.float32), grain[..., None])
+    haze = max(0.0, rng.uniform(-0.5, 0.5))
+    return Light(rng.uniform(-0.85 * np.pi, -0.15 * np.pi), gain.astype(np.float32), haze, grain[..., None])
 
 
 def _layer(pen: Pen) -> tuple[np.ndarray, np.ndarray]:
@@ -204,7 +214,7 @@ def _post(pen: Pen, rng: np.random.Generator) -> None:
     pen.line([(x + 0.4 * half, -4), (x + 0.4 * half, 4)], shade(plank, 0.8), 0.03)
 
 
-def _known(name: str, what: str, table: dict[str, object] | dict) -> str:  # type: ignore[type-arg]
+def _known(name: str, what: str, table: Mapping[str, object]) -> str:
     if name not in table:
         raise DataError(f"Unknown {what} {name!r} of the scenes. Known: {', '.join(table)}.")
     return name

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Literal
 
 from data.errors import DataError
-from data.scenes.generator import USUAL_SHARE, Scene, render
+from data.scenes.generator import USUAL_SHARE, Scene, choose, render
 from data.scenes.shapes import CATEGORIES
 
 Split = Literal["pool", "standard", "adversarial", "training"]
@@ -41,8 +41,20 @@ def label_of(index: int) -> int:
     return index % len(CATEGORIES)
 
 
+def context_of(split: Split, seed: int, index: int) -> str:
+    """Name of the context of a picture, without drawing it."""
+    return choose(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))[1]
+
+
 def picture(split: Split, seed: int, index: int) -> Scene:
-    """Draw one picture of a set: all contexts shifted in ``adversarial``, nearly all usual in the others."""
-    category = list(CATEGORIES)[label_of(index)]
-    share = 0.0 if split == "adversarial" else USUAL_SHARE
-    return render(scene_seed(split, seed, index), category=category, usual_share=share)
+    """Draw one picture of a set."""
+    return render(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))
+
+
+def _category(index: int) -> str:
+    return list(CATEGORIES)[label_of(index)]
+
+
+def _share(split: Split) -> float:
+    """All contexts are shifted in ``adversarial``, nearly all usual in the others."""
+    return 0.0 if split == "adversarial" else USUAL_SHARE

@@ -28,8 +28,8 @@ from data.scenes.splits import Split, label_of, picture
 
 ACCURACY = Path(__file__).with_name("accuracy.json")
 SEED = 0
-IMAGES = 16_000
-EPOCHS = 12
+IMAGES = 8_000
+EPOCHS = 14
 BATCH = 64
 PEAK_RATE = 4e-3
 WEIGHT_DECAY = 0.02
