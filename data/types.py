@@ -39,6 +39,10 @@ class ImageSet:
         For trees named by WordNet id: the id of each category; else None.
     skipped
         Images left out (unreadable, not convertible to RGB), each with its reason: counted, never silent.
+    mask
+        ``mask(i)`` is (H, W) bool, the pixels of the object in the i-th picture, where this is known; else None.
+    contexts
+        Name of the context each of the n pictures was taken in, where this is known; else None.
     """
 
     name: str
@@ -49,6 +53,8 @@ class ImageSet:
     digest: str
     wnids: tuple[str, ...] | None = None
     skipped: tuple[Skipped, ...] = ()
+    mask: Callable[[int], np.ndarray] | None = None
+    contexts: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -1,0 +1,16 @@
+"""Heatmaps. `METHODS` names every method: adding one is one file (or function) here and one line.
+
+Each method is ``method(classifier, images, targets, *, generator, progress, **parameters) -> Explanation`` with
+images (B, C, H, W) in the network's input space and one target class index per image.
+"""
+
+from core.registry import Registry
+
+METHODS = Registry(
+    "method",
+    {
+        "gradient": "core.attribution.gradients:gradient",
+        "integrated_gradients": "core.attribution.gradients:integrated_gradients",
+        "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
+    },
+)

@@ -1,0 +1,75 @@
+"""What every method shares: checked targets, gradients that leave nothing behind, certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Certificate
+
+
+def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Images (B, C, H, W) as a float32 copy and targets (B,) as indices, or the sentence that says what is wrong."""
+    if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
+        raise ForetellError(
+            f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
+            f"not {tuple(images.shape)}. Use classifier.preprocess on each picture."
+        )
+    if len(targets) != len(images):
+        raise ForetellError(f"{len(images)} images but {len(targets)} targets: give one target per image.")
+    known = len(classifier.categories)
+    for target in targets:
+        if not 0 <= target < known:
+            raise ForetellError(
+                f"Target {target} is not a class of {classifier.name}: it has classes 0 to {known - 1}."
+            )
+    return images.detach().to("cpu", torch.float32, copy=True), torch.tensor(list(targets))
+
+
+def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> Tensor:
+    """d logit[target] / d input, (B, C, H, W) float32 on the CPU; the parameters get no gradient."""
+    inputs = inputs.to(classifier.device).requires_grad_()
+    with classifier.exclusive() as module, torch.enable_grad():
+        # A clone is no leaf, so that a network may begin with an in-place operation.
+        chosen = module(inputs.clone()).gather(1, targets.to(classifier.device)[:, None])
+        (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
+    return gradient.float().cpu()
+
+
+def certificates(
+    classifier: Classifier,
+    method: str,
+    images: Tensor,
+    targets: Tensor,
+    known: Sequence[dict[str, Any]],
+) -> tuple[Certificate, ...]:
+    """One certificate per image; ``known`` holds what the method knows of each map."""
+    probabilities = classifier.probabilities(images).gather(1, targets[:, None])[:, 0].tolist()
+    return tuple(
+        Certificate(
+            method=method,
+            target=int(target),
+            fingerprint=classifier.fingerprint,
+            probability=probability,
+            versions=versions(),
+            **facts,
+        )
+        for target, probability, facts in zip(targets.tolist(), probabilities, known, strict=True)
+    )
+
+
+@cache
+def _version(package: str) -> str:
+    return version(package)
+
+
+def versions() -> dict[str, str]:
+    """Versions of the libraries a map's numbers depend on."""
+    return {package: _version(package) for package in ("torch", "numpy")}

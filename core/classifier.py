@@ -1,0 +1,200 @@
+"""The handle on a network: its weights stay untouched, its uses take turns, its batches fit the memory."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from core.device import chunk_size, in_chunks
+from core.errors import ForetellError
+from core.types import Progress, silent
+
+IMAGENET_MEAN_COLOUR = (124, 116, 104)
+PROBE_SIDE = 256
+
+
+class Classifier:
+    """A trained image classifier.
+
+    Parameters
+    ----------
+    module
+        Maps inputs (B, C, H, W) to logits (B, K). It is put in eval mode and on ``device``; nothing else of it
+        is ever changed.
+    transforms
+        PIL image -> input (C, H, W).
+    categories
+        The K class names in the order of the logits; None numbers them.
+    name
+        What people call it.
+    mean_colour
+        (R, G, B) in 0..255: the neutral colour of masked-out parts under ``fill="mean"``.
+
+    Notes
+    -----
+    A network shared by two threads is not safe as soon as one of them hooks into it (measured: 47 of 47
+    gradients silently wrong), so every use goes through `exclusive`, prediction included.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        transforms: Callable[[Image.Image], Tensor],
+        categories: Sequence[str] | None = None,
+        *,
+        name: str,
+        device: torch.device | str = "cpu",
+        mean_colour: tuple[int, int, int] = IMAGENET_MEAN_COLOUR,
+    ) -> None:
+        self.name = name
+        self.device = torch.device(device)
+        self.mean_colour = mean_colour
+        self._module = module.to(self.device).eval()
+        self._transforms = transforms
+        self._lock = threading.RLock()
+        _refuse_bad_weights(self._module, name)
+        self.categories = self._named(categories)
+
+    def _named(self, categories: Sequence[str] | None) -> tuple[str, ...]:
+        outputs = self.logits(self.fill("black").expand(1, *self.input_shape)).shape[1]
+        if categories is None:
+            return tuple(f"class {k}" for k in range(outputs))
+        if len(categories) != outputs:
+            raise ForetellError(
+                f"{self.name} gives {outputs} logits but names {len(categories)} categories; make CATEGORIES fit."
+            )
+        return tuple(categories)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[nn.Module]:
+        """The network itself, for one thread at a time (re-entrant within a thread)."""
+        with self._lock:
+            yield self._module
+
+    def preprocess(self, image: Image.Image) -> Tensor:
+        """The network's input (C, H, W), float32 on the CPU, for a picture of any size and mode."""
+        return self._transforms(image.convert("RGB")).detach().to("cpu", torch.float32)
+
+    @cached_property
+    def input_shape(self) -> tuple[int, int, int]:
+        """(C, H, W) of the network's input."""
+        channels, height, width = self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE))).shape
+        return channels, height, width
+
+    def fill(self, kind: str) -> Tensor:
+        """The input (C, H, W) of a picture of one colour: ``"black"`` or ``"mean"``, through the own transforms."""
+        colours = {"black": (0, 0, 0), "mean": self.mean_colour}
+        if kind not in colours:
+            raise ForetellError(f"Unknown fill {kind!r}. Use 'mean' or 'black'.")
+        return self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), colours[kind]))
+
+    def logits(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
+        """Logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
+        return self._batched(self._forward, inputs, chunk, progress, "predicting")
+
+    def probabilities(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
+        """Softmax probabilities (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
+        return self.logits(inputs, chunk=chunk, progress=progress).softmax(1)
+
+    def features(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
+        """Input of the last linear layer (B, M), float32 on the CPU, of inputs (B, C, H, W).
+
+        Raises
+        ------
+        ForetellError
+            The network does not end in one linear layer.
+        """
+        trunk, _ = self._split
+        return self._batched(trunk, inputs, chunk, progress, "reading features")
+
+    @property
+    def head(self) -> Tensor:
+        """Weights of the last linear layer with its bias as last column, (K, M + 1), float64."""
+        _, linear = self._split
+        bias = linear.bias if linear.bias is not None else torch.zeros(linear.out_features)
+        return torch.cat([linear.weight, bias[:, None]], 1).detach().to("cpu", torch.float64)
+
+    @cached_property
+    def layers(self) -> tuple[str, ...]:
+        """Names of the network's leaf modules, in order."""
+        return tuple(name for name, module in self._module.named_modules() if not list(module.children()))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the structure and every parameter and buffer."""
+        digest = hashlib.sha256(str(self._module).encode())
+        for key, value in self._module.state_dict().items():
+            digest.update(f"{key}{tuple(value.shape)}{value.dtype}".encode())
+            digest.update(value.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()
+
+    def _forward(self, batch: Tensor) -> Tensor:
+        with self.exclusive() as module:
+            logits = module(batch)
+        if not isinstance(logits, Tensor) or logits.ndim != 2:
+            got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise ForetellError(f"{self.name} returned {got}; wrap it so that it returns one tensor of logits (B, K).")
+        return logits
+
+    def _batched(
+        self,
+        forward: Callable[[Tensor], Tensor],
+        inputs: Tensor,
+        chunk: int | None,
+        progress: Progress,
+        what: str,
+    ) -> Tensor:
+        done = 0
+
+        @torch.inference_mode()
+        def report(batch: Tensor) -> Tensor:
+            nonlocal done
+            # A network may begin with an in-place operation: it gets a copy, never the caller's tensor.
+            output = forward(batch.to(self.device, copy=True)).float().cpu()
+            done += len(batch)
+            progress(done, len(inputs), what)
+            return output
+
+        return in_chunks(report, inputs, chunk or chunk_size(inputs[0])).clone()
+
+    @cached_property
+    def _split(self) -> tuple[nn.Module, nn.Linear]:
+        """The network without its last linear layer (a copy that shares the weights), and that layer."""
+        linears = [(name, m) for name, m in self._module.named_modules() if isinstance(m, nn.Linear)]
+        shared = {id(t): t for t in [*self._module.parameters(), *self._module.buffers()]}
+        trunk = copy.deepcopy(self._module, shared)
+        if not linears or not linears[-1][0]:
+            raise self._no_linear_head()
+        name, linear = linears[-1]
+        parent, _, attribute = name.rpartition(".")
+        setattr(trunk.get_submodule(parent), attribute, nn.Identity())
+        self._check_split(trunk, linear)
+        return trunk, linear
+
+    @torch.no_grad()
+    def _check_split(self, trunk: nn.Module, linear: nn.Linear) -> None:
+        probe = torch.stack([self.fill("black"), self.fill("mean")]).to(self.device)
+        features, logits = trunk(probe.clone()), self._module(probe.clone())
+        fits = features.ndim == 2 and features.shape[1] == linear.in_features
+        if not fits or not torch.allclose(linear(features), logits, rtol=1e-4, atol=1e-4):
+            raise self._no_linear_head()
+
+    def _no_linear_head(self) -> ForetellError:
+        return ForetellError(
+            f"{self.name} does not end in one linear layer, which teaching by examples needs. "
+            "Use a classifier whose logits are nn.Linear(features); heatmaps still work."
+        )
+
+
+def _refuse_bad_weights(module: nn.Module, name: str) -> None:
+    for key, value in module.state_dict().items():
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            raise ForetellError(f"{name} has NaN or infinite values in {key!r}. Load another checkpoint.")

@@ -1,0 +1,136 @@
+"""Networks by name: torchvision's, or a user's own ``FILE.py:build``."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from urllib.error import URLError
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
+from core.errors import ForetellError
+
+_MISSING_OPERATORS = ("nms", "qnms")
+_repair: torch.library.Library | None = None  # alive as long as the process: dropping it undefines the operators
+
+
+def torchvision() -> ModuleType:
+    """Import torchvision, also where torch is a CPU build.
+
+    The wheels of torchvision link CUDA; beside a CPU build of torch their compiled operators do not load and
+    the import fails for want of ``torchvision::nms``. Declaring the missing operators, after that failure only,
+    lets models, weights' metadata, transforms and folders work; calling the operators themselves still fails.
+    """
+    try:
+        return importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if "torchvision::nms" not in str(error):
+            raise
+    _declare_missing_operators()
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        del sys.modules[name]
+    return importlib.import_module("torchvision")
+
+
+def _declare_missing_operators() -> None:
+    global _repair
+    if _repair is None:
+        _repair = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
+        for name in _MISSING_OPERATORS:
+            _repair.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[no-untyped-call]
+
+
+def load(spec: str, *, device: torch.device | str = "cpu") -> Classifier:
+    """The classifier that ``spec`` names: ``FILE.py:build`` or a torchvision model with its default weights.
+
+    A user's file defines ``build() -> nn.Module`` (any name after the colon) and optionally
+    ``transforms(pil_image) -> (C, H, W)`` tensor, ``CATEGORIES`` (names in the order of the logits) and
+    ``MEAN_COLOUR`` (R, G, B in 0..255, the neutral fill of masked-out parts). The file is executed: load only
+    files you trust.
+
+    Raises
+    ------
+    ForetellError
+        Nothing of that name, no weights at hand, or a file that does not build a classifier.
+    """
+    if ".py" in spec:
+        return _from_file(spec, torch.device(device))
+    return _from_torchvision(spec, torch.device(device))
+
+
+def _from_torchvision(name: str, device: torch.device) -> Classifier:
+    torchvision()
+    models = importlib.import_module("torchvision.models")
+    known = models.list_models(module=models)
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "Give a torchvision name or FILE.py:build."
+        raise ForetellError(f"Unknown classifier {name!r}. {hint}")
+    weights = models.get_model_weights(name).DEFAULT
+    try:
+        module = models.get_model(name, weights=weights)
+    except (URLError, OSError) as error:
+        hub = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
+        raise ForetellError(
+            f"The weights of {name!r} could not be fetched ({error}). Connect once, or put the file at {hub}."
+        ) from error
+    return Classifier(module, weights.transforms(), weights.meta["categories"], name=name, device=device)
+
+
+def _from_file(spec: str, device: torch.device) -> Classifier:
+    file, _, function = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "build")
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise ForetellError(f"There is no file {path}. Give the path of a Python file as FILE.py:build.")
+    module = _execute(path)
+    build = getattr(module, function, None)
+    if not callable(build):
+        offered = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        raise ForetellError(f"{path} has no function {function!r}. It defines: {', '.join(offered) or 'none'}.")
+    network = build()
+    if not isinstance(network, nn.Module):
+        raise ForetellError(
+            f"{path}:{function} returned {type(network).__name__}; it must return a torch.nn.Module that gives logits."
+        )
+    return Classifier(
+        network,
+        getattr(module, "transforms", imagenet_transforms),
+        getattr(module, "CATEGORIES", None),
+        name=path.stem,
+        device=device,
+        mean_colour=getattr(module, "MEAN_COLOUR", IMAGENET_MEAN_COLOUR),
+    )
+
+
+def _execute(path: Path) -> ModuleType:
+    """Run a user's file as a module, with its own folder importable while it runs."""
+    spec = importlib.util.spec_from_file_location(f"foretell_user_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ForetellError(f"{path} failed while it was read: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(folder)
+    return module
+
+
+def imagenet_transforms(image: Image.Image) -> Tensor:
+    """(3, 224, 224): short side to 256, centre 224, ImageNet's mean and standard deviation: the usual default."""
+    torchvision()
+    functional = importlib.import_module("torchvision.transforms.functional")
+    resized = functional.center_crop(functional.resize(image.convert("RGB"), 256), 224)
+    pixels: Tensor = functional.to_tensor(resized)
+    mean, std = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
+    return (pixels - mean[:, None, None]) / std[:, None, None]

@@ -1,0 +1,73 @@
+"""A method's declared parameters: its keyword-only arguments with their types and defaults.
+
+One declaration serves the command line, the pages' forms and the study file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.errors import ForetellError
+
+NOT_PARAMETERS = {"generator", "progress"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a method: ``choices`` for a Literal, else None."""
+
+    name: str
+    kind: type
+    default: Any
+    choices: tuple[str, ...] | None
+
+
+def declared(method: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters ``method`` takes beyond the contract's own."""
+    hints = typing.get_type_hints(method)
+    found = []
+    for name, argument in inspect.signature(method).parameters.items():
+        if argument.kind is not inspect.Parameter.KEYWORD_ONLY or name in NOT_PARAMETERS:
+            continue
+        hint = hints[name]
+        choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else None
+        found.append(Parameter(name, str if choices else hint, argument.default, choices))
+    return tuple(found)
+
+
+def summary(method: Callable[..., Any]) -> str:
+    """The first sentence of the method's documentation."""
+    return (inspect.getdoc(method) or "").split("\n\n")[0].replace("\n", " ")
+
+
+def parsed(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` (texts or values) as the types ``method`` declares.
+
+    Raises
+    ------
+    ForetellError
+        A name it does not declare (with the nearest), or a value that does not fit.
+    """
+    known = {parameter.name: parameter for parameter in declared(method)}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f"Did you mean {near[0]!r}?" if near else f"It takes: {', '.join(known) or 'none'}."
+            raise ForetellError(f"{method.__name__} has no parameter {name!r}. {hint}")
+    return {name: _value(known[name], value) for name, value in given.items()}
+
+
+def _value(parameter: Parameter, value: Any) -> Any:
+    if parameter.choices is not None:
+        if value not in parameter.choices:
+            raise ForetellError(f"{parameter.name}={value!r}: choose one of {', '.join(parameter.choices)}.")
+        return value
+    try:
+        return parameter.kind(value)
+    except (TypeError, ValueError):
+        raise ForetellError(f"{parameter.name}={value!r} is not a {parameter.kind.__name__}.") from None

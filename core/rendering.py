@@ -1,0 +1,109 @@
+"""Map -> picture: anchored at zero, colour-blind-safe, the scale written on it.
+
+Two colours that people with any colour vision tell apart: orange speaks for the class, blue against it; where the
+map says nothing the picture shows through.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from core.types import Explanation
+
+FOR = np.array([230, 97, 1], dtype=np.float32)
+AGAINST = np.array([33, 102, 172], dtype=np.float32)
+NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
+QUANTILE = 0.995
+NOISE_MULTIPLE = 4.0
+"""The scale never zooms in further than this many standard errors: noise must look like noise."""
+
+Pixels = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the full colour stands for: ``zero`` plus or minus ``limit``, in the map's unit."""
+
+    zero: float
+    limit: float
+
+    def signed(self, values: Tensor) -> Pixels:
+        """Map values (H, W) on the scale, clipped to [-1, 1]."""
+        scaled = (values.numpy() - self.zero) / self.limit
+        return np.clip(scaled, -1, 1).astype(np.float32)
+
+
+def scale_of(explanation: Explanation, i: int | None = None) -> Scale:
+    """The scale of one map, or of all maps of the explanation together when ``i`` is None."""
+    part = slice(None) if i is None else slice(i, i + 1)
+    limit = float(np.quantile(np.abs(explanation.map[part].numpy() - explanation.zero), QUANTILE))
+    if explanation.error is not None:
+        limit = max(limit, NOISE_MULTIPLE * float(np.median(explanation.error[part].numpy())))
+    return Scale(explanation.zero, limit or 1.0)
+
+
+def fitted(image: Image.Image, shape: tuple[int, int]) -> Image.Image:
+    """The part of the picture the network sees: cut to the aspect of its input (H, W), at the picture's resolution.
+
+    Resizing the short side and cropping the centre is what classifiers' transforms do.
+    """
+    image = image.convert("RGB")
+    height, width = shape
+    scale = min(image.width / width, image.height / height)
+    w, h = round(width * scale), round(height * scale)
+    left, top = (image.width - w) // 2, (image.height - h) // 2
+    return image.crop((left, top, left + w, top + h))
+
+
+def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
+    """The map (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
+    signed = _resized(scale.signed(values), size)
+    strength = np.abs(signed)[..., None]
+    colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
+    return _picture(NEUTRAL + strength * (colour - NEUTRAL))
+
+
+def overlay(image: Image.Image, values: Tensor, scale: Scale, size: tuple[int, int], opacity: float) -> Image.Image:
+    """The map (H, W) over the picture: its colour's opacity grows with its strength up to ``opacity``.
+
+    The picture is drawn in grey under it, so that its own colours are not read as the map's.
+    """
+    signed = _resized(scale.signed(values), size)
+    strength = (opacity * np.abs(signed))[..., None]
+    colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
+    grey = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), dtype=np.float32)[..., None]
+    return _picture(grey + strength * (colour - grey))
+
+
+def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
+    """The picture with a colour bar under it that names its ends, its zero and its caption."""
+    bar, margin = 14, 8
+    font = ImageFont.load_default(size=12)
+    sheet = Image.new("RGB", (picture.width, picture.height + bar + 3 * margin + 30), "white")
+    sheet.paste(picture, (0, 0))
+    ramp = np.linspace(-1, 1, max(picture.width - 2 * margin, 2), dtype=np.float32)[None].repeat(bar, 0)
+    colour = np.where(ramp[..., None] >= 0, FOR, AGAINST)
+    top = picture.height + margin
+    sheet.paste(_picture(NEUTRAL + np.abs(ramp)[..., None] * (colour - NEUTRAL)), (margin, top))
+    draw = ImageDraw.Draw(sheet)
+    under = top + bar + 2
+    ends = ((scale.zero - scale.limit, margin, "la"), (scale.zero, sheet.width // 2, "ma"))
+    for value, x, anchor in (*ends, (scale.zero + scale.limit, sheet.width - margin, "ra")):
+        draw.text((x, under), f"{value:.3g}", fill="black", font=font, anchor=anchor)
+    draw.text((margin, under + 16), caption, fill="black", font=font)
+    return sheet
+
+
+def _resized(signed: Pixels, size: tuple[int, int]) -> Pixels:
+    image = Image.fromarray(signed).resize(size, Image.Resampling.BICUBIC)
+    return np.clip(np.asarray(image, dtype=np.float32), -1, 1)
+
+
+def _picture(pixels: Pixels) -> Image.Image:
+    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))

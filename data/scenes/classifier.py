@@ -1,0 +1,80 @@
+"""The built-in network, in the form of a user's own model file: `build`, `transforms`, `CATEGORIES`.
+
+It is small and was trained on scenes whose objects nearly always stand in their usual context, so it has learnt the
+context as much as the object: shifted scenes fool it, often with confidence. `data.scenes.train` made its weights;
+``accuracy.json`` beside them says how well it does and on what.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from data.errors import DataError
+from data.scenes.pen import SIZE
+from data.scenes.shapes import CATEGORIES as TABLE
+
+WEIGHTS = Path(__file__).with_name("weights.pt")
+CATEGORIES = list(TABLE)
+MEAN = (0.46, 0.475, 0.43)
+"""Mean colour of the training scenes, RGB in [0, 1]: input 0 is this colour, input -MEAN/STD is black."""
+STD = (0.27, 0.24, 0.28)
+
+WIDTHS = ((3, 24, 2), (24, 48, 2), (48, 64, 1), (64, 96, 2), (96, 112, 1), (112, 128, 2))
+"""Input channels, output channels, stride of each convolution."""
+
+
+class SceneNet(nn.Module):
+    """Six 3 x 3 convolutions with batch norm, global average pooling, one linear layer; 0.32 M parameters."""
+
+    def __init__(self, classes: int = len(CATEGORIES)) -> None:
+        super().__init__()
+        blocks = [_block(inside, outside, stride) for inside, outside, stride in WIDTHS]
+        self.features = nn.Sequential(*blocks)
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.flatten = nn.Flatten()
+        self.head = nn.Linear(WIDTHS[-1][1], classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, 3, 96, 96), normalised -> logits (B, classes)."""
+        logits: Tensor = self.head(self.flatten(self.pool(self.features(x))))
+        return logits
+
+
+def build() -> nn.Module:
+    """The trained network: eval mode, no gradients for its weights.
+
+    Raises
+    ------
+    DataError
+        The weights are missing.
+    """
+    if not WEIGHTS.is_file():
+        raise DataError(f"The weights {WEIGHTS} are missing. Make them again: python -m data.scenes.train")
+    stored = torch.load(WEIGHTS, map_location="cpu", weights_only=True)
+    net = SceneNet()
+    net.load_state_dict({name: value.float() if value.is_floating_point() else value for name, value in stored.items()})
+    return net.eval().requires_grad_(False)
+
+
+def transforms(image: Image.Image) -> Tensor:
+    """(3, 96, 96) float32, normalised by `MEAN` and `STD`; other sizes are resized to 96 x 96."""
+    image = image.convert("RGB")
+    if image.size != (SIZE, SIZE):
+        image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
+    return normalise(torch.from_numpy(np.array(image)).permute(2, 0, 1)[None])[0]
+
+
+def normalise(pixels: Tensor) -> Tensor:
+    """(B, 3, H, W) uint8 -> float32 of mean about 0 and standard deviation about 1."""
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
+    return ((pixels.float() / 255 - mean) / std).contiguous()
+
+
+def _block(inside: int, outside: int, stride: int) -> nn.Sequential:
+    convolution = nn.Conv2d(inside, outside, 3, stride, padding=1, bias=False)
+    return nn.Sequential(convolution, nn.BatchNorm2d(outside), nn.ReLU())

@@ -1,0 +1,162 @@
+"""A user's own pictures: one folder per category, named in plain words or by WordNet id."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import unicodedata
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from data.errors import DataError
+from data.sets.pictures import EXTENSIONS, read_picture
+from data.sets.wnids import WNID, imagenet_names
+from data.types import ImageSet, Skipped
+
+
+@dataclass(frozen=True)
+class _File:
+    """One candidate: its id (path below the root with ``/``), category and, once read, its hash or why not."""
+
+    id: str
+    path: Path
+    label: int
+    sha256: str = ""
+    reason: str = ""
+
+
+def load(
+    *, path: str | Path, name: str | None = None, progress: Callable[[int, int, str], None] | None = None
+) -> ImageSet:
+    """Read a tree ``path/<category>/.../picture``; every file is decoded once to know that it can be.
+
+    Order and ids do not depend on the platform. Hidden files and folders are ignored; everything else that is not a
+    readable picture is listed in ``skipped`` with its reason. Where all folders are WordNet ids, ``wnids`` holds them
+    and the categories have plain names where `data.sets.wnids` knows them.
+
+    Parameters
+    ----------
+    path
+        The folder that holds the category folders.
+    name
+        Name of the set; None is ``folder/<name of the folder>``.
+    progress
+        ``progress(done, total, what)``, called for each file.
+
+    Raises
+    ------
+    DataError
+        No such folder, no category folders, no pictures at all, or a category without a readable picture.
+    """
+    root = Path(path).expanduser()
+    folders = _category_folders(root)
+    found = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
+    read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None))
+    kept = [file for file in read if not file.reason]
+    skipped = tuple(Skipped(file.id, file.reason) for file in read if file.reason)
+    names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
+    _refuse_empty(root, names, {file.label for file in kept}, skipped)
+    categories, wnids = _named(names)
+    return ImageSet(
+        name=name or f"folder/{root.resolve().name}",
+        categories=categories,
+        labels=np.array([file.label for file in kept], dtype=np.int64),
+        ids=tuple(file.id for file in kept),
+        open=lambda i: _open(kept[i].path),
+        digest=_digest(names, kept),
+        wnids=wnids,
+        skipped=skipped,
+    )
+
+
+def _category_folders(root: Path) -> list[Path]:
+    if not root.exists():
+        raise DataError(f"No folder {root}.{_siblings(root)}")
+    if not root.is_dir():
+        raise DataError(f"{root} is a file: give the folder that holds one folder per category.")
+    folders = [entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
+    if not folders:
+        raise DataError(
+            f"{root} has no category folders: put the pictures into one folder per category, named like the category."
+        )
+    return sorted(folders, key=lambda folder: unicodedata.normalize("NFC", folder.name))
+
+
+def _siblings(root: Path) -> str:
+    parent = root.absolute().parent
+    if not parent.is_dir():
+        return f" Its parent {parent} is missing as well."
+    names = [entry.name for entry in parent.iterdir() if entry.is_dir()]
+    near = difflib.get_close_matches(root.name, names, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(str(root.with_name(n)) for n in near)}?" if near else f" {parent} has no such folder."
+
+
+def _files(root: Path, folder: Path) -> list[tuple[str, Path]]:
+    """(id, path) of every file below a category's folder, hidden ones left out."""
+    found = []
+    for here, below, names in os.walk(folder, followlinks=True):
+        below[:] = [name for name in below if not name.startswith(".")]
+        paths = [Path(here) / name for name in names if not name.startswith(".")]
+        found += [(unicodedata.normalize("NFC", path.relative_to(root).as_posix()), path) for path in paths]
+    return found
+
+
+def _read(files: list[_File], progress: Callable[[int, int, str], None]) -> list[_File]:
+    """Decode and hash every file, on all cores (decoding leaves Python's lock)."""
+    done = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for file in pool.map(_examined, files):
+            done.append(file)
+            progress(len(done), len(files), "Reading pictures")
+    return done
+
+
+def _examined(file: _File) -> _File:
+    if file.path.suffix.lower() not in EXTENSIONS:
+        reason = f"extension {file.path.suffix or '(none)'} is not one of {' '.join(EXTENSIONS)}"
+        return _File(file.id, file.path, file.label, reason=reason)
+    try:
+        read_picture(file.path)
+        digest = hashlib.sha256(file.path.read_bytes()).hexdigest()
+    except (DataError, OSError) as error:
+        return _File(file.id, file.path, file.label, reason=str(error))
+    return _File(file.id, file.path, file.label, sha256=digest)
+
+
+def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple[Skipped, ...]) -> None:
+    empty = [name for label, name in enumerate(names) if label not in filled]
+    if not empty:
+        return
+    if not filled and not skipped:
+        raise DataError(f"{root} holds no pictures: its category folders need files ending in {' '.join(EXTENSIONS)}.")
+    listed = ", ".join(repr(name) for name in empty[:5]) + (f" and {len(empty) - 5} more" if len(empty) > 5 else "")
+    why = next((f" ({skip.id}: {skip.reason})" for skip in skipped if skip.id.split("/")[0] in empty), "")
+    raise DataError(f"No readable picture of {listed} in {root}{why}: add pictures, or remove the folder.")
+
+
+def _named(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """Categories and, for a tree of WordNet ids, the ids."""
+    if not all(WNID.fullmatch(name) for name in names):
+        return tuple(names), None
+    return tuple(imagenet_names().get(wnid, wnid) for wnid in names), tuple(names)
+
+
+def _open(path: Path) -> Image.Image:
+    try:
+        return read_picture(path)
+    except (DataError, OSError) as error:
+        raise DataError(f"{path} changed since the set was read: {error}. Load the set again.") from None
+
+
+def _digest(names: list[str], kept: list[_File]) -> str:
+    """SHA-256 over category folders, ids, labels and file contents."""
+    total = hashlib.sha256("\n".join(names).encode())
+    for file in kept:
+        total.update(f"\n{file.id}\t{file.label}\t{file.sha256}".encode())
+    return total.hexdigest()

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Foretell's one entry: ``python foretell.py [VERB ...]``. Standard library only.
+
+It makes ``.venv`` beside itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
+``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+ENVIRONMENT = ROOT / ".venv"
+RUNTIME = ROOT / "requirements.txt"
+DEVELOPMENT = ROOT / "requirements-dev.txt"
+
+VERBS = {
+    "serve": "the demo study and the pages, in the browser (what happens without a verb)",
+    "explain": "heatmaps of pictures, as files",
+    "build": "a study file -> a frozen bundle of stimuli",
+    "verify": "check a bundle byte by byte and by rendering it again",
+    "simulate": "fill a study with simulated participants",
+    "analyze": "the three nested models, Table 1 and Figure 1 of a study or a CSV",
+    "glmm": "one mixed model of a CSV, by formula",
+    "export": "the responses of a study as CSV, with its data dictionary",
+    "doctor": "check this installation",
+    "test": "run every test (--no-browser leaves out those that need one)",
+}
+
+# glibc hands every large activation back to the system and asks for it again; keeping it makes a forward pass 1.4 to
+# 2.4 times faster (docs/decisions/0002-dependencies.md).
+KEEP_MEMORY = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": "4294967296",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Set up what is needed and run the verb; the exit code is the verb's."""
+    if sys.version_info < (3, 11):
+        return fail(f"Foretell needs Python 3.11 or newer; this is {sys.version.split()[0]}. Install a newer one.")
+    if arguments[:1] in (["-h"], ["--help"], ["help"]):
+        print(usage())
+        return 0
+    verb = arguments[0] if arguments else "serve"
+    if verb == "test":
+        return run_tests(arguments[1:])
+    if verb not in VERBS:
+        return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
+    python = ready(RUNTIME)
+    return subprocess.call([python, "-m", "dashboard.cli", verb, *arguments[1:]], env=child_environment())
+
+
+def usage() -> str:
+    """The list of verbs, without installing anything."""
+    width = max(map(len, VERBS))
+    lines = [f"  {verb:<{width}}  {what}" for verb, what in VERBS.items()]
+    return "\n".join(
+        [
+            "Do explanations help people foretell what an AI will say?",
+            "",
+            "python foretell.py            set up, build the demo study and open it in the browser",
+            "python foretell.py VERB ...   one of the verbs below; VERB --help says more, with an example",
+            "",
+            *lines,
+            "",
+            "Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong (the message says what to mend).",
+        ]
+    )
+
+
+def fail(message: str) -> int:
+    """One sentence on stderr; exit code 2."""
+    print(f"Error: {message}", file=sys.stderr)
+    return 2
+
+
+def child_environment() -> dict[str, str]:
+    """The environment of everything Foretell starts: the packages importable, memory kept."""
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**KEEP_MEMORY, **os.environ, "PYTHONPATH": path}
+
+
+def ready(*requirements: Path) -> str:
+    """A Python that satisfies the requirement files: the active one if it does, else that of ``.venv``."""
+    if all(satisfied(file) for file in requirements):
+        return sys.executable
+    python = python_of(ENVIRONMENT)
+    if not python.is_file():
+        make_environment()
+    for file in requirements:
+        install(python, file)
+    return str(python)
+
+
+def python_of(environment: Path) -> Path:
+    """The interpreter of a virtual environment, on any system."""
+    return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def pinned(file: Path) -> dict[str, str]:
+    """``{package: version}`` of a requirements file of exact pins."""
+    lines = (line.split("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
+    return dict(line.split("==") for line in lines if "==" in line)  # type: ignore[misc]
+
+
+def satisfied(file: Path) -> bool:
+    """Whether the running interpreter has every pinned package (a local build tag such as +cpu aside)."""
+    try:
+        return all(
+            importlib.metadata.version(package).split("+")[0] == version for package, version in pinned(file).items()
+        )
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def make_environment() -> None:
+    """Make ``.venv``; where Python came without ensurepip, say what to install."""
+    print(f"Making {ENVIRONMENT} ...", flush=True)
+    try:
+        venv.create(ENVIRONMENT, with_pip=True)
+    except (subprocess.CalledProcessError, OSError) as error:
+        shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+        raise SystemExit(
+            fail(f"No environment could be made ({error}). On Debian: apt install python3-venv.")
+        ) from None
+
+
+def install(python: Path, file: Path) -> None:
+    """pip install a requirements file into ``.venv``, once per content of the file."""
+    stamp = ENVIRONMENT / f"{file.stem}.sha256"
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    if stamp.is_file() and stamp.read_text() == digest:
+        return
+    print(f"Installing {file.name} (once; torch is large) ...", flush=True)
+    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "-r", str(file)]
+    if subprocess.call(command) != 0:
+        raise SystemExit(fail(f"pip could not install {file.name}. Check the network, free disk, and the lines above."))
+    stamp.write_text(digest)
+
+
+def run_tests(arguments: list[str]) -> int:
+    """Set up for tests, find a browser, run pytest. ``--no-browser`` leaves the browser tests out."""
+    if arguments[:1] in (["-h"], ["--help"]):
+        print("python foretell.py test [--no-browser] [pytest arguments]\n\nExample: python foretell.py test -k glmm")
+        return 0
+    with_browser = "--no-browser" not in arguments
+    arguments = [a for a in arguments if a != "--no-browser"]
+    python = ready(RUNTIME, DEVELOPMENT)
+    environment = child_environment()
+    if with_browser:
+        chromium = find_chromium(python)
+        if chromium is None:
+            return fail(
+                "No Chromium could be found or installed for the browser tests. Install one and set FORETELL_CHROMIUM "
+                "to its path, or leave those tests out with --no-browser."
+            )
+        environment["FORETELL_CHROMIUM"] = chromium
+    else:
+        arguments += ["-m", "not browser"]
+    return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
+
+
+def find_chromium(python: str) -> str | None:
+    """Path of a Chromium: FORETELL_CHROMIUM, one installed, one from the system's packages, or Playwright's own."""
+    found = installed_chromium()
+    if found is None and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
+        print("Installing Chromium from the system's packages ...", flush=True)
+        subprocess.call(["apt-get", "update", "-qq"])
+        subprocess.call(["apt-get", "install", "-y", "-qq", "chromium"], stdout=subprocess.DEVNULL)
+        found = installed_chromium()
+    return found or playwright_chromium(python)
+
+
+def installed_chromium() -> str | None:
+    """A Chromium or Chrome that is already there."""
+    named = os.environ.get("FORETELL_CHROMIUM")
+    if named:
+        return named if Path(named).is_file() else None
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+def playwright_chromium(python: str) -> str | None:
+    """The browser Playwright brings, downloaded if it can be."""
+    try:
+        subprocess.run([python, "-m", "playwright", "install", "chromium"], check=True, timeout=600)
+    except (subprocess.SubprocessError, OSError):
+        return None
+    code = "from playwright.sync_api import sync_playwright as s\nwith s() as p: print(p.chromium.executable_path)"
+    path = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False).stdout.strip()
+    return path if Path(path).is_file() else None
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,111 @@
+"""Mean accuracy by condition and trial type with bootstrapped confidence intervals.
+
+People are resampled, not answers: answers of one person go together, and intervals from resampled answers are too
+narrow. Within each condition as many people are drawn, with replacement, as took part in it; the interval is that of
+the percentiles (Efron & Tibshirani, 1993, ch. 13).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from core.errors import ForetellError
+from study.analysis.responses import CONDITIONS
+from study.bundle import TRIAL_TYPES
+
+RESAMPLES = 10_000
+_CHUNK = 2_000_000
+"""Counts held in memory at once: resamples x people."""
+
+
+def accuracy(
+    frame: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Mean accuracy of each condition and trial type with its confidence interval.
+
+    Parameters
+    ----------
+    frame
+        Responses as prepared by `study.analysis.responses`: participant, condition, trial_type, correct.
+    resamples
+        Bootstrap samples per condition.
+    level
+        Coverage of the interval, a probability.
+
+    Returns
+    -------
+    pandas.DataFrame
+        condition, trial_type, participants, answers, accuracy, low, high (all three proportions of answers).
+
+    Raises
+    ------
+    ForetellError
+        `level` is no probability or `resamples` is not positive.
+    """
+    if not 0 < level < 1 or resamples < 1:
+        raise ForetellError(f"The bootstrap needs a level in (0, 1) and resamples > 0, not {level} and {resamples}.")
+    rows = [
+        row
+        for condition in order(frame)
+        for row in _condition(frame[frame["condition"] == condition], condition, rng, resamples, level)
+    ]
+    return pd.DataFrame(rows)
+
+
+def order(frame: pd.DataFrame) -> list[str]:
+    """Conditions present, the four of the design first."""
+    present = set(frame["condition"])
+    designed = [name for name in CONDITIONS.values() if name in present]
+    return designed + sorted(present - set(designed))
+
+
+def _condition(
+    frame: pd.DataFrame, condition: str, rng: np.random.Generator, resamples: int, level: float
+) -> list[dict[str, object]]:
+    types = [t for t in TRIAL_TYPES if (frame["trial_type"] == t).any()]
+    by_person = frame.groupby(["participant", "trial_type"], observed=True)["correct"]
+    right = by_person.sum().unstack("trial_type", fill_value=0)[types].to_numpy(dtype=np.float64)
+    answers = by_person.size().unstack("trial_type", fill_value=0)[types].to_numpy(dtype=np.float64)
+    draws = resample(right, answers, resamples, rng)
+    low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return [
+        {
+            "condition": condition,
+            "trial_type": trial_type,
+            "participants": int((answers[:, k] > 0).sum()),
+            "answers": int(answers[:, k].sum()),
+            "accuracy": float(right[:, k].sum() / answers[:, k].sum()),
+            "low": float(low[k]),
+            "high": float(high[k]),
+        }
+        for k, trial_type in enumerate(types)
+    ]
+
+
+def resample(
+    right: NDArray[np.float64], answers: NDArray[np.float64], resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(resamples, K) accuracies of resampled people.
+
+    Parameters
+    ----------
+    right, answers
+        (P, K) right answers and answers of each of P people in each of K cells.
+    """
+    people = len(right)
+    share = np.full(people, 1.0 / people)
+    draws = np.empty((resamples, right.shape[1]))
+    chunk = max(1, _CHUNK // people)
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        times = rng.multinomial(people, share, size=size).astype(np.float64)
+        given = times @ answers
+        # A resample of people who never saw this cell says nothing of it: missing, and left out of the percentiles.
+        draws[start : start + size] = np.divide(times @ right, given, out=np.full_like(given, np.nan), where=given > 0)
+    return draws

@@ -1,0 +1,116 @@
+"""Figure 1: how well people foretell the AI, by condition and trial type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from study.analysis import bootstrap
+from study.analysis.responses import MODES, Responses
+from study.bundle import TRIAL_TYPES
+
+# Okabe & Ito (2008): told apart with any common colour blindness; these three also on black and on white.
+COLORS = {"adv_incorrect": "#D55E00", "std_incorrect": "#E69F00", "std_correct": "#0072B2"}
+SYMBOLS = {"adv_incorrect": "diamond", "std_incorrect": "square", "std_correct": "circle"}
+LABELS = {
+    "adv_incorrect": "AI wrong (adversarial)",
+    "std_incorrect": "AI wrong (standard)",
+    "std_correct": "AI right",
+}
+INK = "#767676"
+"""Mid-grey: contrast 4.5:1 on white and on black alike, because the background is the page's."""
+SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
+SPREAD = 0.2
+
+
+def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
+    """Figure 1 and the numbers behind it; `rng` is the randomness of the bootstrap."""
+    numbers = bootstrap.accuracy(data.frame, rng=rng)
+    return draw(numbers, simulated=data.simulated), numbers
+
+
+def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
+    """The figure of a table as `study.analysis.bootstrap.accuracy` makes it; simulated data are marked as such."""
+    conditions = list(dict.fromkeys(numbers["condition"]))
+    figure = go.Figure()
+    for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):
+        cell = numbers[numbers["trial_type"] == trial_type]
+        if len(cell):
+            figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
+    _chance_line(figure)
+    _lay_out(figure, conditions)
+    if simulated:
+        _mark(figure, MODES["sim"])
+    return figure
+
+
+def _mark(figure: go.Figure, words: str) -> None:
+    """Write across the figure what it must not be taken for."""
+    figure.add_annotation(
+        text=words, xref="paper", yref="paper", x=0.5, y=0.05, showarrow=False, font={"size": 20, "color": INK}
+    )
+
+
+def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
+    color = COLORS[trial_type]
+    return go.Scatter(
+        x=x,
+        y=cell["accuracy"],
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": cell["high"] - cell["accuracy"],
+            "arrayminus": cell["accuracy"] - cell["low"],
+            "color": color,
+            "thickness": 2,
+            "width": 5,
+        },
+        mode="markers+text",
+        marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
+        name=LABELS[trial_type],
+        text=[f"{value:.0%}" for value in cell["accuracy"]],
+        textposition=SIDES[trial_type],
+        textfont={"color": INK, "size": 13},
+        customdata=cell[["condition", "low", "high", "participants", "answers"]].to_numpy(),
+        hovertemplate=(
+            "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
+            "%{customdata[3]} participants, %{customdata[4]} answers<extra>" + LABELS[trial_type] + "</extra>"
+        ),
+    )
+
+
+def _chance_line(figure: go.Figure) -> None:
+    figure.add_hline(
+        y=0.5,
+        line={"color": INK, "dash": "dot", "width": 1.5},
+        annotation_text="chance",
+        annotation_position="top left",
+    )
+
+
+def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
+    figure.update_layout(
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": INK, "size": 14},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        height=430,
+    )
+    figure.update_xaxes(
+        tickmode="array",
+        tickvals=list(range(len(conditions))),
+        ticktext=conditions,
+        range=[-0.5, len(conditions) - 0.5],
+        title="Explanation shown",
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        title="Correct predictions of the AI",
+        range=[0, 1.03],
+        tickformat=".0%",
+        gridcolor="rgba(127,127,127,.25)",
+        zeroline=False,
+    )

@@ -1,0 +1,265 @@
+"""Generalised linear mixed models: the one thin module around `glmm`, and the honesty about its fits.
+
+`glmm` maximises the Laplace approximation (or adaptive quadrature) jointly over coefficients and variances, as lme4's
+glmer does. What is added here: our own record, columns that the data cannot tell apart named, separation found and
+carried to its limit (`study.analysis.separation`), boundary fits said in words, and no number that is not one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import glmm
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from core.errors import ForetellError
+from study.analysis import sentences, separation
+from study.analysis.records import Coefficient, MixedModel, RandomEffect
+from study.analysis.separation import Floats, Mask, Separation
+
+_RANDOM = re.compile(r"\(([^()|]*)\|([^()]*)\)")
+_DIFFERENCE = re.compile(r",\s*([A-Za-z_.][\w.]*)\s*-\s*([A-Za-z_.][\w.]*)\s*\)")
+_NAME = re.compile(r"[A-Za-z_.][\w.]*")
+
+CellName = Callable[[Mapping[str, Any]], str]
+"""Names a cell of the design, given the value of each predictor."""
+
+
+def plain_cell(cell: Mapping[str, Any]) -> str:
+    """A cell of the design in words: ``"period 2, size 14"``."""
+    return ", ".join(f"{name} {value}" for name, value in cell.items()) or "the data"
+
+
+def fit(
+    frame: pd.DataFrame,
+    formula: str,
+    *,
+    family: str = "binomial",
+    agq: int = 1,
+    cell_name: CellName = plain_cell,
+) -> MixedModel:
+    """Fit a generalised linear mixed model by maximum likelihood.
+
+    Parameters
+    ----------
+    frame
+        One row per answer (or per group of answers). A categorical's first category is the reference level.
+    formula
+        As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
+    family
+        ``"binomial"``, ``"poisson"``, ``"gaussian"`` (then by maximum likelihood, not REML), ...
+    agq
+        Nodes of adaptive Gauss-Hermite quadrature per random effect; 1 is the Laplace approximation.
+    cell_name
+        How to name a cell of the fixed-effects design in a message.
+
+    Raises
+    ------
+    ForetellError
+        The formula cannot be read, a column is missing or has missing values, or no fit was possible.
+    """
+    _check(frame, formula)
+    frame, formula = _grouped(frame, formula)
+    raw = _run(frame, formula, family, agq)
+    design, names = glmm.model_matrix(frame, _fixed(formula))
+    kept = ~np.asarray(raw.aliased, dtype=bool)
+    if family == "binomial":
+        successes, failures = _outcomes(raw)
+        found = separation.find(design[:, kept], successes, failures)
+        if found is not None:
+            cells = _cells(frame, formula, found.rows, successes, _weights(raw), cell_name)
+            return _limit(frame, formula, agq, raw, design, kept, found, cells)
+    if not math.isfinite(raw.loglik):
+        raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(raw)}")
+    return _record(formula, raw, names, kept)
+
+
+def _check(frame: pd.DataFrame, formula: str) -> None:
+    """Refuse what `glmm` would drop in silence or explain in its own words."""
+    if "~" not in formula:
+        raise ForetellError(
+            f"The formula {formula!r} has no '~': write it like 'correct ~ trial_type + (1|participant)'."
+        )
+    if frame.empty:
+        raise ForetellError(f"There are no rows to fit {formula!r} to.")
+    for name in _columns(frame, formula):
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise ForetellError(
+                f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting."
+            )
+
+
+def _run(frame: pd.DataFrame, formula: str, family: str, agq: int) -> Any:
+    options: dict[str, Any] = {"reml": False} if family == "gaussian" else {}
+    with warnings.catch_warnings():  # every one of them is in fit.warnings, and becomes a message
+        warnings.simplefilter("ignore", glmm.DiagnosticWarning)
+        try:
+            return glmm.fit(frame, formula, family=family, nagq=agq, anova_test="Wald", **options)
+        except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+            raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
+
+
+def _grouped(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+    """``cbind(hits, size - hits)`` with its difference as a column, because `glmm` takes only names there."""
+    found = _DIFFERENCE.search(formula)
+    if found is None:
+        return frame, formula
+    whole, part = found.groups()
+    for name in (whole, part):
+        if name not in frame.columns:
+            raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
+    counts = frame.assign(foretell_difference=frame[whole] - frame[part])
+    return counts, formula.replace(found.group(0), ", foretell_difference)", 1)
+
+
+def _columns(frame: pd.DataFrame, formula: str) -> list[str]:
+    """Columns of the frame that a formula reads, in its order."""
+    return [name for name in dict.fromkeys(_NAME.findall(formula)) if name in frame.columns]
+
+
+def _fixed(formula: str) -> str:
+    """The right-hand side of a formula without its random terms."""
+    right = _RANDOM.sub("", formula.split("~", 1)[1])
+    right = re.sub(r"\+(\s*\+)+", "+", right).strip().strip("+").strip()
+    return f"~ {right or '1'}"
+
+
+def _outcomes(raw: Any) -> tuple[Mask, Mask]:
+    """Whether each row holds a success, a failure; `y` is the share of successes."""
+    share = np.asarray(raw.y, dtype=np.float64)
+    counted = _weights(raw) > 0
+    return (share > 0) & counted, (share < 1) & counted
+
+
+def _weights(raw: Any) -> Floats:
+    """Answers per row."""
+    return np.ones(raw.nobs) if raw.weights is None else np.asarray(raw.weights, dtype=np.float64)
+
+
+def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
+    random = _random(raw)
+    coefficients = tuple(
+        _coefficient(name, float(estimate), float(se))
+        for name, estimate, se, keep in zip(names, raw.beta, raw.se, kept, strict=True)
+        if keep
+    )
+    dropped = tuple(name for name, keep in zip(names, kept, strict=True) if not keep)
+    return MixedModel(
+        formula=formula,
+        coefficients=coefficients,
+        random=random,
+        loglik=float(raw.loglik),
+        df=int(kept.sum()) + len(random) + _dispersion_parameters(raw),
+        n=int(raw.nobs),
+        converged=bool(raw.converged),
+        messages=(
+            *sentences.aliased(dropped),
+            *sentences.boundary(random),
+            *(sentences.outsized(coefficients) if raw.family == "binomial" else ()),
+            *sentences.said(raw),
+        ),
+        dropped=dropped,
+    )
+
+
+def _dispersion_parameters(raw: Any) -> int:
+    return 0 if raw.family in ("binomial", "poisson") else 1
+
+
+def _coefficient(term: str, estimate: float, se: float) -> Coefficient:
+    if not math.isfinite(se) or se <= 0:
+        return Coefficient(term, estimate, None, None, None)
+    z = estimate / se
+    return Coefficient(term, estimate, se, z, float(2.0 * norm.sf(abs(z))))
+
+
+def _random(raw: Any) -> tuple[RandomEffect, ...]:
+    return tuple(
+        RandomEffect(group, term, float(sd))
+        for index, (group, terms) in enumerate(raw.re_groups)
+        for term, sd in zip(terms, raw.stddev_corr(index)[0], strict=True)
+    )
+
+
+def _limit(
+    frame: pd.DataFrame,
+    formula: str,
+    agq: int,
+    raw: Any,
+    design: Floats,
+    kept: Mask,
+    found: Separation,
+    cells: list[str],
+) -> MixedModel:
+    """The fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
+    names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
+    full = design[:, kept]
+    inner = _inner_fit(frame, formula, agq, raw, full, ~found.rows)
+    estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
+    far = found.far_point(full, _outcomes(raw)[0], estimate)
+    random = _random(inner)
+    coefficients = tuple(
+        _coefficient(name, float(value), math.nan if diverges else float(se))
+        for name, value, se, diverges in zip(names, far, inner.se, found.diverging, strict=True)
+    )
+    diverging = {name: int(sign) for name, sign, flag in zip(names, found.sign, found.diverging, strict=True) if flag}
+    dropped = tuple(name for name, keep in zip(raw.names, kept, strict=True) if not keep)
+    return MixedModel(
+        formula=formula,
+        coefficients=coefficients,
+        random=random,
+        loglik=float(inner.loglik),
+        df=len(names) + len(random),
+        n=int(raw.nobs),
+        converged=False,
+        messages=(
+            *sentences.separated(cells, tuple(diverging)),
+            *sentences.aliased(dropped),
+            *sentences.boundary(random),
+            *sentences.said(inner),
+        ),
+        dropped=dropped,
+        diverging=diverging,
+    )
+
+
+def _inner_fit(frame: pd.DataFrame, formula: str, agq: int, raw: Any, design: Floats, rows: Mask) -> Any:
+    """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
+    if not rows.any():
+        raise ForetellError(
+            f"The model {formula!r} predicts every answer with certainty: there is nothing to estimate."
+        )
+    counts = _weights(raw)
+    successes = np.round(np.asarray(raw.y) * counts)
+    data: dict[str, Any] = {name: frame[name].to_numpy()[rows] for name in _columns(frame, formula)}
+    data |= {f"foretell_x{j}": design[rows, j] for j in range(design.shape[1])}
+    data |= {"foretell_hits": successes[rows], "foretell_misses": (counts - successes)[rows]}
+    columns = " + ".join(f"foretell_x{j}" for j in range(design.shape[1]))
+    random = "".join(f" + {term.group(0)}" for term in _RANDOM.finditer(formula))
+    inner = _run(pd.DataFrame(data), f"cbind(foretell_hits, foretell_misses) ~ 0 + {columns}{random}", "binomial", agq)
+    if not math.isfinite(inner.loglik):
+        raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(inner)}")
+    return inner
+
+
+def _cells(
+    frame: pd.DataFrame, formula: str, rows: Mask, successes: Mask, weights: Floats, cell_name: CellName
+) -> list[str]:
+    """One clause per separated cell: which it is, how many answers, all right or all wrong."""
+    names = _columns(frame, _fixed(formula))
+    table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_answers=weights[rows])
+    cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_answers"].sum()
+    clauses = []
+    for key, answers in cells.items():
+        *values, right = key if isinstance(key, tuple) else (key,)
+        verdict = "right" if right else "wrong"
+        name = cell_name(dict(zip(names, values, strict=True)))
+        clauses.append(f"{name}: all {int(answers):,} answers are {verdict}")
+    return clauses

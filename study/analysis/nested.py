@@ -1,0 +1,129 @@
+"""The three nested models of the study and their likelihood-ratio tests.
+
+Logistic mixed models of "did this participant foretell the AI on this trial", with crossed random intercepts of
+participants and of target categories. Folke, Yang, Anderson & Shafto (2021), arXiv:2106.04684, Table 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from scipy.stats import chi2
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.analysis import mixed, responses
+from study.analysis.records import MixedModel
+
+RANDOM = "(1|participant) + (1|category)"
+FIXED = {
+    "null": "trial_type",
+    "explanation": "trial_type + saliency + examples",
+    "interaction": "trial_type * saliency * examples",
+}
+"""Fixed effects of each model, smallest first."""
+
+
+@dataclass(frozen=True)
+class RatioTest:
+    """A likelihood-ratio test of two nested models: p of chi-square with df degrees of freedom."""
+
+    smaller: str
+    larger: str
+    chisq: float
+    df: int
+    p: float | None
+
+
+@dataclass(frozen=True)
+class NestedAnalysis:
+    """The models by name, the tests between neighbours, and what to know about the data."""
+
+    models: Mapping[str, MixedModel]
+    tests: tuple[RatioTest, ...]
+    data_messages: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Every message: about the data first, then about each model, with its name."""
+        said = [f"Model {name}: {message}" for name, model in self.models.items() for message in model.messages]
+        return (*self.data_messages, *said)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "models": {name: model.as_dict() for name, model in self.models.items()},
+            "lrt": [
+                {"smaller": t.smaller, "larger": t.larger, "chisq": t.chisq, "df": t.df, "p": t.p} for t in self.tests
+            ],
+        }
+
+
+def analyze(frame: pd.DataFrame | responses.Responses, *, progress: Progress = silent) -> NestedAnalysis:
+    """Fit the three models and test each against the next.
+
+    Raises
+    ------
+    ForetellError
+        The responses are not as `study.analysis.responses` needs them, or a model could not be fitted.
+    """
+    data = frame if isinstance(frame, responses.Responses) else responses.prepare(frame)
+    models: dict[str, MixedModel] = {}
+    for done, (name, fixed) in enumerate(FIXED.items()):
+        progress(done, len(FIXED), f"Fitting the {name} model")
+        models[name] = mixed.fit(data.frame, f"correct ~ {fixed} + {RANDOM}", cell_name=cell_name)
+    progress(len(FIXED), len(FIXED), "Models fitted")
+    tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
+    return NestedAnalysis(models, tests, data.messages)
+
+
+def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) -> RatioTest:
+    """Twice the difference in log-likelihood; degrees of freedom from the parameters actually estimated."""
+    if small.n != large.n:
+        raise ForetellError(f"The models {smaller} and {larger} were fitted to different rows and cannot be compared.")
+    # A negative difference can only be the optimiser's rounding: the larger model contains the smaller one.
+    chisq = max(0.0, 2.0 * (large.loglik - small.loglik))
+    df = large.df - small.df
+    return RatioTest(smaller, larger, chisq, df, float(chi2.sf(chisq, df)) if df > 0 else None)
+
+
+def cell_name(cell: Mapping[str, Any]) -> str:
+    """A cell of the design in words: ``"standard correct in condition both"``."""
+    words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")
+    if "saliency" not in cell:
+        return words
+    return f"{words} in condition {responses.CONDITIONS[int(cell['saliency']), int(cell['examples'])]}"
+
+
+def analyze_file(
+    path: Path, out: Path, columns: Mapping[str, str] | None = None, seed: int = 0, *, progress: Progress = silent
+) -> NestedAnalysis:
+    """Analyse a CSV of responses and write models, table, figure and report into `out`.
+
+    Parameters
+    ----------
+    path
+        The CSV, one row per answer.
+    out
+        Folder for the results; made if absent.
+    columns
+        Our column names to those of the file, where they differ.
+    seed
+        Seed of the bootstrap.
+
+    Raises
+    ------
+    ForetellError
+        The file cannot be read or analysed.
+    """
+    from study.analysis import report  # it reads what is defined here
+
+    data = responses.read(path, columns)
+    analysis = analyze(data, progress=progress)
+    report.write(analysis, data, out, seed=seed)
+    return analysis

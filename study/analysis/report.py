@@ -1,0 +1,210 @@
+"""What is handed over: Table 1, the tests, Figure 1 and a short report, each written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from study.analysis import figures
+from study.analysis.nested import NestedAnalysis, RatioTest
+from study.analysis.records import Coefficient, MixedModel
+from study.analysis.responses import Responses
+
+WORDS = {
+    "(Intercept)": "(Intercept)",
+    "trial_typestd_incorrect": "standard incorrect",
+    "trial_typestd_correct": "standard correct",
+}
+STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+
+
+def stars(p: float | None) -> str:
+    """The customary stars: * below .05, ** below .01, *** below .001."""
+    return "" if p is None else next((mark for bound, mark in STARS if p < bound), "")
+
+
+def p_text(p: float | None) -> str:
+    """A p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where none is claimed."""
+    if p is None:
+        return "–"
+    if p < 0.001:
+        return "< .001"
+    return f"{p:.3f}".removeprefix("0") if p < 0.9995 else "> .999"
+
+
+def words(term: str) -> str:
+    """A term in words: ``"standard correct × saliency"``."""
+    return " × ".join(WORDS.get(part, part) for part in term.split(":"))
+
+
+def table(model: MixedModel) -> pd.DataFrame:
+    """Table 1: term, estimate, se, z, p, stars, odds_ratio; infinite estimates as such, without se, z and p."""
+    return pd.DataFrame([_row(c, model.limit(c)) for c in model.coefficients])
+
+
+def _row(c: Coefficient, estimate: float) -> dict[str, object]:
+    with np.errstate(over="ignore"):
+        ratio = float(np.exp(estimate))
+    return {
+        "term": words(c.term),
+        "estimate": estimate,
+        "se": c.se,
+        "z": c.z,
+        "p": c.p,
+        "stars": stars(c.p),
+        "odds_ratio": ratio,
+    }
+
+
+def latex(model: MixedModel) -> str:
+    """Table 1 for a LaTeX document with the package booktabs."""
+    body = [
+        f"{_term_latex(c.term)} & {_estimate_latex(c, model.limit(c))} & {_number_latex(c.se)} & "
+        f"{_number_latex(c.z)} & {_p_latex(c.p)} \\\\"
+        for c in model.coefficients
+    ]
+    lines = [
+        r"\begin{tabular}{lrrrr}",
+        r"\toprule",
+        r"Term & $\beta$ & SE & $z$ & $p$ \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _term_latex(term: str) -> str:
+    return words(term).replace("_", r"\_").replace(" × ", r" $\times$ ")
+
+
+def _number_latex(value: float | None) -> str:
+    if value is None:
+        return "--"
+    text = f"{value:.2f}"
+    return text.replace("-", "$-$") if float(text) else "0.00"
+
+
+def _estimate_latex(c: Coefficient, estimate: float) -> str:
+    if math.isinf(estimate):
+        return r"$-\infty$" if estimate < 0 else r"$\infty$"
+    mark = stars(c.p)
+    return _number_latex(None if math.isnan(estimate) else estimate) + (f"$^{{{mark}}}$" if mark else "")
+
+
+def _p_latex(p: float | None) -> str:
+    return p_text(p).replace("< ", "$<$ ").replace("> ", "$>$ ").replace("–", "--")
+
+
+def test_sentence(test: RatioTest) -> str:
+    """A likelihood-ratio test in one sentence of plain words."""
+    added = {
+        ("null", "explanation"): "explanations change how often people foretell the AI",
+        (
+            "explanation",
+            "interaction",
+        ): "the effect of explanations depends on the trial type or on the other explanation",
+    }.get((test.smaller, test.larger), f"the {test.larger} model fits better than the {test.smaller} model")
+    if test.p is None:
+        return f"These data cannot say whether {added}: both models have the same parameters."
+    verdict = "There is evidence that" if test.p < 0.05 else "There is no clear evidence that"
+    p = p_text(test.p)
+    p = p if p[0] in "<>" else f"= {p}"
+    return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, p {p})."
+
+
+def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
+    """The likelihood-ratio tests: smaller, larger, chisq, df, p."""
+    return pd.DataFrame(analysis.as_dict()["lrt"])
+
+
+def write(analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0) -> tuple[Path, ...]:
+    """Write models.json, table1.csv, table1.tex, lrt.csv, figure1.csv, figure1.html and report.md into `out`.
+
+    Parameters
+    ----------
+    data
+        The responses the analysis was made from.
+    out
+        Folder, made if absent; files of the same names are replaced.
+    seed
+        Seed of the bootstrap behind Figure 1.
+    """
+    figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
+    model = analysis.models["interaction"]
+    files = {
+        "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
+        "table1.csv": table(model).to_csv(index=False, lineterminator="\n"),
+        "table1.tex": latex(model),
+        "lrt.csv": tests_table(analysis).to_csv(index=False, lineterminator="\n"),
+        "figure1.csv": numbers.to_csv(index=False, lineterminator="\n"),
+        "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
+        "report.md": markdown(analysis, data, seed=seed),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    return tuple(_write(out / name, text) for name, text in files.items())
+
+
+def _write(path: Path, text: str) -> Path:
+    """Replace a file in one step, so that a reader never sees half of it."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as file:
+        file.write(text)
+    whole = Path(file.name)
+    whole.chmod(0o644)  # temporary files are the owner's alone
+    whole.replace(path)
+    return path
+
+
+def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0) -> str:
+    """The report: data, tests, models, and what to know before believing them."""
+    frame = data.frame
+    people = frame.groupby("condition")["participant"].nunique()
+    messages = [f"- {message}" for message in analysis.messages] or ["- None."]
+    return "\n".join(
+        [
+            "# Do explanations help people foretell the AI?",
+            "",
+            *[test_sentence(test) for test in analysis.tests],
+            "",
+            "## Data",
+            "",
+            f"{len(frame):,} answers of {frame['participant'].nunique():,} participants "
+            f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
+            f"target categories; {data.dropped:,} rows left out. SHA-256 of the rows: `{data.sha256}`.",
+            "",
+            "## Models",
+            "",
+            "Logistic mixed models, crossed random intercepts of participant and category, maximum likelihood "
+            "(Laplace approximation). Reference levels: adversarial incorrect, no saliency, no examples.",
+            "",
+            *_models_table(analysis),
+            "",
+            f"Table 1 (the interaction model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
+            f"intervals from resampled participants (seed {seed}).",
+            "",
+            "## Before believing them",
+            "",
+            *messages,
+            "",
+        ]
+    )
+
+
+def _models_table(analysis: NestedAnalysis) -> list[str]:
+    lines = [
+        "| model | log-likelihood | parameters | sd participant | sd category | converged |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, model in analysis.models.items():
+        sd = {effect.group: f"{effect.sd:.3f}" for effect in model.random}
+        lines.append(
+            f"| {name} | {model.loglik:.3f} | {model.df} | {sd.get('participant', '–')} | {sd.get('category', '–')} | "
+            f"{'yes' if model.converged else 'no'} |"
+        )
+    return lines

@@ -1,0 +1,244 @@
+"""Trial-level responses: read, mapped, and checked as a whole before anything is computed from them."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from study.bundle import TRIAL_TYPES
+
+REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
+OPTIONAL = ("condition", "trial", "mode")
+FLAGS = ("saliency", "examples", "correct")
+CONDITIONS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
+"""(saliency, examples) -> the name of the condition."""
+
+MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
+"""What must be said of answers whose mode is not ``"live"``."""
+
+_MISSING = ["", "NA", "NaN", "nan"]
+_TRUE_FALSE = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Responses fit for analysis.
+
+    Attributes
+    ----------
+    frame
+        One row per answer: participant and category (text), trial_type (categorical, reference adv_incorrect),
+        saliency, examples and correct (0/1 integers), condition (text), trial where it was given,
+        and mode, where given: ``"live"``, ``"sim"`` or ``"preview"``.
+    dropped
+        Rows left out because a required value was missing.
+    messages
+        What a reader of the results must know about the data.
+    """
+
+    frame: pd.DataFrame
+    dropped: int = 0
+    messages: tuple[str, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the rows as analysed, in the canonical order of columns."""
+        text = self.frame.to_csv(index=False, lineterminator="\n")
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any answer is a simulated participant's."""
+        return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
+
+    def quality(self) -> pd.DataFrame:
+        """Per condition: participants, answers, and the fewest and most answers of one participant."""
+        answers = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
+        table = answers.agg(["size", "sum", "min", "max"])
+        return table.set_axis(["participants", "answers", "fewest", "most"], axis=1).reset_index()
+
+
+def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
+    """Read a CSV of responses. `columns` maps our names to those of the file.
+
+    Raises
+    ------
+    ForetellError
+        The file is missing, empty or no CSV, or its content is not as it should be (all problems at once).
+    """
+    if not path.is_file():
+        raise ForetellError(f"No file of responses at {path}. Check the path.")
+    return prepare(parse(path.read_bytes(), path.name), columns, name=path.name)
+
+
+def parse(content: bytes, name: str) -> pd.DataFrame:
+    """The columns of a CSV as text, so that a participant ``007`` keeps her name.
+
+    Raises
+    ------
+    ForetellError
+        The content is empty or no CSV in UTF-8.
+    """
+    try:
+        return pd.read_csv(io.BytesIO(content), dtype="str", keep_default_na=False, na_values=_MISSING)
+    except pd.errors.EmptyDataError:
+        raise ForetellError(f"{name} is empty. Export the responses again.") from None
+    except (pd.errors.ParserError, UnicodeDecodeError):
+        raise ForetellError(f"{name} is not a CSV file in UTF-8. Save it as one.") from None
+
+
+def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, name: str = "The responses") -> Responses:
+    """Check responses and bring them into the form of `Responses`. Preparing twice changes nothing.
+
+    Rows that lack a required value are left out, counted and named in `Responses.messages`, as lme4 does in silence;
+    everything else that is wrong is refused.
+
+    Raises
+    ------
+    ForetellError
+        All problems at once, each with where, what and remedy.
+    """
+    renamed, problems = _renamed(frame, columns or {})
+    if not problems and renamed.empty:
+        problems = ["There are no rows: collect or export some answers first."]
+    if problems:
+        raise _refusal(name, problems)
+    complete = renamed.dropna(subset=list(REQUIRED))
+    problems = list(_problems(complete))
+    if problems:
+        raise _refusal(name, problems)
+    tidy = _tidy(complete)
+    problems = list(_contradictions(tidy))
+    if problems:
+        raise _refusal(name, problems)
+    return Responses(tidy, len(renamed) - len(complete), tuple(_messages(renamed, complete)))
+
+
+def _refusal(name: str, problems: list[str]) -> ForetellError:
+    if len(problems) == 1:
+        return ForetellError(f"{name}: {problems[0]}")
+    return ForetellError(f"{name}: {len(problems)} problems.\n" + "\n".join(f"- {problem}" for problem in problems))
+
+
+def _renamed(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
+    """Our columns under our names, and what stands in the way."""
+    problems = [
+        f"Column {ours!r} is not one of ours: map one of {', '.join(REQUIRED + OPTIONAL)}."
+        for ours in columns
+        if ours not in REQUIRED + OPTIONAL
+    ]
+    sources = {ours: columns.get(ours, ours) for ours in REQUIRED + OPTIONAL}
+    for ours, theirs in sources.items():
+        if theirs not in frame.columns and (ours in REQUIRED or ours in columns):
+            problems.append(_missing_column(ours, theirs, [str(column) for column in frame.columns]))
+    if problems:
+        return frame, problems
+    present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
+    return pd.DataFrame(present).reset_index(drop=True), []
+
+
+def _missing_column(ours: str, theirs: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
+    return f"Column {theirs!r} is missing. {hint} Map yours with {ours}=NAME."
+
+
+def _problems(frame: pd.DataFrame) -> Iterator[str]:
+    if frame.empty:
+        yield "Every row lacks a required value: fill the columns " + ", ".join(REQUIRED) + "."
+        return
+    unknown = sorted(set(frame["trial_type"].astype(str)) - set(TRIAL_TYPES))
+    if unknown:
+        yield (
+            f"Column 'trial_type' has the unknown value{'s' if len(unknown) > 1 else ''} "
+            f"{', '.join(repr(u) for u in unknown[:5])}: use {', '.join(TRIAL_TYPES)}."
+        )
+    for name in FLAGS:
+        wrong = frame[name][_numbers(frame[name]).isna()]
+        if len(wrong):
+            yield (
+                f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
+                f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
+            )
+    if frame["participant"].astype(str).nunique() < 2:
+        yield "Column 'participant' names only one person: the models compare people, so add others."
+    outcome = _numbers(frame["correct"])
+    if outcome.notna().all() and outcome.nunique() < 2:
+        right = "right" if outcome.iloc[0] == 1 else "wrong"
+        yield f"Column 'correct' never varies (every answer is {right}): there is nothing to explain, check its coding."
+    yield from _duplicates(frame)
+
+
+def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
+    if "trial" not in frame:
+        return
+    twice = frame[frame["trial"].notna() & frame.duplicated(["participant", "trial"])]
+    if len(twice):
+        first = twice.iloc[0]
+        yield (
+            f"{len(twice)} rows repeat a participant's trial (first: participant {first['participant']}, trial "
+            f"{first['trial']}, row {twice.index[0] + 1}): keep one answer per participant and trial."
+        )
+
+
+def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
+    """A condition named one way and coded another."""
+    coded = _coded_condition(frame)
+    wrong = frame[frame["condition"].isin(CONDITIONS.values()) & (frame["condition"] != coded)]
+    if len(wrong):
+        row = wrong.index[0]
+        yield (
+            f"{len(wrong)} rows contradict themselves: row {row + 1} says condition {wrong['condition'].iloc[0]!r}, "
+            f"but its saliency and examples say {coded[row]!r}. Correct one of them."
+        )
+
+
+def _numbers(column: pd.Series[object]) -> pd.Series[float]:
+    """0 and 1, however they are written; anything else becomes missing."""
+    return column.astype(str).str.strip().str.lower().map(_TRUE_FALSE)
+
+
+def _coded_condition(frame: pd.DataFrame) -> pd.Series[str]:
+    pairs = zip(frame["saliency"], frame["examples"], strict=True)
+    return pd.Series([CONDITIONS[pair] for pair in pairs], index=frame.index, dtype="str")
+
+
+def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
+    tidy = pd.DataFrame(
+        {
+            "participant": frame["participant"].astype(str),
+            "category": frame["category"].astype(str),
+            "trial_type": pd.Categorical(frame["trial_type"].astype(str), categories=list(TRIAL_TYPES)),
+            **{flag: _numbers(frame[flag]).astype(np.int64) for flag in FLAGS},
+        }
+    )
+    coded = _coded_condition(tidy)
+    tidy["condition"] = coded
+    if "condition" in frame:
+        tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
+    for name in ("trial", "mode"):
+        if name in frame:
+            tidy[name] = frame[name]
+    return tidy
+
+
+def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
+    dropped = frame.index.difference(complete.index)
+    if len(dropped):
+        rows = ", ".join(str(row + 1) for row in dropped[:5]) + (", …" if len(dropped) > 5 else "")
+        yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
+    for mode, said in MODES.items():
+        count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
+        if count:
+            yield f"{said} ({count} of {len(complete)} answers)."
+    absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
+    if absent:
+        yield f"No answers to trials of type {', '.join(absent)}."

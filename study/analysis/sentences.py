@@ -1,0 +1,66 @@
+"""Why a fit should not be believed as it stands, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from study.analysis.records import Coefficient, RandomEffect
+
+BOUNDARY_SD = 1e-4
+"""A random intercept's standard deviation (log-odds) below this is a variance estimated as zero."""
+OUTSIZED = 10.0
+"""A coefficient (log-odds) beyond this is not believable as a finite effect."""
+SHOWN = 6
+"""Separated cells named in one sentence; the rest are counted."""
+
+_SAID_OTHERWISE = {"singular", "glm_diverged"}
+
+
+def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
+    """Which cells are certain, and which coefficients that leaves without an estimate."""
+    shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")
+    return (
+        f"Separation: {shown}. These coefficients have no finite estimate and no p-value: {', '.join(diverging)}. "
+        "The log-likelihood, the likelihood-ratio tests and the other coefficients stand.",
+    )
+
+
+def aliased(dropped: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns that repeat others in these data."""
+    if not dropped:
+        return ()
+    columns = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
+    return (
+        f"The data cannot tell {columns} from the others, because a combination of conditions is absent: "
+        f"{', '.join(dropped)} dropped.",
+    )
+
+
+def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
+    """Variances estimated as zero."""
+    return tuple(
+        f"Boundary (singular) fit: the standard deviation between levels of {r.group} is estimated as 0; "
+        f"the answers differ between them no more than chance would make them."
+        for r in random
+        if r.sd < BOUNDARY_SD
+    )
+
+
+def outsized(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
+    """Estimates and standard errors that should not be believed."""
+    return tuple(
+        f"The estimate of {c.term} ({c.estimate:.1f} log-odds) is too large to believe."
+        for c in coefficients
+        if abs(c.estimate) > OUTSIZED
+    ) + tuple(f"The standard error of {c.term} could not be computed." for c in coefficients if c.se is None)
+
+
+def said(raw: Any) -> tuple[str, ...]:
+    """What `glmm` warned of, beyond what is said here in plainer words."""
+    return tuple(f"{w['title']}. {w['message']}" for w in raw.warnings if w["kind"] not in _SAID_OTHERWISE)
+
+
+def reason(raw: Any) -> str:
+    """Why no fit came out, in the words of `glmm`."""
+    return " ".join(str(w["message"]) for w in raw.warnings) or "the search found no maximum."

@@ -1,0 +1,69 @@
+"""Small networks with a known answer, and one with everything that breaks attribution libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from core.classifier import Classifier
+
+SIDE = 12
+
+
+class Awkward(nn.Module):
+    """In-place first operation, a ReLU used twice, a functional ReLU, batch norm, dropout, a residual `+=`."""
+
+    def __init__(self, classes: int = 3) -> None:
+        super().__init__()
+        self.relu = nn.ReLU(inplace=True)
+        self.conv1 = nn.Conv2d(3, 8, 3, padding=1)
+        self.bn = nn.BatchNorm2d(8)
+        self.conv2 = nn.Conv2d(8, 8, 3, padding=1)
+        self.drop = nn.Dropout(0.5)
+        self.head = nn.Linear(8, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x.mul_(1.5)
+        x = self.relu(self.bn(self.conv1(x)))
+        y = self.conv2(x)
+        y += x
+        return self.head(self.drop(F.relu(self.relu(y) - 0.1)).mean((2, 3)))
+
+
+class ToyA(nn.Module):
+    """f(x) = relu(s - 10) + 3 relu(s + 1) - 1 with s the sum of three inputs (captum's BasicModel_MultiLayer)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        s = x.flatten(1).sum(1, keepdim=True)
+        f = F.relu(s - 10) + 3 * F.relu(s + 1) - 1
+        return torch.cat([f, -f], 1)
+
+
+def raw(image: Image.Image) -> Tensor:
+    """Pixels in 0..255 of a picture cut to 1 x 3, one channel: inputs of any value for toy networks."""
+    return torch.zeros(1, 1, 3)
+
+
+def unit(image: Image.Image) -> Tensor:
+    """(3, SIDE, SIDE), pixels in [-1, 1]: black is -1."""
+    pixels = np.asarray(image.resize((SIDE, SIDE)), dtype=np.float32)
+    return torch.from_numpy(pixels / 127.5 - 1).permute(2, 0, 1).contiguous()
+
+
+def awkward(seed: int = 0) -> Classifier:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Awkward()
+        for parameter in network.parameters():
+            nn.init.normal_(parameter, std=0.5)
+        network.bn.running_mean.normal_()
+        network.bn.running_var.uniform_(0.5, 2)
+    return Classifier(network, unit, ["ant", "bee", "cat"], name="awkward")
+
+
+def pictures(count: int, seed: int = 1) -> Tensor:
+    """(count, 3, SIDE, SIDE) inputs in [-1, 1]."""
+    return torch.rand(count, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(seed)) * 2 - 1

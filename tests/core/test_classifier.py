@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from core.attribution.gradients import gradient
+from core.classifier import Classifier
+from core.errors import ForetellError
+from tests.core.networks import SIDE, Awkward, awkward, pictures, unit
+
+
+def test_head_times_features_is_the_logits():
+    classifier, images = awkward(), pictures(5)
+    features = torch.cat([classifier.features(images), torch.ones(5, 1)], 1).double()
+    torch.testing.assert_close((features @ classifier.head.T).float(), classifier.logits(images), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 7])
+def test_chunk_size_does_not_matter(chunk):
+    classifier, images = awkward(), pictures(5)
+    torch.testing.assert_close(
+        classifier.logits(images, chunk=chunk), classifier.logits(images, chunk=5), rtol=1e-5, atol=1e-6
+    )
+
+
+def test_out_of_memory_halves_the_chunk_and_goes_on():
+    network, sizes = Awkward(), []
+
+    class Greedy(nn.Module):
+        def forward(self, x):
+            sizes.append(len(x))
+            if len(x) > 2:
+                raise torch.OutOfMemoryError("out of memory")
+            return network(x)
+
+    classifier = Classifier(Greedy(), unit, name="greedy")
+    network.eval()
+    sizes.clear()
+    logits = classifier.logits(pictures(5), chunk=5)
+    assert sizes == [5, 2, 2, 1]
+    torch.testing.assert_close(logits, network(pictures(5)).detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_eval_mode_whatever_the_user_left():
+    network = Awkward().train()
+    classifier = Classifier(network, unit, name="training")
+    assert torch.equal(classifier.logits(pictures(2)), classifier.logits(pictures(2)))  # dropout is off
+
+
+def test_fingerprint_changes_with_one_weight_and_only_then():
+    first, second = awkward(), awkward()
+    assert first.fingerprint == second.fingerprint
+    network = Awkward()
+    with torch.no_grad():
+        network.head.bias[0] += 1e-6
+    assert Classifier(network, unit, name="x").fingerprint != first.fingerprint
+
+
+def hooked_gradients(classifier: Classifier, images, stop: threading.Event):
+    """What a hook-based method does: zero the negative gradients at each ReLU (guided backpropagation)."""
+    while not stop.is_set():
+        with classifier.exclusive() as module:
+            hook = module.conv1.register_full_backward_hook(lambda m, gin, gout: tuple(g * 3 for g in gin))
+            try:
+                x = images.clone().requires_grad_()
+                module(x.clone()).sum().backward(inputs=[x])
+            finally:
+                hook.remove()
+
+
+@pytest.mark.parametrize("locked", [True, False])
+def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
+    """Without the lock plain gradients come out wrong, silently: the negative control shows the test can fail."""
+    classifier, images = awkward(), pictures(2)
+    expected = gradient(classifier, images, [0, 1]).map
+    if not locked:
+        monkeypatch.setattr(classifier, "_lock", nullcontext())
+    stop = threading.Event()
+    other = threading.Thread(target=hooked_gradients, args=(classifier, images, stop))
+    other.start()
+    try:
+        wrong = 0
+        for _ in range(300):
+            wrong += not torch.equal(gradient(classifier, images, [0, 1]).map, expected)
+            if wrong and not locked:
+                break
+    finally:
+        stop.set()
+        other.join()
+    assert (wrong == 0) == locked
+
+
+def test_fill_is_a_picture_of_one_colour_through_the_own_transforms():
+    classifier = awkward()
+    assert torch.equal(classifier.fill("black"), torch.full((3, SIDE, SIDE), -1.0))
+    expected = torch.tensor(classifier.mean_colour) / 127.5 - 1
+    torch.testing.assert_close(classifier.fill("mean")[:, 0, 0], expected, rtol=0, atol=1e-6)
+    with pytest.raises(ForetellError, match="Unknown fill 'grey'"):
+        classifier.fill("grey")
+
+
+def test_any_mode_of_picture_is_taken():
+    classifier = awkward()
+    for mode in ("L", "RGBA", "P", "CMYK"):
+        image = Image.fromarray(np.full((20, 30), 99, dtype=np.uint8)).convert(mode)
+        assert classifier.preprocess(image).shape == (3, SIDE, SIDE)
+
+
+class Tuple(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3)), x
+
+
+class NoHead(nn.Module):
+    def forward(self, x):
+        return x.mean((2, 3))
+
+
+class SoftmaxAfter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.head(x.mean((2, 3))).softmax(1)
+
+
+def poisoned():
+    network = Awkward()
+    with torch.no_grad():
+        network.conv1.weight[0, 0, 0, 0] = float("nan")
+    return network
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: Classifier(Tuple(), unit, name="pair"), "pair returned tuple; wrap it"),
+        (lambda: Classifier(poisoned(), unit, name="bad"), "bad has NaN or infinite values in 'conv1.weight'"),
+        (lambda: Classifier(Awkward(), unit, ["a", "b"], name="net"), "net gives 3 logits but names 2 categories"),
+        (lambda: Classifier(NoHead(), unit, name="bare").head, "bare does not end in one linear layer"),
+        (lambda: Classifier(SoftmaxAfter(), unit, name="soft").head, "soft does not end in one linear layer"),
+        (lambda: gradient(awkward(), pictures(1), [3]), "Target 3 is not a class of awkward: it has classes 0 to 2"),
+        (lambda: gradient(awkward(), pictures(2), [0]), "2 images but 1 targets"),
+        (lambda: gradient(awkward(), pictures(1)[:, :, :5], [0]), "awkward takes images"),
+    ],
+)
+def test_bad_input_names_the_culprit(make, text):
+    with pytest.raises(ForetellError, match=text):
+        make()

@@ -1,0 +1,144 @@
+"""The contracts of every registered method, run over the registry: a new method is held to them by its one line."""
+
+from __future__ import annotations
+
+import copy
+import threading
+
+import pytest
+import torch
+
+from core.attribution import METHODS
+from core.parameters import declared, summary
+from core.types import Explanation
+from tests.core.networks import SIDE, awkward, pictures
+
+CHEAP = {"bayesian_teaching": {"samples": 96}, "integrated_gradients": {"steps": 8}}
+COMPLETE = {"integrated_gradients"}
+every_method = pytest.mark.parametrize("name", list(METHODS))
+
+
+def explain(name, classifier, images, targets, seed=7, **parameters) -> Explanation:
+    generator = torch.Generator().manual_seed(seed)
+    return METHODS[name](classifier, images, targets, generator=generator, **{**CHEAP.get(name, {}), **parameters})
+
+
+def snapshot(module):
+    return {
+        "state": {k: v.clone() for k, v in module.state_dict().items()},
+        "modules": [id(m) for m in module.modules()],
+        "training": [m.training for m in module.modules()],
+        "requires_grad": [p.requires_grad for p in module.parameters()],
+        "grad": [p.grad is None for p in module.parameters()],
+        "hooks": [
+            len(m._forward_hooks) + len(m._forward_pre_hooks) + len(m._backward_hooks) + len(m._backward_pre_hooks)
+            for m in module.modules()
+        ],
+    }
+
+
+def assert_same(before, after):
+    for key in before["state"]:
+        assert torch.equal(before["state"][key], after["state"][key]), key
+    assert {k: v for k, v in before.items() if k != "state"} == {k: v for k, v in after.items() if k != "state"}
+
+
+@every_method
+def test_shape_dtype_and_finite(name):
+    explanation = explain(name, awkward(), pictures(3), [0, 1, 2])
+    assert explanation.map.shape == (3, SIDE, SIDE)
+    assert explanation.map.dtype == torch.float32
+    assert torch.isfinite(explanation.map).all()
+    assert explanation.map.std() > 0
+
+
+@every_method
+def test_a_batch_equals_its_images_one_by_one(name):
+    classifier, images = awkward(), pictures(3)
+    together = explain(name, classifier, images, [0, 1, 2]).map
+    for i in range(3):
+        alone = explain(name, classifier, images[i : i + 1], [i]).map[0]
+        torch.testing.assert_close(together[i], alone, rtol=1e-5, atol=1e-6)
+
+
+@every_method
+def test_same_seed_same_map_bit_for_bit(name):
+    classifier, images = awkward(), pictures(2)
+    assert torch.equal(explain(name, classifier, images, [0, 1]).map, explain(name, classifier, images, [0, 1]).map)
+
+
+@every_method
+def test_the_map_explains_the_chosen_class(name):
+    classifier, images = awkward(), pictures(1)
+    maps = [explain(name, classifier, images, [k]).map for k in (0, 1)]
+    assert (maps[0] - maps[1]).abs().max() > 1e-3
+
+
+@every_method
+def test_model_and_input_are_untouched_also_after_an_exception(name):
+    classifier, images = awkward(), pictures(2)
+    original = images.clone()
+    with classifier.exclusive() as module:
+        before = snapshot(module)
+    explain(name, classifier, images, [0, 1])
+
+    def interrupt(done, total, what):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        explain(name, classifier, images, [0, 1], progress=interrupt)
+    with classifier.exclusive() as module:
+        assert_same(before, snapshot(module))
+    assert torch.equal(images, original)
+
+
+@every_method
+def test_certificate_says_what_was_explained(name):
+    classifier, images = awkward(), pictures(2)
+    explanation = explain(name, classifier, images, [2, 0])
+    probabilities = classifier.probabilities(images)
+    assert [c.target for c in explanation.certificates] == [2, 0]
+    for i, certificate in enumerate(explanation.certificates):
+        assert certificate.method == name
+        assert certificate.fingerprint == classifier.fingerprint
+        assert certificate.probability == pytest.approx(float(probabilities[i, certificate.target]), abs=1e-6)
+        assert certificate.versions["torch"]
+        assert (certificate.completeness is not None) == (name in COMPLETE)
+
+
+@every_method
+def test_two_threads_do_not_disturb_each_other(name):
+    classifier, images = awkward(), pictures(2)
+    expected = explain(name, classifier, images, [0, 1]).map
+    wrong: list[str] = []
+
+    def work():
+        maps = [explain(name, classifier, images, [0, 1]).map for _ in range(4)]
+        wrong.extend(name for found in maps if not torch.equal(found, expected))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+@every_method
+def test_it_is_documented_with_a_source_and_typed_defaults(name):
+    method = METHODS[name]
+    assert len(summary(method)) > 30
+    text = f"{method.__doc__}{__import__(method.__module__, fromlist=['x']).__doc__}"
+    assert "arXiv:" in text or "doi:" in text
+    assert all(parameter.default is not None for parameter in declared(method))
+
+
+def test_the_snapshot_sees_a_changed_weight():
+    """Negative control: the immutability contract can fail."""
+    classifier = awkward()
+    with classifier.exclusive() as module:
+        before = copy.deepcopy(snapshot(module))
+        with torch.no_grad():
+            next(module.parameters())[0] += 1e-3
+        with pytest.raises(AssertionError):
+            assert_same(before, snapshot(module))

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+from torch import nn
+
+from core.attribution.expected_mask import _WeightedSums, bayesian_teaching
+from core.classifier import Classifier
+from core.device import stream
+from core.errors import ForetellError
+from core.teaching.masks import MaskPrior
+from tests.core.networks import SIDE, awkward, pictures, unit
+
+
+def dense_kernel(height, width, scale):
+    """The kernel over all pixels, the way one must never compute it."""
+    y, x = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
+    points = np.stack([y.ravel(), x.ravel()], 1)
+    squared = ((points[:, None] - points[None]) ** 2).sum(-1)
+    return np.exp(-squared / (2 * scale**2))
+
+
+def test_factors_reproduce_the_full_kernel():
+    """The separable factors against the dense kernel of all pixels, on an oblong grid."""
+    prior = MaskPrior(12, 9, length_scale=0.25)
+    rows, columns = prior._factors
+    separable = np.kron((rows @ rows.T).numpy(), (columns @ columns.T).numpy())
+    np.testing.assert_allclose(separable, dense_kernel(12, 9, 0.25 * 9), atol=2e-6)
+
+
+def test_empirical_covariance_of_samples_is_the_kernel():
+    prior = MaskPrior(8, 6, length_scale=0.3, mean=0.2, amplitude=1.5)
+    draws = torch.logit(prior.sample(40_000, stream(3, 0)).double()).flatten(1).numpy()
+    expected = 1.5**2 * dense_kernel(8, 6, 0.3 * 6)
+    # The standard error of a covariance of n normal pairs is at most sqrt(2/n) sigma^2 = .016; 5 of them.
+    np.testing.assert_allclose(np.cov(draws.T), expected, atol=0.08)
+    np.testing.assert_allclose(draws.mean(0), 0.2, atol=5 * 1.5 / 200)
+
+
+def test_expected_mask_of_the_papers_prior():
+    """A sigmoid this steep is a step: E[m] = P(g > 0) = Phi(-1) = .1587 up to the sigmoid's width of 1 in 100."""
+    assert MaskPrior(8, 8).expected == pytest.approx(norm.cdf(-1), abs=2e-4)
+    draws = MaskPrior(24, 24).sample(4000, stream(0, 0))
+    assert float(draws.mean()) == pytest.approx(norm.cdf(-1), abs=0.01)
+
+
+def test_variance_100_would_leave_every_mask_empty():
+    """The slip of the paper's text: with amplitude 10 (variance 100) nothing is ever open."""
+    assert float(MaskPrior(24, 24, amplitude=10.0).sample(200, stream(0, 0)).max()) < 1e-3
+
+
+def test_blocks_do_not_depend_on_how_many_are_asked_for():
+    prior = MaskPrior(8, 8)
+    few = torch.cat(list(prior.blocks(70, seed=5)))
+    many = torch.cat(list(prior.blocks(200, seed=5)))
+    assert few.shape == (70, 8, 8)
+    assert torch.equal(few, many[:70])
+
+
+class Constant(nn.Module):
+    def forward(self, x):
+        return torch.tensor([[0.3, -0.2]]).expand(len(x), 2)
+
+
+def test_a_constant_classifier_gives_the_prior_mean_within_its_standard_error():
+    """Identity A17 of the oracles: nothing learned where the classifier does not look."""
+    classifier = Classifier(Constant(), unit, name="constant")
+    explanation = bayesian_teaching(classifier, pictures(1), [0], samples=4000)
+    z = (explanation.map - explanation.zero) / explanation.error
+    assert explanation.certificates[0].effective_samples == pytest.approx(4000)
+    assert float(z.abs().max()) < 5
+    assert 0.7 < float(z.std()) < 1.3  # the stated error is neither too small nor too large
+
+
+class Patch(nn.Module):
+    """Says class 0 by how bright the patch rows 2-4, columns 7-9 is."""
+
+    def forward(self, x):
+        seen = x[:, :, 2:5, 7:10].mean((1, 2, 3))
+        return torch.stack([6 * seen, torch.zeros_like(seen)], 1)
+
+
+def test_the_map_finds_the_patch_a_planted_classifier_looks_at():
+    classifier = Classifier(Patch(), unit, name="patch")
+    image = torch.ones(1, 3, SIDE, SIDE)
+    explanation = bayesian_teaching(classifier, image, [0], samples=2000, fill="black")
+    peak = int(explanation.map[0].argmax())
+    assert (peak // SIDE, peak % SIDE) == pytest.approx((3, 8), abs=1)
+    assert explanation.map[0, 3, 8] > explanation.zero + 5 * explanation.error[0, 3, 8]
+
+
+def test_against_a_slow_re_implementation():
+    """The formulas of the paper, in a loop over the same masks, without streams, blocks or chunks."""
+    classifier, images = awkward(), pictures(1)
+    explanation = bayesian_teaching(
+        classifier, images, [1], samples=100, fill="mean", length_scale=0.2, generator=torch.Generator().manual_seed(9)
+    )
+    seed = explanation.certificates[0].seed
+    fill = classifier.fill("mean")
+    masks = list(itertools.chain(*MaskPrior(SIDE, SIDE, 0.2).blocks(100, seed)))
+    q = np.array([float(classifier.probabilities((m * images[0] + (1 - m) * fill)[None])[0, 1]) for m in masks])
+    m = np.stack([mask.numpy() for mask in masks]).astype(float)
+    expected = np.einsum("n,nhw->hw", q, m) / q.sum()
+    error = np.sqrt(np.einsum("n,nhw->hw", q**2, (m - expected) ** 2)) / q.sum()
+    np.testing.assert_allclose(explanation.map[0].numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(explanation.error[0].numpy(), error, rtol=1e-4)
+    assert explanation.certificates[0].effective_samples == pytest.approx(q.sum() ** 2 / (q**2).sum(), rel=1e-5)
+
+
+def test_full_enumeration_of_bernoulli_masks():
+    """Identity A17: over all 2^9 binary masks the weighted sums give E[m|c] = RISE * p / E[score] exactly."""
+    masks = torch.tensor(list(itertools.product([0.0, 1.0], repeat=9))).view(-1, 3, 3)
+    weights = torch.rand(1, len(masks), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    sums = _WeightedSums(1, 3, 3)
+    for part in torch.arange(len(masks)).split(100):
+        sums.add(masks[part], weights[:, part])
+    rise = torch.einsum("n,nhw->hw", weights[0], masks.double()) / (len(masks) * 0.5)
+    expected = rise * 0.5 / weights.mean()
+    torch.testing.assert_close(sums.expectation[0], expected, rtol=1e-12, atol=0)
+
+
+def test_chunk_size_does_not_change_the_map():
+    classifier, images = awkward(), pictures(2)
+    maps = [bayesian_teaching(classifier, images, [0, 1], samples=130, chunk=c).map for c in (1, 17, 256)]
+    for other in maps[1:]:
+        torch.testing.assert_close(maps[0], other, rtol=1e-5, atol=1e-7)
+
+
+class Picky(nn.Module):
+    """Almost never says class 1: the weights of a hard picture."""
+
+    def forward(self, x):
+        seen = x.mean((1, 2, 3))
+        return torch.stack([torch.zeros_like(seen), 40 * seen], 1)
+
+
+def test_a_map_of_few_effective_samples_warns():
+    classifier = Classifier(Picky(), unit, name="picky")
+    certificate = bayesian_teaching(classifier, torch.ones(1, 3, SIDE, SIDE), [1], fill="black").certificates[0]
+    assert certificate.effective_samples < 100
+    assert "much of this map is noise" in certificate.warnings[0]
+
+
+class Never(nn.Module):
+    def forward(self, x):
+        return torch.tensor([[0.0, -2000.0]]).expand(len(x), 2)
+
+
+def test_a_class_never_given_is_finite_and_said():
+    certificate = bayesian_teaching(Classifier(Never(), unit, name="never"), pictures(1), [1], samples=64).certificates[
+        0
+    ]
+    assert certificate.effective_samples == 0
+    assert "Only 0 of 64 masks count" in certificate.warnings[0]
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(ForetellError, match="at least 2 masks"):
+        bayesian_teaching(awkward(), pictures(1), [0], samples=1)
+    with pytest.raises(ForetellError, match="length scale 2"):
+        bayesian_teaching(awkward(), pictures(1), [0], length_scale=2)
+    with pytest.raises(ForetellError, match="amplitude"):
+        bayesian_teaching(awkward(), pictures(1), [0], amplitude=0)

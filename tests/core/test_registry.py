@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from core.attribution import METHODS
+from core.errors import ForetellError
+from core.parameters import declared, parsed
+from core.registry import Registry
+
+
+def test_unknown_name_suggests_the_nearest():
+    with pytest.raises(
+        ForetellError, match=r"Unknown method 'integrated_gradient'. Did you mean 'integrated_gradients'"
+    ):
+        METHODS["integrated_gradient"]
+
+
+def test_nothing_near_lists_what_there_is():
+    with pytest.raises(ForetellError, match=r"Unknown fruit 'zzz'. Known: apple, pear."):
+        Registry("fruit", {"pear": "a:b", "apple": "a:b"})["zzz"]
+
+
+def test_listing_names_does_not_import_torch():
+    code = "import sys; from core.attribution import METHODS; print(list(METHODS), 'torch' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip().endswith("False")
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_every_entry_can_be_imported(name):
+    assert callable(METHODS[name])
+
+
+def test_parameters_are_typed_from_texts():
+    method = METHODS["bayesian_teaching"]
+    assert parsed(method, {"samples": "50", "fill": "black", "length_scale": "0.2"}) == {
+        "samples": 50,
+        "fill": "black",
+        "length_scale": 0.2,
+    }
+    assert [p.choices for p in declared(method) if p.name == "fill"] == [("mean", "black")]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"sample": "5"}, "bayesian_teaching has no parameter 'sample'. Did you mean 'samples'"),
+        ({"samples": "many"}, "samples='many' is not a int"),
+        ({"fill": "pink"}, "fill='pink': choose one of mean, black"),
+    ],
+)
+def test_bad_parameters_are_named(given, text):
+    with pytest.raises(ForetellError, match=text):
+        parsed(METHODS["bayesian_teaching"], given)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import numpy as np
+import torch
+from PIL import Image
+
+from core.rendering import AGAINST, FOR, NEUTRAL, Scale, fitted, heatmap, overlay, scale_of, with_scale
+from core.types import Explanation
+
+SIZE = (40, 40)
+
+
+def explanation(values, zero=0.0, error=None):
+    return Explanation(torch.tensor(values, dtype=torch.float32), zero, (), error)
+
+
+def centre(picture):
+    return np.asarray(picture)[20, 20].astype(float)
+
+
+def test_zero_is_neutral_wherever_the_rest_of_the_map_lies():
+    """Min-max scaling, the common mistake, would colour a zero beside large positive values blue."""
+    values = torch.zeros(4, 4)
+    values[0, 0] = 9.0
+    scale = scale_of(explanation(values[None].tolist()))
+    np.testing.assert_allclose(centre(heatmap(values, scale, SIZE)), NEUTRAL, atol=1)
+    grey = Image.new("RGB", (4, 4), (90, 90, 90))
+    np.testing.assert_allclose(centre(overlay(grey, values, scale, SIZE, 0.7)), [90, 90, 90], atol=1)
+
+
+def test_sign_is_colour_and_strength_is_saturation():
+    scale = Scale(zero=0.2, limit=0.5)
+    for value, colour in ((0.7, FOR), (-0.3, AGAINST)):
+        np.testing.assert_allclose(centre(heatmap(torch.full((4, 4), value), scale, SIZE)), colour, atol=1)
+    half = centre(heatmap(torch.full((4, 4), 0.45), scale, SIZE))
+    np.testing.assert_allclose(half, (NEUTRAL + FOR) / 2, atol=1)
+
+
+def test_the_two_colours_differ_for_every_colour_vision():
+    """Simulated protanopia and deuteranopia (Viénot 1999) keep the two far apart."""
+    to_lms = np.array([[17.8824, 43.5161, 4.11935], [3.45565, 27.1554, 3.86714], [0.0299566, 0.184309, 1.46709]])
+    missing_l = np.array([[0, 2.02344, -2.52581], [0, 1, 0], [0, 0, 1]])
+    missing_m = np.array([[1, 0, 0], [0.494207, 0, 1.24827], [0, 0, 1]])
+    for blind in (missing_l, missing_m):
+        seen = [np.linalg.inv(to_lms) @ blind @ to_lms @ colour for colour in (FOR, AGAINST)]
+        assert np.linalg.norm(seen[0] - seen[1]) > 80
+
+
+def test_scale_never_zooms_into_noise():
+    noise = torch.full((1, 4, 4), 0.1)
+    quiet = explanation((0.01 * torch.ones(1, 4, 4)).tolist(), error=noise)
+    assert scale_of(quiet).limit >= 0.4 - 1e-6
+
+
+def test_scale_is_shared_or_own():
+    maps = explanation([[[1.0, 0.0]], [[5.0, 0.0]]])
+    assert scale_of(maps).limit > scale_of(maps, 0).limit
+    assert scale_of(explanation([[[0.0, 0.0]]])).limit == 1.0
+
+
+def test_scale_is_written_on_the_picture():
+    plain = Image.new("RGB", (120, 60), "white")
+    first = np.asarray(with_scale(plain, Scale(0, 1), "fish"))
+    assert first.shape[0] > 60
+    assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 2), "fish")))
+    assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 1), "boat")))
+
+
+def test_fitted_is_the_centre_the_network_sees():
+    pixels = np.zeros((30, 50, 3), dtype=np.uint8)
+    pixels[:, 10:40] = 255
+    assert np.asarray(fitted(Image.fromarray(pixels), (8, 8))).min() == 255
+    assert fitted(Image.fromarray(pixels), (8, 8)).size == (30, 30)

@@ -1,0 +1,92 @@
+"""The page of results, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.study.analysis.simulated import study
+
+
+def script() -> None:
+    """The page with two studies collected."""
+    from dashboard.views import results
+    from tests.study.analysis.simulated import study
+
+    results.study_frames = lambda: {
+        "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
+        "Main": lambda: study(24, 8, 6, seed=5),
+        "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
+    }
+    results.page()
+
+
+@pytest.fixture
+def app() -> AppTest:
+    return AppTest.from_function(script, default_timeout=30).run()
+
+
+def choose(app: AppTest, name: str) -> AppTest:
+    return app.selectbox(key="results_source").select(name).run()
+
+
+def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
+    assert not app.exception
+    assert app.warning[0].value == "Simulated participants: not evidence (288 of 288 answers)."
+    assert not any("Simulated" in warning.value for warning in choose(app, "Main").warning)
+
+
+def test_quality_tests_and_table(app: AppTest) -> None:
+    choose(app, "Main")
+    assert {m.label: m.value for m in app.metric} == {
+        "Participants": "24",
+        "Answers": "432",
+        "Target categories": "8",
+        "Rows left out": "0",
+    }
+    quality, table = (element.value for element in app.dataframe)
+    assert list(quality["participants"]) == [6, 6, 6, 6]
+    assert len(table) == 12
+    assert "χ²(2) = " in app.markdown[0].value
+    assert "χ²(7) = " in app.markdown[1].value
+    assert len(app.get("plotly_chart")) == 1
+    assert [button.label for button in app.download_button] == ["Table 1 (CSV)", "Table 1 (LaTeX)", "Models (JSON)"]
+
+
+def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
+    choose(app, "Broken")
+    assert not app.exception
+    assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
+
+
+def upload(app: AppTest, frame: pd.DataFrame) -> AppTest:
+    choose(app, "A CSV file of mine")
+    assert app.info[0].value == "Choose a CSV file with one row per answer."
+    return (
+        app.file_uploader(key="results_file").upload("mine.csv", frame.to_csv(index=False).encode(), "text/csv").run()
+    )
+
+
+def test_own_file_with_other_names(app: AppTest) -> None:
+    choose(app, "A CSV file of mine")
+    assert app.info[0].value == "Choose a CSV file with one row per answer."
+    upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
+    assert "Column 'correct' is missing" in app.error[0].value
+    app.selectbox(key="results_column_correct").select("hit").run()
+    assert not app.error
+    assert len(app.dataframe) == 2
+
+
+def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    from study.analysis import nested
+
+    fits: list[int] = []
+    fit = nested.analyze
+    monkeypatch.setattr(nested, "analyze", lambda data: fits.append(len(data.frame)) or fit(data))
+    frame = study(20, 8, 6, seed=77)
+    changed = frame.assign(correct=[1 - frame["correct"][0], *frame["correct"][1:]])
+    choose(app, "A CSV file of mine")
+    for content in (frame, changed, frame, changed):
+        upload(app, content)
+    assert len(fits) == 2

@@ -1,0 +1,65 @@
+"""Figure 1 shows the numbers of its table, and can be told apart by everyone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from study.analysis import figures, responses
+from tests.study.analysis.simulated import study
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    data = responses.prepare(study(32, 8, 6, seed=4))
+    return figures.accuracy_figure(data, rng=np.random.default_rng(0))
+
+
+def test_points_and_bars_are_the_numbers(drawn) -> None:
+    figure, numbers = drawn
+    assert len(figure.data) == 3
+    for trace, (_, cell) in zip(figure.data, numbers.groupby("trial_type", sort=False), strict=True):
+        np.testing.assert_allclose(trace.y, cell["accuracy"], atol=1e-12)
+        np.testing.assert_allclose(np.array(trace.y) + trace.error_y.array, cell["high"], atol=1e-12)
+        np.testing.assert_allclose(np.array(trace.y) - trace.error_y.arrayminus, cell["low"], atol=1e-12)
+        np.testing.assert_array_equal(np.round(np.array(trace.x)), [0, 1, 2, 3])
+    assert list(figure.layout.xaxis.ticktext) == ["none", "saliency", "examples", "both"]
+
+
+def test_chance_is_marked_and_the_background_is_the_pages(drawn) -> None:
+    figure, _ = drawn
+    assert [shape.y0 for shape in figure.layout.shapes] == [0.5]
+    assert "chance" in [note.text for note in figure.layout.annotations]
+    assert figure.layout.paper_bgcolor == figure.layout.plot_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_series_differ_in_color_and_in_shape() -> None:
+    assert len(set(figures.COLORS.values())) == len(set(figures.SYMBOLS.values())) == 3
+
+
+def luminance(color: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("background", ["#FFFFFF", "#000000"])
+def test_ink_is_legible_on_light_and_dark(background: str) -> None:
+    light, dark = sorted((luminance(figures.INK), luminance(background)), reverse=True)
+    assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_absent_trial_type_has_no_series() -> None:
+    frame = study(seed=4)
+    data = responses.prepare(frame[frame["trial_type"] != "std_incorrect"])
+    figure, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    assert [trace.name for trace in figure.data] == ["AI wrong (adversarial)", "AI right"]
+
+
+def test_simulated_answers_are_marked_on_the_figure(drawn) -> None:
+    words = "Simulated participants: not evidence"
+    data = responses.prepare(study(seed=4).assign(mode="sim"))
+    marked, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
+    assert words in [note.text for note in marked.layout.annotations]
+    assert words not in [note.text for note in drawn[0].layout.annotations]

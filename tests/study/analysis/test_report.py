@@ -1,0 +1,122 @@
+"""What is handed over says what was found, as text."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.analysis import nested, report, responses
+from study.analysis.nested import RatioTest
+from study.analysis.records import Coefficient, MixedModel
+from tests.study.analysis.simulated import study
+
+MODEL = MixedModel(
+    formula="correct ~ ...",
+    coefficients=(
+        Coefficient("(Intercept)", -1.06, 0.14, -7.57, 4e-14),
+        Coefficient("trial_typestd_incorrect:saliency", -0.294, 0.13, -2.26, 0.0238),
+        Coefficient("examples", -0.001, 0.12, -0.008, 0.9936),
+        Coefficient("trial_typestd_correct", 25.0, None, None, None),
+        Coefficient("saliency", -25.0, None, None, None),
+    ),
+    random=(),
+    loglik=-1.0,
+    df=5,
+    n=10,
+    converged=False,
+    diverging={"trial_typestd_correct": 1, "saliency": 0},
+)
+
+
+@pytest.mark.parametrize(
+    ("p", "text", "mark"),
+    [
+        (None, "–", ""),
+        (0.0, "< .001", "***"),
+        (0.00099, "< .001", "***"),
+        (0.001, ".001", "**"),
+        (0.0099, ".010", "**"),
+        (0.0238, ".024", "*"),
+        (0.05, ".050", ""),
+        (0.9996, "> .999", ""),
+    ],
+)
+def test_p_values(p: float | None, text: str, mark: str) -> None:
+    assert (report.p_text(p), report.stars(p)) == (text, mark)
+
+
+def test_latex() -> None:
+    lines = report.latex(MODEL).splitlines()
+    assert lines[1] == r"\toprule"
+    assert lines[4] == r"(Intercept) & $-$1.06$^{***}$ & 0.14 & $-$7.57 & $<$ .001 \\"
+    assert lines[5] == r"standard incorrect $\times$ saliency & $-$0.29$^{*}$ & 0.13 & $-$2.26 & .024 \\"
+    assert lines[6] == r"examples & 0.00 & 0.12 & $-$0.01 & .994 \\"
+    assert lines[7] == r"standard correct & $\infty$ & -- & -- & -- \\"
+    assert lines[8] == r"saliency & -- & -- & -- & -- \\"
+
+
+def test_table_has_infinite_estimates_as_such() -> None:
+    table = report.table(MODEL).set_index("term")
+    assert table.loc["standard correct", "estimate"] == math.inf
+    assert math.isnan(table.loc["saliency", "estimate"])
+    assert table.loc[["standard correct", "saliency"], ["se", "z", "p"]].isna().all().all()
+    assert table.loc["(Intercept)", "odds_ratio"] == pytest.approx(0.3465, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (
+            RatioTest("null", "explanation", 45.37, 2, 1.4e-10),
+            "There is evidence that explanations change how often people foretell the AI (χ²(2) = 45.37, p < .001).",
+        ),
+        (RatioTest("null", "explanation", 3.0, 2, 0.223), "There is no clear evidence that"),
+        (RatioTest("null", "explanation", 3.0, 2, 0.223), "p = .223"),
+        (RatioTest("explanation", "interaction", 0.0, 0, None), "These data cannot say whether"),
+    ],
+)
+def test_sentences(test: RatioTest, said: str) -> None:
+    assert said in report.test_sentence(test)
+
+
+def test_files(tmp_path: Path) -> None:
+    frame = study(32, 8, 8, seed=11)
+    cell = (frame["trial_type"] == "std_correct") & (frame["saliency"] == 1) & (frame["examples"] == 1)
+    frame.loc[cell, "correct"] = 1
+    data = responses.prepare(frame)
+    analysis = nested.analyze(data)
+    out = tmp_path / "new" / "results"
+    report.write(analysis, data, out, seed=1)
+    (out / "report.md").write_text("stale")
+    written = report.write(analysis, data, out, seed=1)
+    names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "figure1.csv", "figure1.html", "report.md"}
+    assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
+    assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
+    table = pd.read_csv(out / "table1.csv")
+    assert len(table) == 12
+    assert np.isinf(table["estimate"]).sum() == 1
+    said = (out / "report.md").read_text()
+    for part in (
+        data.sha256,
+        "768 answers of 32 participants",
+        "Separation: standard correct in condition both",
+        "χ²(2)",
+    ):
+        assert part in said
+    page = (out / "figure1.html").read_text()
+    assert "plotly.js v" in page[:20_000] or "plotly.js" in page
+    assert "<script src=" not in page
+    assert "cdn.plot.ly" not in page.rsplit("</script>", 3)[-2]
+
+
+def test_same_seed_same_files(tmp_path: Path) -> None:
+    data = responses.prepare(study(seed=11))
+    analysis = nested.analyze(data)
+    first, again = (report.write(analysis, data, tmp_path / name, seed=3) for name in "ab")
+    for a, b in zip(first, again, strict=True):
+        assert a.read_bytes() == b.read_bytes(), a.name

@@ -1,0 +1,157 @@
+"""Responses are checked as a whole; every refusal says where, what and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.errors import ForetellError
+from study.analysis import responses
+from tests.study.analysis.simulated import study
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return study(8, 4, 4, seed=2)
+
+
+def refusal(frame: pd.DataFrame, columns: dict[str, str] | None = None) -> str:
+    with pytest.raises(ForetellError) as caught:
+        responses.prepare(frame, columns)
+    return str(caught.value)
+
+
+def test_good_responses_come_out_typed(frame: pd.DataFrame) -> None:
+    tidy = responses.prepare(frame).frame
+    assert list(tidy["trial_type"].cat.categories) == ["adv_incorrect", "std_incorrect", "std_correct"]
+    assert set(tidy["condition"]) == {"none", "saliency", "examples", "both"}
+    assert (tidy["correct"].to_numpy() == frame["correct"].to_numpy()).all()
+    assert set(tidy.loc[(tidy["saliency"] == 1) & (tidy["examples"] == 0), "condition"]) == {"saliency"}
+
+
+def test_preparing_twice_changes_nothing(frame: pd.DataFrame) -> None:
+    once = responses.prepare(frame)
+    twice = responses.prepare(once.frame)
+    pd.testing.assert_frame_equal(once.frame, twice.frame)
+    assert once.sha256 == twice.sha256
+
+
+def test_one_changed_answer_changes_the_hash(frame: pd.DataFrame) -> None:
+    before = responses.prepare(frame).sha256
+    frame.loc[5, "correct"] = 1 - frame.loc[5, "correct"]
+    assert responses.prepare(frame).sha256 != before
+
+
+@pytest.mark.parametrize(
+    "spelling", [{1: "true", 0: "false"}, {1: True, 0: False}, {1: 1.0, 0: 0.0}, {1: "1", 0: " 0"}]
+)
+def test_true_and_false_are_one_and_zero(frame: pd.DataFrame, spelling: dict[int, object]) -> None:
+    spelled = frame.assign(correct=frame["correct"].map(spelling), saliency=frame["saliency"].map(spelling))
+    pd.testing.assert_frame_equal(responses.prepare(spelled).frame, responses.prepare(frame).frame)
+
+
+def test_other_names_are_mapped(frame: pd.DataFrame) -> None:
+    other = frame.rename(columns={"participant": "who", "correct": "hit"})
+    mapped = responses.prepare(other, {"participant": "who", "correct": "hit"})
+    pd.testing.assert_frame_equal(mapped.frame, responses.prepare(frame).frame)
+
+
+def test_missing_column_names_the_nearest(frame: pd.DataFrame) -> None:
+    said = refusal(frame.rename(columns={"saliency": "salience"}))
+    assert "Column 'saliency' is missing. Did you mean 'salience'? Map yours with saliency=NAME." in said
+
+
+def test_unknown_key_of_the_mapping(frame: pd.DataFrame) -> None:
+    assert "Column 'person' is not one of ours" in refusal(frame, {"person": "participant"})
+
+
+def test_all_problems_come_at_once(frame: pd.DataFrame) -> None:
+    frame = frame.assign(participant="p0", saliency=2, correct=1, trial=0)
+    frame["trial_type"] = "standard"
+    said = refusal(frame)
+    assert "5 problems" in said
+    for part in (
+        "'trial_type' has the unknown value 'standard'",
+        "'saliency' must be 0 or 1, but 96 of its values are not (row 1: '2')",
+        "names only one person",
+        "'correct' never varies (every answer is right)",
+        "rows repeat a participant's trial (first: participant p0, trial 0, row 2)",
+    ):
+        assert part in said
+
+
+def test_no_rows(frame: pd.DataFrame) -> None:
+    assert "There are no rows" in refusal(frame.head(0))
+
+
+def test_missing_values_are_left_out_and_said(frame: pd.DataFrame) -> None:
+    frame["correct"] = frame["correct"].astype(float)
+    frame.loc[[3, 7], "correct"] = np.nan
+    data = responses.prepare(frame)
+    assert (data.dropped, len(data.frame)) == (2, 94)
+    assert data.messages == ("2 of 96 rows lack a required value and were left out (rows 4, 8).",)
+
+
+def test_only_missing_values(frame: pd.DataFrame) -> None:
+    assert "Every row lacks a required value" in refusal(frame.assign(correct=np.nan))
+
+
+def test_condition_that_contradicts_its_flags(frame: pd.DataFrame) -> None:
+    frame["condition"] = "none"
+    said = refusal(frame)
+    assert "72 rows contradict themselves: row 13 says condition 'none', but its saliency and examples say" in said
+
+
+def test_conditions_of_other_names_stay(frame: pd.DataFrame) -> None:
+    frame["condition"] = np.where(frame["saliency"] == 1, "placebo", "none")
+    frame["examples"] = 0
+    assert set(responses.prepare(frame).frame["condition"]) == {"placebo", "none"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No file of responses"),
+        (b"", "is empty"),
+        (b"\xff\xfe\x00\x01\x02", "is not a CSV file in UTF-8"),
+        (b'a,b\n1,2,3,4\n"1', "is not a CSV file in UTF-8"),
+        (b"participant,category\n", "'trial_type' is missing"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, content: bytes | None, said: str) -> None:
+    path = tmp_path / "answers.csv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ForetellError, match=said):
+        responses.read(path)
+
+
+def test_names_that_look_like_numbers_stay_names(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = tmp_path / "answers.csv"
+    frame.assign(participant=frame["participant"].str.replace("p", "00")).to_csv(path, index=False)
+    assert "000" in set(responses.read(path).frame["participant"])
+
+
+def test_file_is_read_as_the_frame_it_was(tmp_path: Path, frame: pd.DataFrame) -> None:
+    path = tmp_path / "answers.csv"
+    frame.to_csv(path, index=False)
+    assert responses.read(path).sha256 == responses.prepare(frame).sha256
+
+
+def test_simulated_and_preview_answers_are_said(frame: pd.DataFrame) -> None:
+    data = responses.prepare(frame.assign(mode=["sim"] * 12 + ["preview"] * 3 + ["live"] * 81))
+    assert data.simulated
+    assert data.messages == (
+        "Simulated participants: not evidence (12 of 96 answers).",
+        "Previews by the researchers: not evidence (3 of 96 answers).",
+    )
+    assert not responses.prepare(frame.assign(mode="live")).simulated
+
+
+def test_quality_counts_people_and_answers(frame: pd.DataFrame) -> None:
+    quality = responses.prepare(frame.iloc[1:]).quality().set_index("condition")
+    assert quality.loc["none"].to_dict() == {"participants": 2, "answers": 23, "fewest": 11, "most": 12}
+    assert quality.loc["both"].to_dict() == {"participants": 2, "answers": 24, "fewest": 12, "most": 12}
