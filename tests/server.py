@@ -28,7 +28,16 @@ class Server:
 
     def start(self, patience_s: float = 60) -> None:
         """Start and wait until it answers."""
-        command = [sys.executable, "-m", "uvicorn", "dashboard.app:app", "--port", str(self.port), "--log-level", "error"]
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "dashboard.app:app",
+            "--port",
+            str(self.port),
+            "--log-level",
+            "error",
+        ]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env={**os.environ, "FORETELL_HOME": str(self.home)}, stdout=log, stderr=log
