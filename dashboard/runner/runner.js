@@ -75,7 +75,9 @@ async function trialPages(state) {
   const practising = state.stage === "practice";
   let { trial, next } = state, sent = null;
   while (true) {
-    const answer = await showTrial(trial, state);
+    const stop = new AbortController();
+    sent?.then((reply) => { if (reply.status >= 400) stop.abort(); }); // answered elsewhere: go where the server is
+    const answer = await showTrial(trial, state, stop.signal);
     const before = await sent;
     if (before && before.status >= 400) return stateOf(before);
     next = before ? before.body.state.next : next;
@@ -95,7 +97,8 @@ async function trialPages(state) {
 
 const stateOf = (reply) => (reply.body.state ? { status: 200, body: reply.body.state } : reply);
 
-async function showTrial(trial, { first, total, texts }) {
+async function showTrial(trial, state, stop) {
+  const { first, total, texts } = state;
   const number = trial.index - first + 1;
   $("question").textContent = texts.question;
   $("progress").textContent = `${number} of ${total}`;
@@ -109,10 +112,10 @@ async function showTrial(trial, { first, total, texts }) {
   const exposures = exposed.index === trial.index ? exposed.count + 1 : 1;
   net.keep("exposed", { index: trial.index, count: exposures });
   try {
-    return await present(trial, { study, texts, exposures, hz, log: net.log.bind(net) });
+    return await present(trial, { study, texts, exposures, hz, log: net.log.bind(net), stop });
   } catch {
     await pause(); // a picture did not arrive: never a trial with a missing one
-    return showTrial(trial, { first, total, texts });
+    return showTrial(trial, state, stop);
   }
 }
 
