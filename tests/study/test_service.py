@@ -236,6 +236,16 @@ def test_sixty_arrivals_at_once_are_balanced(service: Service, bundle: MakeBundl
     assert query(service, "SELECT count(DISTINCT session_id) FROM allocation_slot") == [(60,)]
 
 
+def test_recruitment_stopped_early_is_balanced_too(service: Service, bundle: MakeBundle) -> None:
+    """Catches slots handed out in another order than that of their blocks."""
+    study = service.open_study(bundle(), per_condition=15)
+    for _ in range(8):
+        service.consent(service.begin(study), True)
+    taken = Counter(c for (c,) in query(service, "SELECT condition FROM session"))
+    assert taken == dict.fromkeys(CONDITIONS, 2)
+    assert set(query(service, "SELECT condition, side_flip FROM session")) == set(itertools.product(CONDITIONS, (0, 1)))
+
+
 def test_a_full_study_says_so(service: Service, bundle: MakeBundle) -> None:
     study = service.open_study(bundle(), per_condition=1)
     early = [service.begin(study) for _ in range(5)]
