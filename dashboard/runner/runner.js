@@ -10,7 +10,7 @@ const AT_ONCE = 6; // pictures loaded side by side
 const SAVED = { saved: "Saved", saving: "Saving…", offline: "Offline: will be sent as soon as possible", again: "Continuing where you were" };
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
-const net = new Net((state) => { $("saved").dataset.state = state; $("saved").textContent = SAVED[state]; });
+const net = new Net(saveIndicator);
 const loaded = new Map();
 let hz = null;
 
@@ -40,6 +40,7 @@ async function begin() {
   const participant = query.get("PROLIFIC_PID") ?? query.get("pid") ?? query.get("participant");
   const preview = query.get("preview");
   const reply = await net.post("begin", preview === null ? { study, participant } : { study, preview: true, condition: preview || null });
+  if (reply.status === 410) return void say("Thank you", reply.body.error);
   if (reply.status !== 201) return void complain(reply.body.error);
   net.token = reply.body.token;
   history.replaceState(null, "", `${location.pathname}#${net.token}`);
@@ -186,6 +187,13 @@ function pause() {
   return pausing;
 }
 
+// Read aloud only where something is wrong: "Saved" after every picture would disturb.
+function saveIndicator(state) {
+  $("saved").dataset.state = state;
+  $("saved").ariaLive = state === "offline" ? "polite" : "off";
+  $("saved").textContent = SAVED[state];
+}
+
 async function finishPage() {
   show("wait");
   return net.post("finish");
@@ -208,16 +216,18 @@ async function donePage({ texts: { debrief }, code }) {
 }
 
 async function endPage({ stage, title: words, texts: said }) {
-  title("message", words);
-  prose("message", said[stage]);
+  say(words, said[stage]);
+}
+
+function say(heading, sentence) {
+  title("message", heading);
+  prose("message", sentence);
   show("message");
 }
 
 async function complain(sentence, canRetry = false) {
-  title("message", canRetry ? "A moment, please" : "This page cannot continue");
-  prose("message", sentence ?? "Something went wrong. Please reload the page.");
   $("again").hidden = !canRetry;
-  show("message");
+  say(canRetry ? "A moment, please" : "This page cannot continue", sentence ?? "Something went wrong. Please reload the page.");
   if (canRetry) await clicked($("again"));
 }
 

@@ -129,6 +129,8 @@ def test_a_whole_participation_is_stored_exactly_once(page: Page, server: Server
         server, "SELECT shown_sha256 FROM trial_plan WHERE session_id = ? ORDER BY trial_index", newest(server)
     )
     assert [row[5] for row in rows] == [row[0] for row in planned][PRACTICE:]
+    for secret in ("5f3a9c0d1e2b", page.url.split("#")[1]):
+        assert secret not in server.log()
     [(code,)] = query(server, "SELECT completion_code FROM session WHERE session_id = ?", newest(server))
     assert page.text_content("#code") == code
     assert all(url.startswith(server.url) for url in requested)

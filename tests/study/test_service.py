@@ -466,6 +466,20 @@ def test_finish_needs_every_answer(service: Service, study: str) -> None:
     assert "code" not in service.state(token)
 
 
+def test_no_code_while_the_database_lacks_an_answer(service: Service, study: str) -> None:
+    """The rows are counted, whatever the session's stage says; done to the file itself, the trigger out of the way."""
+    token = service.begin(study)
+    to_trials(service, token)
+    for index in range(15):
+        service.record(token, answer(index))
+    assert service.state(token)["stage"] == "debrief"
+    with sqlite3.connect(service.home / "foretell.db") as db:
+        db.execute("DROP TRIGGER response_no_delete")
+        db.execute("DELETE FROM response WHERE trial_index = 3")
+    with pytest.raises(Refused, match="1 answers are still missing"):
+        service.finish(token)
+
+
 def test_the_studys_words_replace_the_defaults(service: Service, bundle: MakeBundle) -> None:
     service.open_study(bundle("worded", texts={"consent": "Our own text."}), per_condition=1)
     state = service.state(service.begin("worded"))
