@@ -6,11 +6,12 @@ import os
 from pathlib import Path
 
 VARIABLE = "FORETELL_HOME"
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def home() -> Path:
     """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
     named = os.environ.get(VARIABLE)
-    folder = Path(named).expanduser() if named else Path(__file__).parents[1] / "workspace"
+    folder = Path(named).expanduser() if named else ROOT / "workspace"
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()

@@ -41,7 +41,9 @@ def meadow(rng: np.random.Generator) -> np.ndarray:
     """Grass with small flowers."""
     blades = 0.8 * noise(rng, 5, 0.8) + 0.6 * noise(rng, 2.5, 0.6)
     patches = noise(rng, 14, 18)
-    green = _near(rng, (78, 136, 42), 14) + np.stack([26 * blades + 14 * patches, 30 * blades + 10 * patches, 14 * blades], axis=-1)
+    green = _near(rng, (78, 136, 42), 14) + np.stack(
+        [26 * blades + 14 * patches, 30 * blades + 10 * patches, 14 * blades], axis=-1
+    )
     for _ in range(int(rng.integers(0, 14))):
         colour = [(250, 248, 235), (248, 214, 60), (230, 130, 190)][rng.integers(3)]
         green = _mix(green, colour, _dot(rng, rng.uniform(0.9, 1.7)))
@@ -121,7 +123,11 @@ def wood(rng: np.random.Generator) -> np.ndarray:
 def snow(rng: np.random.Generator) -> np.ndarray:
     """Drifts with blue shade, sparkles, falling flakes."""
     drift = clouds(rng, 9, 20, 3)
-    white = _near(rng, (226, 234, 244), 5) + drift[..., None] * np.float32((13, 10, 5)) + 4 * noise(rng, 0.6, 0.6)[..., None]
+    white = (
+        _near(rng, (226, 234, 244), 5)
+        + drift[..., None] * np.float32((13, 10, 5))
+        + 4 * noise(rng, 0.6, 0.6)[..., None]
+    )
     hollow = np.clip(-drift - rng.uniform(0.2, 0.7), 0, 1)
     white = _mix(white, (166, 190, 222), 0.6 * hollow)
     for _ in range(int(rng.integers(4, 16))):

@@ -209,7 +209,11 @@ def _twig(pen: Pen, rng: np.random.Generator) -> None:
 
 
 def _post(pen: Pen, rng: np.random.Generator) -> None:
-    plank, x, half = hsv(0.08, rng.uniform(0.1, 0.5), rng.uniform(0.35, 0.75)), rng.uniform(-0.6, 0.6), rng.uniform(0.07, 0.13)
+    plank, x, half = (
+        hsv(0.08, rng.uniform(0.1, 0.5), rng.uniform(0.35, 0.75)),
+        rng.uniform(-0.6, 0.6),
+        rng.uniform(0.07, 0.13),
+    )
     pen.polygon([(x - half, -4), (x + half, -4), (x + half, 4), (x - half, 4)], plank)
     pen.line([(x + 0.4 * half, -4), (x + 0.4 * half, 4)], shade(plank, 0.8), 0.03)
 
