@@ -125,6 +125,7 @@ def test_separation_of_the_reference_level() -> None:
     model = mixed.fit(frame, FORMULA)
     assert dict(model.diverging) == {"(Intercept)": -1, "trial_typestd_incorrect": 1, "trial_typestd_correct": 1}
     assert "trial_type adv_incorrect, saliency 0: all 48 answers are wrong" in model.messages[0]
+    assert [(c.se, c.z, c.p) for c in model.coefficients[:3]] == [(None, None, None)] * 3
     assert model.coefficients[-1].p is not None
 
 
