@@ -12,7 +12,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 
 from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
-from data.scenes.generator import USUAL_SHARE, choose, render, render_empty
+from data.scenes.generator import USUAL_SHARE, Light, choose, draw_actor, render, render_empty
 from data.scenes.shapes import CATEGORIES
 
 HASH = """
@@ -69,6 +69,25 @@ def test_mask_is_where_the_object_was_drawn(category: str) -> None:
         if not changed[~binary_dilation(scene.mask, iterations=16)].any():
             checked += 1
     assert checked >= 7  # of 15; one in four has a twig or post, which is no part of the object and may reach far
+
+
+def test_mask_leaves_out_what_stands_before_the_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same actors drawn again without twigs and posts: hidden pixels change colour, visible ones do not."""
+    light = Light(direction=-1.5, gain=np.ones(3), haze=0.0, grain=np.zeros((96, 96, 1)))
+    actors = [draw_actor("cup", np.random.default_rng(seed), light) for seed in range(24)]
+    nothing = (np.zeros((96, 96, 3)), np.zeros((96, 96)))
+    monkeypatch.setattr("data.scenes.generator._occluder", lambda rng, pose: nothing)
+    hidden = 0
+    for seed, actor in enumerate(actors):
+        alone = draw_actor("cup", np.random.default_rng(seed), light)
+        assert (alone.mask == (alone.cover > 0.5)).all()
+        assert not (actor.mask & ~alone.mask).any()
+        same = np.abs(actor.colour - alone.colour).max(axis=2) < 1
+        gone = alone.mask & ~actor.mask
+        hidden += bool(gone.any())
+        assert same[actor.mask].mean() > 0.9
+        assert not gone.any() or same[gone].mean() < 0.2
+    assert 2 <= hidden <= 14  # about one in four
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
