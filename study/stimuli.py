@@ -15,7 +15,7 @@ from PIL import Image
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.parameters import parsed
-from core.rendering import Scale, fitted, overlay, scale_of
+from core.rendering import fitted, overlay, scale_of
 from core.types import Explanation, Progress
 from data.types import ImageSet
 from study.bundle import Example, Trial, TrialAssets
@@ -44,9 +44,8 @@ class Studio:
         candidate, teaching = planned.candidate, planned.teaching
         pictures = self._pictures(planned)
         explanation = self._explain(planned, pictures, progress)
-        scale = scale_of(explanation)
         plain_assets = [self._write(self._plain(picture)) for picture in pictures]
-        mapped = [self._write(self._mapped(p, explanation, i, scale)) for i, p in enumerate(pictures)]
+        mapped = [self._write(self._mapped(p, explanation, i)) for i, p in enumerate(pictures)]
         names = [self._name(k) for k in self._classes(candidate)]
         examples = tuple(
             Example(category=names[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
@@ -98,9 +97,9 @@ class Studio:
         seen = fitted(picture, self._grid)
         return seen.resize(self._size, Image.Resampling.LANCZOS)
 
-    def _mapped(self, picture: Image.Image, explanation: Explanation, i: int, scale: Scale) -> Image.Image:
+    def _mapped(self, picture: Image.Image, explanation: Explanation, i: int) -> Image.Image:
         error = None if explanation.error is None else explanation.error[i]
-        signed = scale.signed(explanation.map[i], error)
+        signed = scale_of(explanation, i).signed(explanation.map[i], error)
         return overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
 
     @property

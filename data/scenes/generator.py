@@ -19,7 +19,7 @@ from data.scenes.noise import noise
 from data.scenes.pen import OVERSAMPLING, SIZE, Pen, Pose, hsv, shade
 from data.scenes.shapes import CATEGORIES
 
-USUAL_SHARE = 0.97
+USUAL_SHARE = 0.96
 """Probability that a scene shows its object in the context usual for it."""
 HAZE = np.float32(185.0)
 """Grey level of haze."""

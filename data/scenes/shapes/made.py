@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from data.scenes.pen import Colour, Pen, Point, hsv, oval, shade
@@ -70,8 +72,21 @@ def car(pen: Pen, rng: np.random.Generator) -> None:
     pen.polygon([(rear + 0.12, -0.06), (rear + 0.22, roof + 0.12), (-0.14, roof + 0.07), (-0.14, -0.06)], GLASS)
     pen.polygon([(-0.06, -0.06), (-0.06, roof + 0.07), (0.14, roof + 0.1), (0.38, -0.06)], GLASS)
     pen.line([(rear + 0.28, -0.1), (rear + 0.36, roof + 0.18)], WHITE, 0.045)
-    pen.curve([(-0.98, 0.3), (-0.96, 0.04), (-0.7, -0.07), (0, -0.08), (0.5, -0.05), (0.86, 0.04), (0.99, 0.22),
-               (0.96, 0.38), (0, 0.42), (-0.92, 0.4)], paint)  # fmt: skip
+    pen.curve(
+        [
+            (-0.98, 0.3),
+            (-0.96, 0.04),
+            (-0.7, -0.07),
+            (0, -0.08),
+            (0.5, -0.05),
+            (0.86, 0.04),
+            (0.99, 0.22),
+            (0.96, 0.38),
+            (0, 0.42),
+            (-0.92, 0.4),
+        ],
+        paint,
+    )
     pen.polygon([(-0.9, 0.02), (0.8, 0.04), (0.84, 0.1), (-0.94, 0.1)], shade(paint, 1.35), outline=1)
     pen.line([(-0.1, -0.04), (-0.1, 0.36)], shade(paint, 0.6), 0.03)
     pen.line([(-0.32, 0.12), (-0.2, 0.12)], shade(paint, 0.4), 0.045)
@@ -149,7 +164,7 @@ def umbrella(pen: Pen, rng: np.random.Generator) -> None:
     ribs = [np.array([(0, -0.9), (0.55 * e, -0.78), (0.86 * e, -0.42), (e, 0.08)]) for e in edges]
     dome = np.vstack([ribs[0][::-1], ribs[-1]])
     pen.polygon([(x, y) for x, y in dome], first)
-    for k, (left, right) in enumerate(zip(ribs[:-1], ribs[1:], strict=True)):
+    for k, (left, right) in enumerate(pairwise(ribs)):
         middle = [(0.5 * (edges[k] + edges[k + 1]), -0.06)]
         panel = [*map(tuple, left), *middle, *map(tuple, right[::-1])]
         pen.polygon(panel, first if k % 2 == 0 else second, outline=0.6)
