@@ -19,7 +19,7 @@ import pandas as pd
 from core.errors import ForetellError
 from study import participation
 from study.answer import Answer, ClientEvent
-from study.bundle import Bundle, Manifest
+from study.bundle import Bundle, Manifest, Trial
 from study.conditions import CONDITIONS
 from study.frames import response_frame
 from study.page import page_state, remaining_assets
@@ -62,6 +62,15 @@ class Ack:
     message: str
     feedback: str | None
     state: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SimulatedTrial:
+    """What only a simulated person is told of a trial: all of it, her condition's factor, the AI's side."""
+
+    trial: Trial
+    shows_saliency: bool
+    ai_side: Literal["left", "right"]
 
 
 class Service:
@@ -223,6 +232,21 @@ class Service:
         """End the session; the state then carries the completion code."""
         self._store.write(lambda db: participation.finish(db, session_of_token(db, token), self._clock()))
         return self.state(token)
+
+    def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
+        """A planned trial with the AI's answer; refused to everybody but simulated people."""
+
+        def work(db: Connection) -> SimulatedTrial:
+            session = session_of_token(db, token)
+            if session["mode"] != "sim":
+                raise Refused(403, "Only simulated people are told the AI's answer.")
+            (planned,) = repository.planned(db, session["session_id"], trial_index, 1)
+            manifest = self._manifest(session)
+            trial = next(t for t in (*manifest.practice, *manifest.trials) if t.id == planned["item_id"])
+            side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
+            return SimulatedTrial(trial, CONDITIONS[session["condition"]].shows_saliency, side)
+
+        return self._store.read(work)
 
     # Inside
 

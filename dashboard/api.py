@@ -1,0 +1,185 @@
+"""The participant's routes, thin: JSON in, the service, JSON and a code out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from core.errors import ForetellError
+from dashboard import door
+from study.answer import Answer, ClientEvent
+from study.participation import Refused
+from study.service import Service
+from study.store import StoreError
+
+RUNNER = Path(__file__).parent / "runner"
+MOST_BYTES = 64 * 1024
+MOST_EVENTS = 200
+
+SAFE = {
+    "Content-Security-Policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; object-src 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+FRESH = {**SAFE, "Cache-Control": "no-store"}
+IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
+
+Work = Callable[[Service, str, bytes], tuple[int, Any]]
+
+
+class Begin(BaseModel):
+    """Body of ``/api/v1/begin``: a recruiter's id of the person, or a preview of one condition."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    study: str = Field(max_length=200)
+    participant: str | None = Field(default=None, min_length=1, max_length=200)
+    preview: bool = False
+    condition: str | None = Field(default=None, max_length=100)
+
+
+class Consent(BaseModel):
+    """Body of ``/api/v1/consent``."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    agreed: bool
+
+
+_EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
+
+
+def routes() -> list[Route]:
+    """Every route of the participant's page."""
+    return [
+        Route("/run/{study}", _page),
+        Route("/runner/{file}", _runner_file),
+        Route("/assets/{study}/{sha256}", _asset),
+        _api("begin", "POST", _begin),
+        _api("state", "GET", lambda service, token, _: (200, service.state(token))),
+        _api("preload", "GET", lambda service, token, _: (200, service.preload(token))),
+        _api("consent", "POST", _consent),
+        _api("ready", "POST", lambda service, token, _: (200, service.ready(token))),
+        _api("responses", "POST", _respond),
+        _api("events", "POST", _events),
+        _api("finish", "POST", lambda service, token, _: (200, service.finish(token))),
+    ]
+
+
+def _begin(service: Service, _: str, body: bytes) -> tuple[int, Any]:
+    sent = Begin.model_validate_json(body)
+    if sent.preview:
+        return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
+    return 201, {"token": service.begin(sent.study, participant=sent.participant)}
+
+
+def _consent(service: Service, token: str, body: bytes) -> tuple[int, Any]:
+    return 200, service.consent(token, Consent.model_validate_json(body).agreed)
+
+
+def _respond(service: Service, token: str, body: bytes) -> tuple[int, Any]:
+    ack = service.record(token, Answer.model_validate_json(body))
+    return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
+
+
+def _events(service: Service, token: str, body: bytes) -> tuple[int, Any]:
+    events = _EVENTS.validate_json(body)
+    if len(events) > MOST_EVENTS:
+        return 413, {"error": f"At most {MOST_EVENTS} events at once."}
+    return 200, {"new": service.events(token, events)}
+
+
+def _api(name: str, method: str, work: Work) -> Route:
+    """A route whose work runs in the thread pool, with the project's errors as codes and one sentence."""
+
+    async def handle(request: Request) -> Response:
+        refused = _foreign(request) if method == "POST" else None
+        if refused:
+            return _json(403, {"error": refused})
+        body = await _limited_body(request)
+        if body is None:
+            return _json(413, {"error": f"The request is longer than {MOST_BYTES} bytes."})
+        code, content = await run_in_threadpool(_guarded, work, request.headers.get("x-session-token", ""), body)
+        return _json(code, content)
+
+    return Route(f"/api/v1/{name}", handle, methods=[method])
+
+
+def _guarded(work: Work, token: str, body: bytes) -> tuple[int, Any]:
+    try:
+        return work(door.service(), token, body)
+    except Refused as error:
+        return error.code, {"error": str(error)}
+    except StoreError as error:
+        return 503, {"error": str(error)}
+    except ValidationError as error:
+        first = error.errors()[0]
+        return 422, {"error": f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"}
+    except ForetellError as error:
+        return 400, {"error": str(error)}
+
+
+def _foreign(request: Request) -> str | None:
+    """Why a request that changes something does not come from our own page; None if it does."""
+    if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        return "Send application/json."
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return None if site == "same-origin" else "This request came from another site."
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        return "This request came from another site."
+    return None
+
+
+async def _limited_body(request: Request) -> bytes | None:
+    """The body, or None where it is too long; no more than the limit is ever held."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return None
+    return bytes(body)
+
+
+def _json(code: int, content: Any) -> Response:
+    headers = {**FRESH, "Retry-After": "1"} if code == 503 else FRESH
+    return JSONResponse(content, code, headers)
+
+
+async def _page(_: Request) -> Response:
+    return FileResponse(RUNNER / "run.html", headers=FRESH)
+
+
+async def _runner_file(request: Request) -> Response:
+    path = RUNNER / request.path_params["file"]
+    if path.parent != RUNNER or path.suffix not in (".js", ".css", ".svg") or not path.is_file():
+        return _json(404, {"error": "No such file."})
+    return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
+
+
+def _guarded_asset(study: str, sha256: str) -> bytes | None:
+    try:
+        return door.service().asset(study, sha256).read_bytes()
+    except (ForetellError, OSError):
+        return None
+
+
+async def _asset(request: Request) -> Response:
+    """A picture. No Last-Modified: files are written in an order that could tell what belongs together."""
+    sha256 = request.path_params["sha256"]
+    content = await run_in_threadpool(_guarded_asset, request.path_params["study"], sha256)
+    if content is None:
+        return _json(404, {"error": "No such picture."})
+    return Response(content, media_type="image/webp", headers=IMMUTABLE)

@@ -1,0 +1,34 @@
+"""The ASGI application: ``uvicorn dashboard.app:app``.
+
+Streamlit's pages at ``/``; the participant's page at ``/run/{study}``, its files at ``/runner``, pictures at
+``/assets`` and its requests at ``/api/v1``: plain routes of the same process, outside Streamlit's reruns.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from streamlit.starlette import App
+
+from dashboard import door
+from dashboard.api import routes
+
+
+@asynccontextmanager
+async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
+    """Open the database before the first request, close it after the last."""
+    # An access log would keep addresses and recruiters' ids of participants.
+    logging.getLogger("uvicorn.access").disabled = True
+    await run_in_threadpool(door.service)
+    try:
+        yield {}
+    finally:
+        await run_in_threadpool(door.close)
+
+
+app = App(Path(__file__).parent / "pages.py", routes=routes(), lifespan=lifespan)

@@ -1,0 +1,5 @@
+"""The researcher's pages."""
+
+import streamlit as st
+
+st.title("Foretell")

@@ -1,0 +1,100 @@
+"""Simulated people take part through the same service as real ones.
+
+They have slots of their own, are marked ``mode = 'sim'`` and stay out of every export that does not ask for them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.answer import Answer
+from study.people import Person, sample_mixture
+from study.service import Service
+
+_OTHER: dict[Literal["left", "right"], Literal["left", "right"]] = {"left": "right", "right": "left"}
+
+
+def simulate(
+    service: Service,
+    study: str,
+    participants: int,
+    mixture: Mapping[str, float],
+    seed: int,
+    progress: Progress = silent,
+) -> int:
+    """Let simulated people take part from consent to debriefing.
+
+    The same call again changes nothing: a person is known by the mixture, the seed and her number, resumes where
+    she was interrupted, and answers every trial from a random stream of her own. A larger `participants` adds
+    people; another seed or mixture adds others.
+
+    Parameters
+    ----------
+    service, study
+        Where, and in which open study.
+    participants
+        Number of people.
+    mixture
+        Weight of each kind of person, see `study.people`.
+    seed
+        Of people and their answers.
+    progress
+        Called after each person; raise from it to stop.
+
+    Returns
+    -------
+    int
+        Answers that were new.
+    """
+    if participants < 1:
+        raise ForetellError(f"participants is {participants}. Simulate at least 1.")
+    kind = ",".join(f"{name}={weight:g}" for name, weight in sorted(mixture.items()))
+    new = 0
+    for number in range(participants):
+        (person,) = sample_mixture(dict(sorted(mixture.items())), 1, np.random.default_rng([seed, number]))
+        token = service.begin(study, mode="sim", participant=f"{kind}/{seed}/{number}")
+        new += _take_part(service, token, person, (seed, number))
+        progress(number + 1, participants, f"simulated people in {study}")
+    return new
+
+
+def _take_part(service: Service, token: str, person: Person, stream: tuple[int, int]) -> int:
+    state = service.state(token)
+    if state["stage"] == "consent":
+        state = service.consent(token, True)
+    if state["stage"] == "instructions":
+        state = service.ready(token)
+    answered = 0
+    while state["stage"] in ("practice", "main"):
+        state = _answer(service, token, person, state, stream)
+        answered += 1
+    if state["stage"] == "debrief":
+        service.finish(token)
+    return answered
+
+
+def _answer(
+    service: Service, token: str, person: Person, state: dict[str, Any], stream: tuple[int, int]
+) -> dict[str, Any]:
+    """One answer; its randomness depends on the person and the trial alone, not on what came before."""
+    index = state["trial"]["index"]
+    known = service.simulated_trial(token, index)
+    rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
+    foretold = person.foretells(known.trial, shows_saliency=known.shows_saliency, rng=rng)
+    answer = Answer(
+        trial_index=index,
+        attempt_id=str(uuid.uuid4()),
+        side=known.ai_side if foretold else _OTHER[known.ai_side],
+        input="sim",
+        rt_ms=person.response_time.draw(rng),
+    )
+    ack = service.record(token, answer)
+    if ack.code not in (200, 201):
+        raise ForetellError(f"The simulated answer to trial {index} was refused ({ack.message}). Simulate again.")
+    return ack.state

@@ -1,0 +1,86 @@
+"""A real server in its own process, over a workspace of the test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[1]
+
+
+class Server:
+    """uvicorn on a free port; `kill` is kill -9, `start` may be called again."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, patience_s: float = 60) -> None:
+        """Start and wait until it answers."""
+        command = [
+            sys.executable,
+            "-m",
+            "uvicorn",
+            "dashboard.app:app",
+            "--port",
+            str(self.port),
+            "--log-level",
+            "error",
+        ]
+        with (self.home / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env={**os.environ, "FORETELL_HOME": str(self.home)}, stdout=log, stderr=log
+            )
+        deadline = time.monotonic() + patience_s
+        while True:
+            with contextlib.suppress(httpx.TransportError):
+                if httpx.get(f"{self.url}/runner/runner.js", timeout=2).status_code == 200:
+                    return
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the server did not start: {self.log()}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """kill -9: no goodbye, nothing flushed."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """An orderly end."""
+        self._end(signal.SIGTERM)
+
+    def log(self) -> str:
+        """What the server wrote."""
+        return (self.home / "server.log").read_text()
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+            self._process.wait(20)
+
+
+@contextlib.contextmanager
+def serving(home: Path) -> Iterator[Server]:
+    """A running server, ended at the end."""
+    server = Server(home)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

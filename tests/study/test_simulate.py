@@ -1,0 +1,93 @@
+"""Simulated people through the real service."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from core.errors import ForetellError
+from study.participation import Refused
+from study.service import Service
+from study.simulate import simulate
+
+MakeBundle = Callable[..., Path]
+CHOICES = ["condition", "trial", "item", "choice", "rt_ms"]
+
+
+def run(home: Path, folder: Path, participants: int, seed: int = 3) -> pd.DataFrame:
+    home.mkdir()
+    with Service(home) as service:
+        study = service.open_study(folder, per_condition=1)
+        simulate(service, study, participants, {"belief_projector": 1.0, "map_reader": 1.0}, seed)
+        assert service.verify_chain() == []
+        return service.responses(study, ("sim",))
+
+
+def test_the_same_seed_gives_the_same_answers(tmp_path: Path, bundle: MakeBundle) -> None:
+    folder = bundle()
+    one, two, other = (run(tmp_path / name, folder, 8, seed) for name, seed in (("a", 3), ("b", 3), ("c", 4)))
+    pd.testing.assert_frame_equal(one[CHOICES], two[CHOICES])
+    assert list(one["choice"]) != list(other["choice"])
+
+
+def test_everybody_answers_everything_once_in_balance(tmp_path: Path, bundle: MakeBundle) -> None:
+    frame = run(tmp_path / "a", bundle(), 8)
+    assert len(frame) == 8 * 12
+    assert not frame.duplicated(["participant", "item"]).any()
+    assert dict(frame.groupby("condition")["participant"].nunique()) == dict.fromkeys(frame["condition"].unique(), 2)
+    assert frame["condition"].nunique() == 4
+    assert set(frame["input"]) == {"sim"}
+
+
+def test_running_again_adds_only_what_is_missing(service: Service, bundle: MakeBundle) -> None:
+    study = service.open_study(bundle(), per_condition=1)
+    mixture = {"guesser": 1.0}
+    stopped = RuntimeError("stopped")
+
+    def stop(done: int, total: int, what: str) -> None:
+        if done == 2:
+            raise stopped
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        simulate(service, study, 4, mixture, 1, stop)
+    before = service.responses(study, ("sim",))
+    assert simulate(service, study, 4, mixture, 1) == 2 * 15
+    assert simulate(service, study, 4, mixture, 1) == 0
+    after = service.responses(study, ("sim",))
+    pd.testing.assert_frame_equal(after.head(len(before)), before)
+    assert simulate(service, study, 5, mixture, 1) == 15
+    assert simulate(service, study, 1, mixture, 2) == 15
+
+
+def test_people_do_what_their_theory_says(service: Service, bundle: MakeBundle) -> None:
+    """Belief projectors predict the truth: nearly always right where the AI is, nearly never where it is not.
+
+    Catches sides or options exchanged anywhere between the person and the table: with a lapse of .1 and people's
+    sd of .38, accuracy is near .9 on correct trials and near .1 on the others; 16 people x 12 trials.
+    """
+    study = service.open_study(bundle(), per_condition=1)
+    simulate(service, study, 16, {"belief_projector": 1.0}, seed=5)
+    accuracy = service.responses(study, ("sim",)).groupby("trial_type")["correct"].mean()
+    assert accuracy["std_correct"] > 0.75
+    assert accuracy["std_incorrect"] < 0.25
+    assert accuracy["adv_incorrect"] < 0.25
+
+
+def test_the_ais_answer_is_told_to_nobody_else(service: Service, bundle: MakeBundle) -> None:
+    study = service.open_study(bundle(), per_condition=1)
+    for mode in ("live", "preview"):
+        token = service.begin(study, mode=mode)  # type: ignore[arg-type]
+        service.consent(token, True)
+        service.ready(token)
+        with pytest.raises(Refused) as refused:
+            service.simulated_trial(token, 0)
+        assert refused.value.code == 403
+
+
+def test_nobody_and_unknown_people_are_refused_in_words(service: Service, bundle: MakeBundle) -> None:
+    study = service.open_study(bundle(), per_condition=1)
+    with pytest.raises(ForetellError, match="at least 1"):
+        simulate(service, study, 0, {"guesser": 1.0}, 1)
+    with pytest.raises(ForetellError, match="Did you mean 'guesser'"):
+        simulate(service, study, 1, {"gueser": 1.0}, 1)
