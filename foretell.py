@@ -45,7 +45,7 @@ KEEP_MEMORY = {
 
 def main(arguments: list[str]) -> int:
     """Set up what is needed and run the verb; the exit code is the verb's."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - said in words to who starts it with an older one
         return fail(f"Foretell needs Python 3.11 or newer; this is {sys.version.split()[0]}. Install a newer one.")
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(usage())
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     if verb not in VERBS:
         return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
     python = ready(RUNTIME)
-    return subprocess.call([python, "-m", "dashboard.cli", verb, *arguments[1:]], env=child_environment())
+    return subprocess.call([python, "-P", "-m", "dashboard.cli", verb, *arguments[1:]], env=child_environment())
 
 
 def usage() -> str:
@@ -72,7 +72,7 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong (the message says what to mend).",
+            "Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong (the message says how).",
         ]
     )
 

@@ -137,8 +137,7 @@ class Classifier:
         return digest.hexdigest()
 
     def _forward(self, batch: Tensor) -> Tensor:
-        with self.exclusive() as module:
-            logits = module(batch)
+        logits = self._predictor(batch.contiguous(memory_format=torch.channels_last))
         if not isinstance(logits, Tensor) or logits.ndim != 2:
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ForetellError(f"{self.name} returned {got}; wrap it so that it returns one tensor of logits (B, K).")
@@ -164,6 +163,18 @@ class Classifier:
             return output
 
         return in_chunks(report, inputs, chunk or chunk_size(inputs[0])).clone()
+
+    @cached_property
+    def _predictor(self) -> nn.Module:
+        """A copy for prediction alone: nobody can hook into it, and channels-last is up to half faster on a CPU.
+
+        Where a network cannot be copied or laid out so, the network itself.
+        """
+        try:
+            laid_out: nn.Module = copy.deepcopy(self._module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            return laid_out
+        except (RuntimeError, TypeError):
+            return self._module
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

@@ -32,7 +32,7 @@ class Registry(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         """Import and return the object; an unknown name raises `ForetellError` with the nearest ones."""
         if name not in self._table:
-            raise ForetellError(self._unknown(name))
+            raise ForetellError(self.unknown(name))
         module, _, attribute = self._table[name].partition(":")
         return getattr(importlib.import_module(module), attribute)
 
@@ -45,7 +45,8 @@ class Registry(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._table
 
-    def _unknown(self, name: str) -> str:
+    def unknown(self, name: str) -> str:
+        """The sentence for a name that is not in the table, with the nearest that are."""
         near = difflib.get_close_matches(name, self._table, n=3, cutoff=0.5)
         known = ", ".join(sorted(self._table))
         hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"Known: {known}."

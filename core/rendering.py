@@ -20,8 +20,8 @@ FOR = np.array([230, 97, 1], dtype=np.float32)
 AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
 QUANTILE = 0.995
-NOISE_MULTIPLE = 4.0
-"""The scale never zooms in further than this many standard errors: noise must look like noise."""
+NOISE_MULTIPLE = 6.0
+"""The scale never zooms in further than this many standard errors: noise must not look like an answer."""
 
 Pixels = NDArray[np.floating[Any]]
 
@@ -33,10 +33,15 @@ class Scale:
     zero: float
     limit: float
 
-    def signed(self, values: Tensor) -> Pixels:
-        """Map values (H, W) on the scale, clipped to [-1, 1]."""
-        scaled = (values.numpy() - self.zero) / self.limit
-        return np.clip(scaled, -1, 1).astype(np.float32)
+    def signed(self, values: Tensor, error: Tensor | None = None) -> Pixels:
+        """Map values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
+
+        The factor v^2 / (v^2 + (2 se)^2) leaves clear evidence alone and fades what chance explains.
+        """
+        v = values.numpy() - self.zero
+        if error is not None:
+            v = v * v**2 / (v**2 + (2 * error.numpy()) ** 2 + np.finfo(np.float32).tiny)
+        return np.clip(v / self.limit, -1, 1).astype(np.float32)
 
 
 def scale_of(explanation: Explanation, i: int | None = None) -> Scale:
@@ -69,12 +74,12 @@ def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
     return _picture(NEUTRAL + strength * (colour - NEUTRAL))
 
 
-def overlay(image: Image.Image, values: Tensor, scale: Scale, size: tuple[int, int], opacity: float) -> Image.Image:
-    """The map (H, W) over the picture: its colour's opacity grows with its strength up to ``opacity``.
+def overlay(image: Image.Image, signed: Pixels, size: tuple[int, int], opacity: float) -> Image.Image:
+    """A map on its scale (H, W; `Scale.signed`) over the picture: the stronger the more opaque, up to ``opacity``.
 
     The picture is drawn in grey under it, so that its own colours are not read as the map's.
     """
-    signed = _resized(scale.signed(values), size)
+    signed = _resized(signed, size)
     strength = (opacity * np.abs(signed))[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
     grey = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), dtype=np.float32)[..., None]

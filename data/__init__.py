@@ -4,3 +4,8 @@ SETS = {
     "scenes": "data.sets.scenes:load",
     "folder": "data.sets.folder:load",
 }
+
+CLASSIFIERS = {
+    "scenes": "scenes/classifier.py:build",
+}
+"""Built-in classifiers, as files a user could have written; relative to this folder."""

@@ -5,12 +5,39 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from core.errors import ForetellError
+from study.bundle import MANIFEST, Bundle
+
 VARIABLE = "FORETELL_HOME"
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def home() -> Path:
     """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
     named = os.environ.get(VARIABLE)
-    folder = Path(named).expanduser() if named else Path(__file__).parents[1] / "workspace"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(named).expanduser() if named else ROOT / "workspace"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ForetellError(
+            f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
+        ) from None
     return folder.resolve()
+
+
+def bundles(home: Path) -> list[Path]:
+    """The finished bundles of a workspace, newest first."""
+    manifests = (home / "bundles").glob(f"*/{MANIFEST}")
+    return [path.parent for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True)]
+
+
+def bundle_named(home: Path, name: str) -> Bundle:
+    """The newest bundle of a study name, or the bundle in a folder."""
+    if (Path(name) / MANIFEST).is_file():
+        return Bundle(Path(name))
+    found = bundles(home)
+    for path in found:
+        if name in (path.name, path.name.rpartition("-")[0]):
+            return Bundle(path)
+    known = ", ".join(sorted({path.name.rpartition("-")[0] for path in found})) or "none yet"
+    raise ForetellError(f"There is no built study {name!r} in {home} (built: {known}). Build it first.")

@@ -16,15 +16,15 @@ from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
 from core.masked import masked_probabilities
+from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.types import Explanation, Progress, silent
 
 Fill = Literal["mean", "black"]
+Estimator = Literal["controlled", "plain"]
 
 ENOUGH_EFFECTIVE_SAMPLES = 100
 """Fewer than this and the map's standard error exceeds a tenth of the mask's own standard deviation."""
-
-SMALLEST = torch.finfo(torch.float64).tiny
 
 
 def bayesian_teaching(
@@ -39,21 +39,23 @@ def bayesian_teaching(
     length_scale: float = 0.1,
     mean: float = -100.0,
     amplitude: float = 100.0,
+    estimator: Estimator = "controlled",
     chunk: int = 0,
 ) -> Explanation:
     """Expected mask E[m | x, c], each random mask weighted by how surely the classifier still says the target.
 
     E[m | x, c] = sum_i m_i q_i / sum_i q_i with m_i from the prior and q_i the softmax probability of c for the
     picture masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
-    everywhere. `Explanation.error` is the standard error of this ratio by the delta method,
-    sqrt(sum q_i^2 (m_i - E)^2) / sum q_i. ``chunk`` (0: by memory) changes speed and memory, never the map.
+    everywhere. ``estimator="plain"`` is this ratio, as in the paper; ``"controlled"`` takes out the noise of the masks
+    themselves (`WeightedMasks.controlled`). `Explanation.error` is the standard error. ``chunk`` (0: by memory)
+    changes speed and memory, never the map.
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: Bayesian-teaching maps need at least 2 masks.")
     inputs, classes = checked(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     prior = MaskPrior(*classifier.input_shape[1:], length_scale, mean, amplitude)
-    sums = _WeightedSums(len(inputs), *classifier.input_shape[1:])
+    sums = WeightedMasks(len(inputs), *classifier.input_shape[1:], prior.expected)
     done = 0
     for block, probabilities in masked_probabilities(
         classifier, inputs, prior.blocks(samples, seed), fill=classifier.fill(fill), chunk=chunk or None
@@ -62,75 +64,28 @@ def bayesian_teaching(
         sums.add(block, weights)
         done += len(block)
         progress(done, samples, "masks")
-    parameters = {"fill": fill, "length_scale": length_scale, "mean": mean, "amplitude": amplitude}
-    known = [_facts(sums, i, samples, seed, parameters) for i in range(len(inputs))]
-    return Explanation(
-        sums.expectation.float(),
-        prior.expected,
-        certificates(classifier, "bayesian_teaching", inputs, classes, known),
-        sums.standard_error.float(),
-    )
+    maps, errors = sums.plain() if estimator == "plain" else sums.controlled()
+    facts = {
+        "samples": samples,
+        "seed": seed,
+        "parameters": {
+            "fill": fill,
+            "length_scale": length_scale,
+            "mean": mean,
+            "amplitude": amplitude,
+            "estimator": estimator,
+        },
+    }
+    known = [facts | _quality(error, n, samples) for error, n in zip(errors, sums.effective.tolist(), strict=True)]
+    named = certificates(classifier, "bayesian_teaching", inputs, classes, known)
+    return Explanation(maps.float(), prior.expected, named, errors.float())
 
 
-class _WeightedSums:
-    """Streamed sums of q, q^2, q m, q^2 m and q^2 m^2 in float64: all the estimate and its error need."""
-
-    def __init__(self, images: int, height: int, width: int) -> None:
-        self.shape = (images, height, width)
-        self.weight, self.weight2 = (torch.zeros(images, dtype=torch.float64) for _ in range(2))
-        self.mask, self.mask_w2, self.mask2_w2 = (
-            torch.zeros(images, height * width, dtype=torch.float64) for _ in range(3)
-        )
-
-    def add(self, masks: Tensor, weights: Tensor) -> None:
-        """Take in masks (n, H, W) with weights (B, n)."""
-        flat = masks.flatten(1).double()
-        squared = weights * weights
-        self.weight += weights.sum(1)
-        self.weight2 += squared.sum(1)
-        self.mask += weights @ flat
-        self.mask_w2 += squared @ flat
-        self.mask2_w2 += squared @ (flat * flat)
-
-    @property
-    def expectation(self) -> Tensor:
-        """sum q m / sum q, (B, H, W)."""
-        return self._mean.view(self.shape)
-
-    @property
-    def standard_error(self) -> Tensor:
-        """Delta-method standard error of `expectation`, (B, H, W)."""
-        e = self._mean
-        spread = self.mask2_w2 - 2 * e * self.mask_w2 + e * e * self.weight2[:, None]
-        return (spread.clamp(min=0).sqrt() / self._total).view(self.shape)
-
-    @property
-    def effective(self) -> Tensor:
-        """(sum q)^2 / sum q^2, (B,)."""
-        return self.weight**2 / self.weight2.clamp(min=SMALLEST)
-
-    @property
-    def _total(self) -> Tensor:
-        return self.weight[:, None].clamp(min=SMALLEST)
-
-    @property
-    def _mean(self) -> Tensor:
-        return self.mask / self._total
-
-
-def _facts(sums: _WeightedSums, i: int, samples: int, seed: int, parameters: dict[str, Any]) -> dict[str, Any]:
-    effective = float(sums.effective[i])
+def _quality(error: Tensor, effective: float, samples: int) -> dict[str, Any]:
     warnings: tuple[str, ...] = ()
     if not effective >= ENOUGH_EFFECTIVE_SAMPLES:
         warnings = (
             f"Only {effective:.0f} of {samples} masks count (effective sample size): much of this map is noise. "
             "Raise 'samples'.",
         )
-    return {
-        "standard_error": float(sums.standard_error[i].max()),
-        "effective_samples": effective,
-        "samples": samples,
-        "seed": seed,
-        "parameters": parameters,
-        "warnings": warnings,
-    }
+    return {"standard_error": float(error.max()), "effective_samples": effective, "warnings": warnings}

@@ -41,7 +41,9 @@ def meadow(rng: np.random.Generator) -> np.ndarray:
     """Grass with small flowers."""
     blades = 0.8 * noise(rng, 5, 0.8) + 0.6 * noise(rng, 2.5, 0.6)
     patches = noise(rng, 14, 18)
-    green = _near(rng, (78, 136, 42), 14) + np.stack([26 * blades + 14 * patches, 30 * blades + 10 * patches, 14 * blades], axis=-1)
+    green = _near(rng, (78, 136, 42), 14) + np.stack(
+        [26 * blades + 14 * patches, 30 * blades + 10 * patches, 14 * blades], axis=-1
+    )
     for _ in range(int(rng.integers(0, 14))):
         colour = [(250, 248, 235), (248, 214, 60), (230, 130, 190)][rng.integers(3)]
         green = _mix(green, colour, _dot(rng, rng.uniform(0.9, 1.7)))
@@ -62,7 +64,7 @@ def road(rng: np.random.Generator) -> np.ndarray:
     kerb = _band(side * across - far - 4, 4.0)
     verge = np.clip(side * across - far - 8, 0, 1)
     asphalt = _mix(asphalt, _near(rng, (176, 172, 164), 8) + 6 * noise(rng, 0.8, 0.8)[..., None], kerb)
-    return _mix(asphalt, np.float32((92, 118, 58)) + 22 * noise(rng, 2, 0.8)[..., None], verge)
+    return _mix(asphalt, _rgb(92, 118, 58) + 22 * noise(rng, 2, 0.8)[..., None], verge)
 
 
 def beach(rng: np.random.Generator) -> np.ndarray:
@@ -91,7 +93,7 @@ def brick(rng: np.random.Generator) -> np.ndarray:
 
 def night(rng: np.random.Generator) -> np.ndarray:
     """Dark sky with a band of haze, small stars and sometimes a moon."""
-    dark = _near(rng, (12, 14, 40), 5) + np.float32((6, 8, 22)) * (Y / SIZE)[..., None]
+    dark = _near(rng, (12, 14, 40), 5) + _rgb(6, 8, 22) * (Y / SIZE)[..., None]
     across, _ = _axes(rng.uniform(0, np.pi), *rng.uniform(20, 76, 2))
     haze = np.exp(-((across / 22) ** 2)) * np.clip(0.7 + 0.6 * clouds(rng, 10, 10), 0, 2)
     dark = dark + np.stack([20 * haze, 16 * haze, 36 * haze], axis=-1)
@@ -102,7 +104,7 @@ def night(rng: np.random.Generator) -> np.ndarray:
         glow[places[:, 0] + dy, places[:, 1] + dx] += np.float32(part) * power
     dark = _mix(dark, (255, 250, 232), np.clip(glow, 0, 1))
     if rng.uniform() < 0.35:
-        dark = _mix(dark, np.float32((236, 232, 206)) + 10 * noise(rng, 2, 2)[..., None], _dot(rng, rng.uniform(7, 11)))
+        dark = _mix(dark, _rgb(236, 232, 206) + 10 * noise(rng, 2, 2)[..., None], _dot(rng, rng.uniform(7, 11)))
     return dark
 
 
@@ -113,7 +115,7 @@ def wood(rng: np.random.Generator) -> np.ndarray:
     tones = rng.normal(0, 1, 8).astype(np.float32)[index.astype(int)]
     rings = np.sin(Y * 0.55 + 2.6 * noise(rng, 5, 30) + 3 * index)
     grain = 10 * rings + 9 * noise(rng, 0.7, 14) + 11 * tones + 5 * noise(rng, 0.5, 3)
-    boards = _near(rng, (172, 116, 66), 12) + grain[..., None] * np.float32((1.0, 0.85, 0.6))
+    boards = _near(rng, (172, 116, 66), 12) + grain[..., None] * _rgb(1.0, 0.85, 0.6)
     boards = boards * (1 - 0.55 * np.clip(1.7 - np.minimum(over, plank - over), 0, 1))[..., None]
     return boards.swapaxes(0, 1) if upright else boards
 
@@ -121,7 +123,7 @@ def wood(rng: np.random.Generator) -> np.ndarray:
 def snow(rng: np.random.Generator) -> np.ndarray:
     """Drifts with blue shade, sparkles, falling flakes."""
     drift = clouds(rng, 9, 20, 3)
-    white = _near(rng, (226, 234, 244), 5) + drift[..., None] * np.float32((13, 10, 5)) + 4 * noise(rng, 0.6, 0.6)[..., None]
+    white = _near(rng, (226, 234, 244), 5) + drift[..., None] * _rgb(13, 10, 5) + 4 * noise(rng, 0.6, 0.6)[..., None]
     hollow = np.clip(-drift - rng.uniform(0.2, 0.7), 0, 1)
     white = _mix(white, (166, 190, 222), 0.6 * hollow)
     for _ in range(int(rng.integers(4, 16))):
@@ -133,7 +135,7 @@ def forest(rng: np.random.Generator) -> np.ndarray:
     """The floor of a forest: fallen leaves, moss, patches of light."""
     floor = litter(rng) * _near(rng, (1.0, 1.0, 1.0), 0.07) * (1 + 0.16 * noise(rng, 12, 14))[..., None]
     moss = np.clip(0.8 * (noise(rng, 8, 10) - rng.uniform(0.5, 1.3)), 0, 0.75)
-    return _mix(floor, np.float32((72, 94, 36)) + 18 * noise(rng, 0.8, 0.8)[..., None], moss)
+    return _mix(floor, _rgb(72, 94, 36) + 18 * noise(rng, 0.8, 0.8)[..., None], moss)
 
 
 CONTEXTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
@@ -148,6 +150,10 @@ CONTEXTS: dict[str, Callable[[np.random.Generator], np.ndarray]] = {
     "snow": snow,
     "wood": wood,
 }
+
+
+def _rgb(*bands: float) -> np.ndarray:
+    return np.array(bands, dtype=np.float32)
 
 
 def _near(rng: np.random.Generator, colour: tuple[float, float, float], spread: float) -> np.ndarray:

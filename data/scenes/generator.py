@@ -19,7 +19,7 @@ from data.scenes.noise import noise
 from data.scenes.pen import OVERSAMPLING, SIZE, Pen, Pose, hsv, shade
 from data.scenes.shapes import CATEGORIES
 
-USUAL_SHARE = 0.97
+USUAL_SHARE = 0.96
 """Probability that a scene shows its object in the context usual for it."""
 HAZE = np.float32(185.0)
 """Grey level of haze."""
@@ -209,7 +209,11 @@ def _twig(pen: Pen, rng: np.random.Generator) -> None:
 
 
 def _post(pen: Pen, rng: np.random.Generator) -> None:
-    plank, x, half = hsv(0.08, rng.uniform(0.1, 0.5), rng.uniform(0.35, 0.75)), rng.uniform(-0.6, 0.6), rng.uniform(0.07, 0.13)
+    plank, x, half = (
+        hsv(0.08, rng.uniform(0.1, 0.5), rng.uniform(0.35, 0.75)),
+        rng.uniform(-0.6, 0.6),
+        rng.uniform(0.07, 0.13),
+    )
     pen.polygon([(x - half, -4), (x + half, -4), (x + half, 4), (x - half, 4)], plank)
     pen.line([(x + 0.4 * half, -4), (x + 0.4 * half, 4)], shade(plank, 0.8), 0.03)
 

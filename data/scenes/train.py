@@ -52,7 +52,8 @@ def draw(split: Split, seed: int, size: int) -> tuple[Tensor, Tensor]:
 
 def train(pixels: Tensor, labels: Tensor, *, generator: torch.Generator, epochs: int = EPOCHS) -> SceneNet:
     """Fit a fresh network with AdamW on a one-cycle rate, bfloat16 where the processor has it."""
-    net = SceneNet().to(memory_format=torch.channels_last)
+    net = SceneNet()
+    net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     _initialise(net, generator)
     optimiser = torch.optim.AdamW(net.parameters(), weight_decay=WEIGHT_DECAY)
     steps = epochs * (len(labels) // BATCH)
@@ -74,7 +75,7 @@ def train(pixels: Tensor, labels: Tensor, *, generator: torch.Generator, epochs:
 
 
 def augment(x: Tensor, generator: torch.Generator) -> Tensor:
-    """Mirror, move by up to 6 px and, for `MASKED_SHARE` of the batch, mask and fill (B, 3, 96, 96) normalised input."""
+    """Mirror (B, 3, 96, 96), move by up to 6 px and, for `MASKED_SHARE` of the batch, mask and fill; normalised."""
     if torch.rand((), generator=generator) < 0.5:
         x = x.flip(3)
     down, across = torch.randint(-6, 7, (2,), generator=generator).tolist()

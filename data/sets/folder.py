@@ -94,7 +94,11 @@ def _siblings(root: Path) -> str:
         return f" Its parent {parent} is missing as well."
     names = [entry.name for entry in parent.iterdir() if entry.is_dir()]
     near = difflib.get_close_matches(root.name, names, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(str(root.with_name(n)) for n in near)}?" if near else f" {parent} has no such folder."
+    return (
+        f" Did you mean {' or '.join(str(root.with_name(n)) for n in near)}?"
+        if near
+        else f" {parent} has no such folder."
+    )
 
 
 def _files(root: Path, folder: Path) -> list[tuple[str, Path]]:

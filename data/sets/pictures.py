@@ -30,7 +30,6 @@ def read_picture(path: Path) -> Image.Image:
         with Image.open(path) as image:
             if image.width * image.height > LIMIT:
                 raise DataError(f"{image.width} x {image.height} px is more than {LIMIT:,} pixels")
-            image.load()
             return _rgb(ImageOps.exif_transpose(image), image.format)
     except DataError:
         raise

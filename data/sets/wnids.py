@@ -20,7 +20,7 @@ WNID = re.compile(r"n\d{8}")
 def imagenet_names() -> dict[str, str]:
     """Plain name of each WordNet id, in class order."""
     lines = TABLE.read_text(encoding="utf-8").splitlines()
-    return {wnid: name for wnid, name in (line.split(" ", 1) for line in lines)}
+    return {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in lines}
 
 
 @cache

@@ -8,10 +8,11 @@ import torch
 from scipy.stats import norm
 from torch import nn
 
-from core.attribution.expected_mask import _WeightedSums, bayesian_teaching
+from core.attribution.expected_mask import bayesian_teaching
 from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError
+from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from tests.core.networks import SIDE, awkward, pictures, unit
 
@@ -69,11 +70,34 @@ class Constant(nn.Module):
 def test_a_constant_classifier_gives_the_prior_mean_within_its_standard_error():
     """Identity A17 of the oracles: nothing learned where the classifier does not look."""
     classifier = Classifier(Constant(), unit, name="constant")
-    explanation = bayesian_teaching(classifier, pictures(1), [0], samples=4000)
+    explanation = bayesian_teaching(classifier, pictures(1), [0], samples=4000, estimator="plain")
     z = (explanation.map - explanation.zero) / explanation.error
     assert explanation.certificates[0].effective_samples == pytest.approx(4000)
     assert float(z.abs().max()) < 5
     assert 0.7 < float(z.std()) < 1.3  # the stated error is neither too small nor too large
+
+
+def test_the_control_variate_gives_a_constant_classifier_the_prior_mean_exactly():
+    explanation = bayesian_teaching(Classifier(Constant(), unit, name="constant"), pictures(1), [0], samples=128)
+    torch.testing.assert_close(explanation.map, torch.full((1, SIDE, SIDE), explanation.zero), rtol=0, atol=1e-6)
+    assert float(explanation.error.max()) < 1e-6
+
+
+def test_the_control_variate_keeps_the_expectation_and_states_its_error():
+    """Unbiased against a plain run of 30 times the masks; its stated error is its own scatter, and smaller."""
+    classifier, images = awkward(), pictures(1)
+
+    def run(samples, estimator, seed):
+        generator = torch.Generator().manual_seed(seed)
+        return bayesian_teaching(classifier, images, [1], samples=samples, estimator=estimator, generator=generator)
+
+    runs = [run(800, "controlled", seed) for seed in range(12)]
+    maps, errors = torch.stack([r.map for r in runs]), torch.stack([r.error for r in runs])
+    truth = run(24_000, "plain", 99)
+    z = (maps.mean(0) - truth.map) / (errors.mean(0) ** 2 / 12 + truth.error**2).sqrt()
+    assert float(z.abs().max()) < 5
+    assert 0.8 < float((maps.std(0) / errors.mean(0)).mean()) < 1.25
+    assert float((errors.mean(0) / run(800, "plain", 0).error).mean()) < 0.9
 
 
 class Patch(nn.Module):
@@ -97,7 +121,14 @@ def test_against_a_slow_re_implementation():
     """The formulas of the paper, in a loop over the same masks, without streams, blocks or chunks."""
     classifier, images = awkward(), pictures(1)
     explanation = bayesian_teaching(
-        classifier, images, [1], samples=100, fill="mean", length_scale=0.2, generator=torch.Generator().manual_seed(9)
+        classifier,
+        images,
+        [1],
+        samples=100,
+        fill="mean",
+        length_scale=0.2,
+        estimator="plain",
+        generator=torch.Generator().manual_seed(9),
     )
     seed = explanation.certificates[0].seed
     fill = classifier.fill("mean")
@@ -115,12 +146,12 @@ def test_full_enumeration_of_bernoulli_masks():
     """Identity A17: over all 2^9 binary masks the weighted sums give E[m|c] = RISE * p / E[score] exactly."""
     masks = torch.tensor(list(itertools.product([0.0, 1.0], repeat=9))).view(-1, 3, 3)
     weights = torch.rand(1, len(masks), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    sums = _WeightedSums(1, 3, 3)
+    sums = WeightedMasks(1, 3, 3, 0.5)
     for part in torch.arange(len(masks)).split(100):
         sums.add(masks[part], weights[:, part])
     rise = torch.einsum("n,nhw->hw", weights[0], masks.double()) / (len(masks) * 0.5)
     expected = rise * 0.5 / weights.mean()
-    torch.testing.assert_close(sums.expectation[0], expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(sums.plain()[0][0], expected, rtol=1e-12, atol=0)
 
 
 def test_chunk_size_does_not_change_the_map():

@@ -25,7 +25,7 @@ def test_zero_is_neutral_wherever_the_rest_of_the_map_lies():
     scale = scale_of(explanation(values[None].tolist()))
     np.testing.assert_allclose(centre(heatmap(values, scale, SIZE)), NEUTRAL, atol=1)
     grey = Image.new("RGB", (4, 4), (90, 90, 90))
-    np.testing.assert_allclose(centre(overlay(grey, values, scale, SIZE, 0.7)), [90, 90, 90], atol=1)
+    np.testing.assert_allclose(centre(overlay(grey, scale.signed(values), SIZE, 0.7)), [90, 90, 90], atol=1)
 
 
 def test_sign_is_colour_and_strength_is_saturation():
@@ -49,7 +49,14 @@ def test_the_two_colours_differ_for_every_colour_vision():
 def test_scale_never_zooms_into_noise():
     noise = torch.full((1, 4, 4), 0.1)
     quiet = explanation((0.01 * torch.ones(1, 4, 4)).tolist(), error=noise)
-    assert scale_of(quiet).limit >= 0.4 - 1e-6
+    assert scale_of(quiet).limit >= 0.6 - 1e-6
+
+
+def test_evidence_stays_and_noise_fades():
+    """v^2 / (v^2 + (2 se)^2): half is left at 2 standard errors, all but nothing at a half, nearly all at 20."""
+    scale, error = Scale(0.0, 1.0), torch.full((1, 3), 0.01)
+    shown = scale.signed(torch.tensor([[0.02, 0.005, -0.2]]), error)
+    np.testing.assert_allclose(shown, [[0.01, 0.005 / 17, -0.2 / 1.01]], rtol=1e-5)
 
 
 def test_scale_is_shared_or_own():

@@ -18,9 +18,22 @@ def fish(pen: Pen, rng: np.random.Generator) -> None:
     pen.curve([(-0.5, 0), (-0.75, -0.25), (-1, -tail), (-0.86, 0), (-1, tail), (-0.75, 0.25)], fin)
     pen.curve([(-0.35, -tall * 0.7), (-0.1, -tall - 0.28), (0.35, -tall - 0.12), (0.4, -tall * 0.7)], fin)
     pen.curve([(-0.2, tall * 0.7), (-0.25, tall + 0.22), (0.1, tall + 0.1), (0.15, tall * 0.7)], fin)
-    pen.curve([(-0.6, 0), (-0.3, -tall * 0.72), (0.2, -tall), (0.7, -tall * 0.6), (0.95, 0.02),
-               (0.7, tall * 0.6), (0.2, tall), (-0.3, tall * 0.72)], body)  # fmt: skip
-    pen.curve([(-0.4, tall * 0.35), (0.1, tall * 0.45), (0.6, tall * 0.4), (0.2, tall * 0.82)], shade(body, 1.45), outline=1)
+    pen.curve(
+        [
+            (-0.6, 0),
+            (-0.3, -tall * 0.72),
+            (0.2, -tall),
+            (0.7, -tall * 0.6),
+            (0.95, 0.02),
+            (0.7, tall * 0.6),
+            (0.2, tall),
+            (-0.3, tall * 0.72),
+        ],
+        body,
+    )
+    pen.curve(
+        [(-0.4, tall * 0.35), (0.1, tall * 0.45), (0.6, tall * 0.4), (0.2, tall * 0.82)], shade(body, 1.45), outline=1
+    )
     for x in np.linspace(-0.35, 0.2, int(rng.integers(0, 4))):
         high = 0.62 * tall
         pen.curve([(x, -high), (x + 0.1, 0), (x, high), (x + 0.02, 0)], shade(body, 0.6), outline=1)
@@ -69,7 +82,19 @@ def cat(pen: Pen, rng: np.random.Generator) -> None:
     for sign in (-1, 1):
         pen.polygon([(sign * 0.56, -0.98), (sign * 0.1, -0.72), (sign * 0.56, -0.36)], fur)
         pen.polygon([(sign * 0.5, -0.84), (sign * 0.26, -0.68), (sign * 0.5, -0.5)], (235, 165, 165), outline=1)
-    pen.curve([(0, -0.78), (0.42, -0.68), (0.6, -0.36), (0.4, -0.06), (0, 0.04), (-0.4, -0.06), (-0.6, -0.36), (-0.42, -0.68)], fur)  # fmt: skip
+    pen.curve(
+        [
+            (0, -0.78),
+            (0.42, -0.68),
+            (0.6, -0.36),
+            (0.4, -0.06),
+            (0, 0.04),
+            (-0.4, -0.06),
+            (-0.6, -0.36),
+            (-0.42, -0.68),
+        ],
+        fur,
+    )
     if rng.uniform() < 0.6:
         for x in (-0.16, 0, 0.16):
             pen.line([(x, -0.75), (x * 0.7, -0.56)], shade(fur, 0.55), 0.06)
@@ -95,14 +120,32 @@ def tree(pen: Pen, rng: np.random.Generator) -> None:
     if rng.uniform() < 0.35:
         pen.polygon([(-0.12, 1), (-0.1, 0.5), (0.1, 0.5), (0.12, 1)], bark)
         for top, bottom, wide in ((0.0, 0.66, 0.72), (-0.48, 0.2, 0.56), (-1.0, -0.24, 0.4)):
-            pen.polygon([(0, top), (wide, bottom), (wide * 0.4, bottom - 0.06), (0, bottom + 0.04),
-                         (-wide * 0.4, bottom - 0.06), (-wide, bottom)], leaves)  # fmt: skip
-            pen.polygon([(0, top + 0.12), (-0.05, bottom - 0.1), (-wide * 0.6, bottom - 0.08)], shade(leaves, 1.2), outline=1)
+            pen.polygon(
+                [
+                    (0, top),
+                    (wide, bottom),
+                    (wide * 0.4, bottom - 0.06),
+                    (0, bottom + 0.04),
+                    (-wide * 0.4, bottom - 0.06),
+                    (-wide, bottom),
+                ],
+                leaves,
+            )
+            pen.polygon(
+                [(0, top + 0.12), (-0.05, bottom - 0.1), (-wide * 0.6, bottom - 0.08)], shade(leaves, 1.2), outline=1
+            )
         return
     pen.polygon([(-0.22, 1), (-0.11, 0.7), (-0.1, 0.1), (0.1, 0.1), (0.11, 0.7), (0.22, 1)], bark)
     pen.line([(0.02, 0.4), (0.3, 0.1)], bark, 0.09)
     pen.line([(-0.02, 0.5), (-0.3, 0.16)], bark, 0.09)
-    blobs = [(-0.45, -0.05, 0.36), (0.45, -0.05, 0.36), (-0.34, -0.5, 0.36), (0.36, -0.48, 0.36), (0, -0.7, 0.34), (0, -0.22, 0.45)]
+    blobs = [
+        (-0.45, -0.05, 0.36),
+        (0.45, -0.05, 0.36),
+        (-0.34, -0.5, 0.36),
+        (0.36, -0.48, 0.36),
+        (0, -0.7, 0.34),
+        (0, -0.22, 0.45),
+    ]
     jitter = rng.normal(0, 0.035, (len(blobs), 2))
     for (x, y, radius), (dx, dy) in zip(blobs, jitter, strict=True):
         pen.ellipse((x + dx, y + dy), (radius, radius), shade(leaves, 0.92), outline=0.6)
@@ -160,14 +203,46 @@ def mushroom(pen: Pen, rng: np.random.Generator) -> None:
     cap = hsv(rng.choice([0.0, 0.02, 0.07, 0.1, 0.85]), rng.uniform(0.5, 0.95), rng.uniform(0.5, 0.95))
     stem = hsv(0.11, rng.uniform(0.08, 0.3), rng.uniform(0.8, 0.97))
     dome, wide = rng.uniform(0.75, 1.05), rng.uniform(0.2, 0.3)
-    pen.curve([(-wide, 0), (wide, 0), (wide * 0.9, 0.5), (wide * 1.35, 0.92), (0, 1.0), (-wide * 1.35, 0.92), (-wide * 0.9, 0.5)], stem)  # fmt: skip
-    pen.curve([(-wide * 1.1, 0.2), (wide * 1.1, 0.2), (wide * 1.6, 0.42), (0, 0.36), (-wide * 1.6, 0.42)], shade(stem, 1.4))
+    pen.curve(
+        [
+            (-wide, 0),
+            (wide, 0),
+            (wide * 0.9, 0.5),
+            (wide * 1.35, 0.92),
+            (0, 1.0),
+            (-wide * 1.35, 0.92),
+            (-wide * 0.9, 0.5),
+        ],
+        stem,
+    )
+    pen.curve(
+        [(-wide * 1.1, 0.2), (wide * 1.1, 0.2), (wide * 1.6, 0.42), (0, 0.36), (-wide * 1.6, 0.42)], shade(stem, 1.4)
+    )
     pen.ellipse((0, 0.05), (0.88, 0.2), shade(stem, 0.82))
     for x in np.linspace(-0.6, 0.6, 7):
         pen.line([(x * 0.5, 0.1), (x, 0.2 - 0.06 * abs(x))], shade(stem, 0.6), 0.025)
-    pen.curve([(-0.95, 0.06), (-0.82, -0.4 * dome), (-0.4, -0.82 * dome), (0, -0.95 * dome), (0.4, -0.82 * dome),
-               (0.82, -0.4 * dome), (0.95, 0.06), (0.5, 0.0), (0, -0.02), (-0.5, 0.0)], cap)  # fmt: skip
+    pen.curve(
+        [
+            (-0.95, 0.06),
+            (-0.82, -0.4 * dome),
+            (-0.4, -0.82 * dome),
+            (0, -0.95 * dome),
+            (0.4, -0.82 * dome),
+            (0.82, -0.4 * dome),
+            (0.95, 0.06),
+            (0.5, 0.0),
+            (0, -0.02),
+            (-0.5, 0.0),
+        ],
+        cap,
+    )
     pen.ellipse((-0.35, -0.62 * dome), (0.26, 0.1), shade(cap, 1.35), turn=-0.6, outline=1)
-    for x, y, radius in [(-0.5, -0.2, 0.13), (0.05, -0.42, 0.16), (0.55, -0.22, 0.12), (0.28, -0.72, 0.09), (-0.12, -0.1, 0.07)]:
+    for x, y, radius in [
+        (-0.5, -0.2, 0.13),
+        (0.05, -0.42, 0.16),
+        (0.55, -0.22, 0.12),
+        (0.28, -0.72, 0.09),
+        (-0.12, -0.1, 0.07),
+    ]:
         size = radius * rng.uniform(0.75, 1.2)
         pen.ellipse((x, y * dome), (size, size * 0.85), (250, 245, 232), outline=0.75)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from data.scenes.pen import Colour, Pen, Point, hsv, oval, shade
@@ -26,11 +28,17 @@ def boat(pen: Pen, rng: np.random.Generator) -> None:
     mast, lean = _wood(rng), rng.uniform(-0.08, 0.08)
     pen.line([(0, 0.5), (lean, -0.98)], shade(mast, 0.7), 0.08)
     pen.curve([(lean + 0.1, -0.85), (0.45, -0.3), (0.82, 0.28), (0.45, 0.32), (0.08, 0.3), (0.08, -0.3)], sail)
-    pen.curve([(lean - 0.08, -0.72), (-0.08, -0.2), (-0.08, 0.3), (-0.4, 0.32), (-0.7, 0.28), (-0.36, -0.2)], shade(sail, 0.88))
+    pen.curve(
+        [(lean - 0.08, -0.72), (-0.08, -0.2), (-0.08, 0.3), (-0.4, 0.32), (-0.7, 0.28), (-0.36, -0.2)],
+        shade(sail, 0.88),
+    )
     for y in (-0.35, 0.0):
         pen.line([(0.1, y), (0.42 + 0.55 * (y + 0.35), y + 0.02)], shade(sail, 0.7), 0.03)
     pen.polygon([(lean, -1.02), (lean + 0.26, -0.94), (lean, -0.86)], _paint(rng))
-    pen.curve([(-0.98, 0.44), (-0.4, 0.5), (0.4, 0.5), (1.0, 0.4), (0.82, 0.72), (0.55, 0.92), (-0.55, 0.92), (-0.84, 0.72)], hull)
+    pen.curve(
+        [(-0.98, 0.44), (-0.4, 0.5), (0.4, 0.5), (1.0, 0.4), (0.82, 0.72), (0.55, 0.92), (-0.55, 0.92), (-0.84, 0.72)],
+        hull,
+    )
     pen.polygon([(-0.92, 0.5), (0.93, 0.48), (0.88, 0.6), (-0.88, 0.61)], shade(hull, 1.6), outline=1)
     for x in (-0.4, 0, 0.4):
         pen.ellipse((x, 0.74), (0.075, 0.075), GLASS, outline=0.4)
@@ -57,12 +65,28 @@ def balloon(pen: Pen, rng: np.random.Generator) -> None:
 def car(pen: Pen, rng: np.random.Generator) -> None:
     """Body, cabin with two windows, door, lights, bumpers, two wheels with hubs."""
     paint, roof, rear = _paint(rng), rng.uniform(-0.6, -0.48), rng.uniform(-0.78, -0.55)
-    pen.curve([(rear, -0.02), (rear + 0.14, roof + 0.08), (-0.2, roof - 0.03), (0.18, roof), (0.5, -0.06), (0, 0.1)], shade(paint, 0.92))
+    pen.curve(
+        [(rear, -0.02), (rear + 0.14, roof + 0.08), (-0.2, roof - 0.03), (0.18, roof), (0.5, -0.06), (0, 0.1)],
+        shade(paint, 0.92),
+    )
     pen.polygon([(rear + 0.12, -0.06), (rear + 0.22, roof + 0.12), (-0.14, roof + 0.07), (-0.14, -0.06)], GLASS)
     pen.polygon([(-0.06, -0.06), (-0.06, roof + 0.07), (0.14, roof + 0.1), (0.38, -0.06)], GLASS)
     pen.line([(rear + 0.28, -0.1), (rear + 0.36, roof + 0.18)], WHITE, 0.045)
-    pen.curve([(-0.98, 0.3), (-0.96, 0.04), (-0.7, -0.07), (0, -0.08), (0.5, -0.05), (0.86, 0.04), (0.99, 0.22),
-               (0.96, 0.38), (0, 0.42), (-0.92, 0.4)], paint)  # fmt: skip
+    pen.curve(
+        [
+            (-0.98, 0.3),
+            (-0.96, 0.04),
+            (-0.7, -0.07),
+            (0, -0.08),
+            (0.5, -0.05),
+            (0.86, 0.04),
+            (0.99, 0.22),
+            (0.96, 0.38),
+            (0, 0.42),
+            (-0.92, 0.4),
+        ],
+        paint,
+    )
     pen.polygon([(-0.9, 0.02), (0.8, 0.04), (0.84, 0.1), (-0.94, 0.1)], shade(paint, 1.35), outline=1)
     pen.line([(-0.1, -0.04), (-0.1, 0.36)], shade(paint, 0.6), 0.03)
     pen.line([(-0.32, 0.12), (-0.2, 0.12)], shade(paint, 0.4), 0.045)
@@ -140,7 +164,7 @@ def umbrella(pen: Pen, rng: np.random.Generator) -> None:
     ribs = [np.array([(0, -0.9), (0.55 * e, -0.78), (0.86 * e, -0.42), (e, 0.08)]) for e in edges]
     dome = np.vstack([ribs[0][::-1], ribs[-1]])
     pen.polygon([(x, y) for x, y in dome], first)
-    for k, (left, right) in enumerate(zip(ribs[:-1], ribs[1:], strict=True)):
+    for k, (left, right) in enumerate(pairwise(ribs)):
         middle = [(0.5 * (edges[k] + edges[k + 1]), -0.06)]
         panel = [*map(tuple, left), *middle, *map(tuple, right[::-1])]
         pen.polygon(panel, first if k % 2 == 0 else second, outline=0.6)
@@ -151,7 +175,9 @@ def house(pen: Pen, rng: np.random.Generator) -> None:
     """Walls, gabled roof with tiles, chimney, door with a knob, two windows with panes."""
     wall, roof = shade(_paint(rng), rng.uniform(1.2, 1.7)), hsv(rng.uniform(0.95, 1.1), 0.7, rng.uniform(0.35, 0.8))
     door, peak, stack = _paint(rng), rng.uniform(-1.0, -0.82), rng.choice([-0.5, 0.5])
-    pen.polygon([(stack - 0.12, -0.9), (stack + 0.12, -0.9), (stack + 0.12, -0.3), (stack - 0.12, -0.3)], shade(roof, 0.75))
+    pen.polygon(
+        [(stack - 0.12, -0.9), (stack + 0.12, -0.9), (stack + 0.12, -0.3), (stack - 0.12, -0.3)], shade(roof, 0.75)
+    )
     pen.polygon([(-0.78, -0.22), (0.78, -0.22), (0.78, 0.95), (-0.78, 0.95)], wall)
     for y in np.arange(0.0, 0.95, 0.2):
         pen.line([(-0.75, y), (0.75, y)], shade(wall, 0.86), 0.025)

@@ -79,6 +79,19 @@ def test_table_of_a_study() -> None:
         assert (row.participants, row.answers) == (8, 48)
 
 
+@pytest.mark.parametrize(("level", "z"), [(0.95, 1.959964), (0.5, 0.674490)])
+def test_interval_has_the_asked_coverage(level: float, z: float) -> None:
+    # Oracle: with 400 people the percentiles are those of a normal with the closed-form standard error.
+    frame = study(400, 8, 10, seed=4).assign(saliency=0, examples=0)
+    data = responses.prepare(frame).frame
+    table = bootstrap.accuracy(data, rng=np.random.default_rng(0), level=level)
+    for row in table.itertuples():
+        means = data[data["trial_type"] == row.trial_type].groupby("participant")["correct"].mean().to_numpy()
+        se = np.sqrt(np.sum((means - means.mean()) ** 2)) / 400
+        assert row.accuracy - row.low == pytest.approx(z * se, rel=0.08)
+        assert row.high - row.accuracy == pytest.approx(z * se, rel=0.08)
+
+
 def test_same_seed_same_interval() -> None:
     data = responses.prepare(study(seed=4)).frame
     first, again, other = (bootstrap.accuracy(data, rng=np.random.default_rng(s), resamples=300) for s in (1, 1, 2))

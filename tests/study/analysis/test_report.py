@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -108,10 +109,30 @@ def test_files(tmp_path: Path) -> None:
         "χ²(2)",
     ):
         assert part in said
-    page = (out / "figure1.html").read_text()
-    assert "plotly.js v" in page[:20_000] or "plotly.js" in page
-    assert "<script src=" not in page
-    assert "cdn.plot.ly" not in page.rsplit("</script>", 3)[-2]
+
+
+@pytest.mark.browser
+def test_figure_opens_alone_and_asks_nobody(tmp_path: Path) -> None:
+    # A real Chromium: catches a page that fetches plotly.js, or one that draws nothing.
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on the path")
+    data = responses.prepare(study(seed=11))
+    report.write(nested.analyze(data), data, tmp_path)
+    address = (tmp_path / "figure1.html").as_uri()
+    asked: list[str] = []
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with playwright.sync_playwright() as engine:
+        browser = engine.chromium.launch(executable_path=chromium, args=flags)
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(address)
+        page.wait_for_selector(".scatterlayer .point")
+        points = page.locator(".scatterlayer .point").count()
+        browser.close()
+    assert asked == [address]
+    assert points == 12
 
 
 def test_same_seed_same_files(tmp_path: Path) -> None:

@@ -95,6 +95,13 @@ def test_missing_values_are_left_out_and_said(frame: pd.DataFrame) -> None:
     assert data.messages == ("2 of 96 rows lack a required value and were left out (rows 4, 8).",)
 
 
+def test_missing_optional_values_cost_no_answers(frame: pd.DataFrame) -> None:
+    gaps = frame.assign(trial=frame["trial"].where(frame["trial"] != 2), condition=None)
+    data = responses.prepare(gaps)
+    assert (data.dropped, len(data.frame), data.messages) == (0, 96, ())
+    assert set(data.frame["condition"]) == {"none", "saliency", "examples", "both"}
+
+
 def test_only_missing_values(frame: pd.DataFrame) -> None:
     assert "Every row lacks a required value" in refusal(frame.assign(correct=np.nan))
 

@@ -1,0 +1,55 @@
+"""``explain``: heatmaps of pictures, as files a program can read and a person can look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.terminal import Bars, say
+
+
+def explain(
+    image: Annotated[list[Path] | None, typer.Option(help="A picture; give it again for more.")] = None,
+    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    method: Annotated[str, typer.Option(help="One or more methods, with commas.")] = "bayesian_teaching",
+    target: Annotated[
+        str, typer.Option(help="A class index, a class name, or 'top': the classifier's answer.")
+    ] = "top",
+    param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, k=v.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("heatmaps"),
+    list_methods: Annotated[bool, typer.Option("--list", help="Print the methods and stop.")] = False,
+) -> None:
+    """Heatmaps of pictures: writes IMAGE.METHOD.npy (H, W float32), .png and .json (the certificate).
+
+    Example: python foretell.py explain --model scenes --image fish.png --method gradient,bayesian_teaching --out maps
+    """
+    from core.attribution import METHODS
+    from core.parameters import summary
+    from study.explain import Request, explain_files
+
+    if list_methods:
+        for name in METHODS:
+            say(f"{name}: {summary(METHODS[name])}")
+        return
+    request = Request(
+        model=model, methods=tuple(method.split(",")), target=target, parameters=_pairs(param or []), seed=seed
+    )
+    with Bars() as progress:
+        written = explain_files(request, image or [], out, progress)
+    for path in written:
+        say(str(path))
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    from core.errors import ForetellError
+
+    for text in texts:
+        if "=" not in text:
+            raise ForetellError(f"--param {text!r} is not of the form name=value.")
+    return dict(text.split("=", 1) for text in texts)  # type: ignore[misc]
+
+
+VERBS = [explain]

@@ -1,0 +1,202 @@
+"""From a study file to a frozen bundle, resumable at every trial; and the check that a bundle is what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
+from study.config import StudyConfig, read
+from study.design import Material
+from study.plan import Plan, PlannedTrial, Planner
+from study.predictions import predict
+from study.sources import open_classifier, open_sets
+from study.stimuli import Studio
+from study.workspace import ROOT
+
+CODE = ("core", "data", "study")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A study file with everything it names, opened."""
+
+    config: StudyConfig
+    base: Path
+    classifier: Classifier
+    sets: dict[str, ImageSet]
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over the settings, the weights, the images and the code: what the stimuli depend on."""
+        parts = [self.config.digest, self.classifier.fingerprint, code_digest()]
+        parts += [images.digest for images in self.sets.values()]
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+def open_sources(path: Path) -> Sources:
+    """Read a study file and open its classifier and image sets."""
+    config = read(path)
+    base = path.resolve().parent
+    return Sources(config, base, open_classifier(config.classifier.model, base), open_sets(config, base))
+
+
+def build(path: Path, home: Path, progress: Progress = silent) -> Bundle:
+    """Build the study of a study file into the workspace, or return it if it is built already.
+
+    Killed at any time it goes on where it was: predictions and finished trials are on disk. The same file, images
+    and weights give the same study hash.
+    """
+    sources = open_sources(path)
+    folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
+    if (folder / MANIFEST).is_file() and not any(Bundle(folder).damaged()):
+        return Bundle(folder)
+    (folder / MANIFEST).unlink(missing_ok=True)
+    return _freeze(sources, folder, home / "cache", progress)
+
+
+def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+    config, classifier, sets = sources.config, sources.classifier, sources.sets
+    answers = {
+        role: predict(classifier, sets[role], cache, progress, features=role == "pool")
+        for role in ("pool", "standard", "adversarial")
+    }
+    material = Material(classifier.categories, **answers)
+    plan = Planner(config, material, sets, classifier).plan(progress)
+    studio = Studio(config, classifier, sets, material, folder / "assets")
+    units = [*plan.trials, *plan.practice]
+    made = []
+    for done, planned in enumerate(units, 1):
+        made.append(_unit(studio, planned, folder / "units"))
+        progress(done, len(units), "explaining trials")
+    manifest = _manifest(sources, plan, made, material, studio.assets)
+    _write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
+    return Bundle(folder)
+
+
+def _unit(studio: Studio, planned: PlannedTrial, units: Path) -> Trial:
+    """A finished trial from disk if its assets are all there and whole, else made now."""
+    path = units / f"{planned.id}.json"
+    try:
+        trial = Trial.model_validate_json(path.read_bytes())
+        if all(_whole(studio.assets / f"{name}.webp") for name in _assets(trial)):
+            return trial
+    except (FileNotFoundError, ValidationError):
+        pass
+    trial = studio.make(planned, silent)
+    _write_atomically(path, trial.model_dump_json().encode())
+    return trial
+
+
+def _assets(trial: Trial) -> list[str]:
+    own = [trial.assets.target, trial.assets.target_map]
+    return own + [name for example in trial.assets.examples for name in (example.image, example.map)]
+
+
+def _whole(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    if hashlib.sha256(path.read_bytes()).hexdigest() == path.stem:
+        return True
+    path.unlink()
+    return False
+
+
+def _manifest(sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path) -> Manifest:
+    config, classifier = sources.config, sources.classifier
+    assets = sorted({name for trial in made for name in _assets(trial)})
+    accuracy = {role: float(f"{material.of(role).correct.mean():.6g}") for role in ("standard", "adversarial")}
+    manifest = Manifest(
+        format=FORMAT,
+        name=config.study.name,
+        seed=config.study.seed,
+        config=config.model_dump(mode="json"),
+        conditions=config.conditions,
+        texts={"title": config.study.title, **config.texts},
+        classifier={"name": classifier.name, "fingerprint": classifier.fingerprint, "accuracy": accuracy},
+        sets={
+            role: {"name": s.name, "digest": s.digest, "images": len(s), "skipped": len(s.skipped)}
+            for role, s in sources.sets.items()
+        },
+        environment=environment(sources.base),
+        trials=tuple(made[: len(plan.trials)]),
+        practice=tuple(made[len(plan.trials) :]),
+        dropped=plan.dropped,
+        assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
+    )
+    return manifest.model_copy(update={"study_hash": manifest.hashed()})
+
+
+def environment(base: Path) -> dict[str, str]:
+    """What made the bundle: kept for provenance, not part of the study's identity."""
+    packages = ("torch", "torchvision", "numpy", "pillow")
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "code": code_digest(),
+        "base": str(base),
+        **{package: version(package) for package in packages},
+    }
+
+
+def code_digest() -> str:
+    """SHA-256 over the source of the packages that make stimuli."""
+    digest = hashlib.sha256()
+    for package in CODE:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:
+    """What is wrong with a bundle, one sentence each; empty when it is exactly what it says.
+
+    First the bytes of every asset against their names; then, unless ``render`` is False, the whole study is made
+    again from its own settings and compared asset by asset.
+    """
+    faults = list(bundle.damaged())
+    if faults or not render:
+        return faults
+    config = StudyConfig.model_validate(bundle.manifest.config)
+    base = Path(bundle.manifest.environment["base"])
+    try:
+        sources = Sources(config, base, open_classifier(config.classifier.model, base), open_sets(config, base))
+    except ForetellError as error:
+        return [f"The study cannot be rendered again: {error}"]
+    with tempfile.TemporaryDirectory() as scratch:
+        again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
+    return list(_differences(bundle.manifest, again))
+
+
+def _differences(frozen: Manifest, again: Manifest) -> list[str]:
+    if frozen.hashed() == again.hashed():
+        return []
+    faults = [
+        f"The image set {role!r} ({frozen.sets[role]['name']}) is not the one the study was made from."
+        for role in frozen.sets
+        if frozen.sets[role]["digest"] != again.sets[role]["digest"]
+    ]
+    if frozen.classifier["fingerprint"] != again.classifier["fingerprint"]:
+        faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
+    known = {trial.id: trial for trial in again.trials}
+    changed = [trial.id for trial in frozen.trials if known.get(trial.id) != trial]
+    if changed:
+        faults.append(f"{len(changed)} trial(s) render differently now: {', '.join(changed[:5])}.")
+    return faults or ["The manifest differs from a fresh build. Build the study again."]
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".partial")
+    temporary.write_bytes(content)
+    temporary.replace(path)

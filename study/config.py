@@ -1,0 +1,188 @@
+"""The study file (TOML): everything that defines a study, checked as a whole before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+import data
+from core.attribution import METHODS
+from core.errors import ForetellError
+from core.parameters import parsed
+from core.registry import Registry
+from study.conditions import CONDITIONS
+from study.texts import DEFAULTS
+
+IMAGE_SETS = Registry("image set", data.SETS)
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _ask(registry: Registry, name: str) -> None:
+    """Pydantic collects ValueErrors: hand it the registry's sentence."""
+    if name not in registry:
+        raise ValueError(registry.unknown(name))
+
+
+class Section(BaseModel):
+    """A table of the study file; a key it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Identity(Section):
+    """``[study]``: its name (in links), the title people read, the seed of everything random."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+    title: str
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class ClassifierSource(Section):
+    """``[classifier]``: ``scenes``, a torchvision name, or ``FILE.py:build`` (relative to the study file)."""
+
+    model: str
+
+
+class ImageSource(BaseModel):
+    """``[sets.*]``: a registered image set and its own settings (``split = ...``, ``path = ...``)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    set: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is handed to the image set."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @model_validator(mode="after")
+    def _known(self) -> ImageSource:
+        _ask(IMAGE_SETS, self.set)
+        return self
+
+
+class Sets(Section):
+    """``[sets]``: the pool of examples, standard pictures, and natural-adversarial ones."""
+
+    pool: ImageSource
+    standard: ImageSource
+    adversarial: ImageSource
+
+
+class Trials(Section):
+    """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each."""
+
+    categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
+    per_type: Annotated[int, Field(ge=1)] = 1
+    practice: Annotated[int, Field(ge=0, le=12)] = 3
+
+
+class Saliency(Section):
+    """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture."""
+
+    method: str = "bayesian_teaching"
+    opacity: Share = 0.7
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> Saliency:
+        _ask(METHODS, self.method)
+        try:
+            parsed(METHODS[self.method], self.parameters)
+        except ForetellError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+class Teaching(Section):
+    """``[teaching]``: how teaching sets are drawn, scored and chosen (SCIENCE: Folke et al. 2021, eq. 1).
+
+    ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
+    strengthens the prior; ``tries`` is how many target images are tried before a trial is dropped.
+    """
+
+    policy: Literal["first", "best", "random", "unhelpful"] = "first"
+    sets: Annotated[int, Field(ge=1)] = 200
+    threshold: Share = 0.8
+    weight: Annotated[float, Field(gt=0)] = 128.0
+    damping: Annotated[float, Field(ge=0)] = 0.0
+    tau: Annotated[float, Field(ge=0)] = 0.0
+    tries: Annotated[int, Field(ge=1)] = 1
+
+
+class Allocation(Section):
+    """``[allocation]``: participants per condition."""
+
+    per_condition: Annotated[int, Field(ge=1)] = 40
+
+
+class Display(Section):
+    """``[display]``: side of the pictures shown, px."""
+
+    size: Annotated[int, Field(ge=64, le=1024)] = 320
+
+
+class StudyConfig(Section):
+    """A whole study file."""
+
+    study: Identity
+    classifier: ClassifierSource
+    sets: Sets
+    trials: Trials = Trials()
+    saliency: Saliency = Saliency()
+    teaching: Teaching = Teaching()
+    conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
+    allocation: Allocation = Allocation()
+    display: Display = Display()
+    texts: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> StudyConfig:
+        for name in self.conditions:
+            _ask(CONDITIONS, name)
+        if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
+            raise ValueError("conditions: name each condition once, and at least one.")
+        for key in self.texts:
+            _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+        return self
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings, whatever their order in the file."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def read(path: Path) -> StudyConfig:
+    """Read and check a study file.
+
+    Raises
+    ------
+    ForetellError
+        Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ForetellError(f"{path} is not a TOML file: {error}. Mend that line.") from None
+    try:
+        return StudyConfig.model_validate(content)
+    except ValidationError as error:
+        faults = "\n".join(f"  {_fault(fault)}" for fault in error.errors())
+        raise ForetellError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
+
+
+def _fault(fault: Any) -> str:
+    where = ".".join(str(part) for part in fault["loc"]) or "the file"
+    what = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        what = "unknown key; remove it or mend its spelling"
+    elif fault["type"] == "missing":
+        what = "is missing; add it"
+    elif not fault["type"].startswith("value_error"):
+        what = f"{what} (it is {fault['input']!r})"
+    return f"{where}: {what}"

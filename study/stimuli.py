@@ -1,0 +1,187 @@
+"""One trial's pictures: maps made, drawn and written under the SHA-256 of their bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.parameters import parsed
+from core.rendering import fitted, overlay, scale_of
+from core.types import Explanation, Progress
+from data.types import ImageSet
+from study.bundle import Example, Trial, TrialAssets
+from study.config import StudyConfig
+from study.design import Candidate, Material
+from study.plan import PlannedTrial, seed_of
+from study.sources import plain
+
+WEBP = {"quality": 90, "method": 4}
+CENTRE = 0.5
+"""Side of the central box, as a share of the picture's, that stands for the object where no mask is known."""
+
+
+class Studio:
+    """Makes the stimuli of a study; every trial is a pure function of the study file, the images and the weights."""
+
+    def __init__(
+        self, config: StudyConfig, classifier: Classifier, sets: dict[str, ImageSet], material: Material, assets: Path
+    ) -> None:
+        self.config, self.classifier, self.sets, self.material = config, classifier, sets, material
+        self.assets = assets
+        assets.mkdir(parents=True, exist_ok=True)
+
+    def make(self, planned: PlannedTrial, progress: Progress) -> Trial:
+        """Explain and draw one trial; its assets are on disk when it returns."""
+        candidate, teaching = planned.candidate, planned.teaching
+        pictures = self._pictures(planned)
+        explanation = self._explain(planned, pictures, progress)
+        plain_assets = [self._write(self._plain(picture)) for picture in pictures]
+        mapped = [self._write(self._mapped(p, explanation, i)) for i, p in enumerate(pictures)]
+        names = [self._name(k) for k in self._classes(candidate)]
+        examples = tuple(
+            Example(category=names[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
+            for k, i in enumerate(teaching.indices, 1)
+        )
+        options = (names[0], self._name(candidate.alternative))
+        answers = self.material.of(candidate.role)
+        relevance, basis = self._relevance(candidate, explanation)
+        return Trial(
+            id=planned.id,
+            trial_type=candidate.trial_type,
+            target=names[0],
+            alternative=options[1],
+            truth=self._name(candidate.truth),
+            options=options[::-1] if planned.flip else options,
+            ai_probability=_rounded(answers.probability[candidate.index]),
+            source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
+            assets=TrialAssets(target=plain_assets[0], target_map=mapped[0], examples=examples),
+            teaching=self._teaching_facts(planned),
+            saliency=self._saliency_facts(explanation, basis),
+            relevance=relevance,
+        )
+
+    def _classes(self, candidate: Candidate) -> list[int]:
+        """The class each of the five maps explains: the AI's answer, then each example's own category."""
+        return [candidate.target, *[candidate.target] * 2, *[candidate.alternative] * 2]
+
+    def _pictures(self, planned: PlannedTrial) -> list[Image.Image]:
+        candidate = planned.candidate
+        pool = self.sets["pool"]
+        return [self.sets[candidate.role].open(candidate.index), *map(pool.open, planned.teaching.indices)]
+
+    def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
+        method = METHODS[self.config.saliency.method]
+        inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
+        generator = torch.Generator().manual_seed(seed_of(self.config.study.seed, "map", planned.id))
+        parameters = parsed(method, self.config.saliency.parameters)
+        explanation: Explanation = method(
+            self.classifier,
+            inputs,
+            self._classes(planned.candidate),
+            generator=generator,
+            progress=progress,
+            **parameters,
+        )
+        return explanation
+
+    def _plain(self, picture: Image.Image) -> Image.Image:
+        seen = fitted(picture, self._grid)
+        return seen.resize(self._size, Image.Resampling.LANCZOS)
+
+    def _mapped(self, picture: Image.Image, explanation: Explanation, i: int) -> Image.Image:
+        error = None if explanation.error is None else explanation.error[i]
+        signed = scale_of(explanation, i).signed(explanation.map[i], error)
+        return overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
+
+    @property
+    def _grid(self) -> tuple[int, int]:
+        return self.classifier.input_shape[1:]
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        height, width = self._grid
+        side = self.config.display.size
+        return round(side * width / max(height, width)), round(side * height / max(height, width))
+
+    def _write(self, picture: Image.Image) -> str:
+        buffer = io.BytesIO()
+        picture.save(buffer, "WEBP", **WEBP)
+        content = buffer.getvalue()
+        name = hashlib.sha256(content).hexdigest()
+        path = self.assets / f"{name}.webp"
+        if not path.is_file():
+            temporary = path.with_suffix(".partial")
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        return name
+
+    def _name(self, k: int) -> str:
+        return plain(self.classifier.categories[k])
+
+    def _relevance(self, candidate: Candidate, explanation: Explanation) -> tuple[float, str]:
+        """How much more the target's map supports the object than what surrounds it, and what counted as object.
+
+        Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
+        the map does not tell them apart, whatever the object's size.
+        """
+        images = self.sets[candidate.role]
+        inside = _box(self._grid)
+        basis = "centre of the picture"
+        if images.mask is not None:
+            mask = Image.fromarray(np.asarray(images.mask(candidate.index), dtype=np.uint8) * 255)
+            inside = np.asarray(fitted(mask, self._grid).convert("L").resize(self._grid[::-1])) > 127
+            basis = "object mask"
+        evidence = (explanation.map[0].numpy() - explanation.zero).clip(min=0)
+        on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
+        return (_rounded(on / (on + off)) if on + off > 0 else 0.5), basis
+
+    def _teaching_facts(self, planned: PlannedTrial) -> dict[str, Any]:
+        chosen, settings = planned.teaching, self.config.teaching
+        return {
+            "p_learner": _rounded(chosen.p_learner),
+            "p_prior": _rounded(chosen.p_prior),
+            "gain": _rounded(chosen.gain),
+            "policy": chosen.policy,
+            "sets_scored": chosen.scored,
+            "weight": settings.weight,
+            "damping": settings.damping,
+        }
+
+    def _saliency_facts(self, explanation: Explanation, basis: str) -> dict[str, Any]:
+        certificate = explanation.certificates[0]
+        optional = {
+            "standard_error": certificate.standard_error,
+            "effective_samples": certificate.effective_samples,
+            "completeness": certificate.completeness,
+        }
+        return {
+            "method": certificate.method,
+            "parameters": certificate.parameters,
+            "samples": certificate.samples,
+            "seed": certificate.seed,
+            "warnings": list(certificate.warnings),
+            "relevance_on": basis,
+            **{key: None if value is None else _rounded(value) for key, value in optional.items()},
+        }
+
+
+def _box(grid: tuple[int, int]) -> NDArray[np.bool_]:
+    height, width = grid
+    inside = np.zeros(grid, dtype=bool)
+    h, w = round(height * CENTRE / 2), round(width * CENTRE / 2)
+    inside[height // 2 - h : height // 2 + h, width // 2 - w : width // 2 + w] = True
+    return inside
+
+
+def _rounded(value: float) -> float:
+    """Six significant digits: what is stored must not hang on the last bit of a sum."""
+    return float(f"{float(value):.6g}")
