@@ -349,6 +349,20 @@ def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(page: Page, serv
     assert query(server, "SELECT count(*) FROM response_conflict WHERE session_id = ?", newest(server)) == [(0,)]
 
 
+def test_an_answer_that_never_left_survives_a_reload(page: Page, server: Server) -> None:
+    """No request gets through, the page is reloaded: the answer comes from the browser's own memory."""
+    to_main(page, server)
+    shown(page, 1)
+    page.route("**/api/v1/responses", lambda route: route.abort())
+    page.keyboard.press("j")
+    expect(page.locator("#saved")).to_have_attribute("data-state", "offline")
+    page.unroute("**/api/v1/responses")
+    page.reload()
+    expect(page.locator("#ready .prose")).to_have_text(f"You continue with picture 2 of {MAIN}.")
+    rows = query(server, "SELECT side FROM response WHERE session_id = ? AND trial_index = ?", newest(server), PRACTICE)
+    assert rows == [("right",)]
+
+
 def test_a_second_tab_cannot_answer_twice(page: Page, server: Server) -> None:
     to_main(page, server)
     shown(page, 1)
