@@ -381,6 +381,17 @@ def test_a_new_version_is_for_new_people_only(service: Service, bundle: MakeBund
     assert [status.state for status in service.studies()] == ["open", "superseded"]
 
 
+def test_a_study_opened_elsewhere_is_seen_at_once(service: Service, bundle: MakeBundle) -> None:
+    """The command line opens a study while the server runs: two services, one file, no restart."""
+    with Service(service.home) as other:
+        study = other.open_study(bundle(), per_condition=2)
+        tokens = [door.begin(study) for door in (service, other)]
+        take_part(service, tokens[1])
+        take_part(other, tokens[0])
+    assert len(service.responses(study)) == 24
+    assert service.verify_chain() == []
+
+
 def test_a_closed_study_lets_people_finish_but_nobody_in(service: Service, study: str) -> None:
     token = service.begin(study)
     service.close_study(study)
