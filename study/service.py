@@ -142,7 +142,15 @@ class Service:
         return [self._status(version, sessions, slots) for version in versions]
 
     def responses(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
-        """Every answered main trial, one row each; columns are described in `study.export.DICTIONARY`."""
+        """Every answered main trial, one row each; columns are described in `study.export.DICTIONARY`.
+
+        Raises
+        ------
+        ForetellError
+            No study of that name was ever opened.
+        """
+        if not any(version["name"] == study for version in self._store.read(repository.versions)):
+            raise self._unknown(study)
         rows = self._store.read(lambda db: responses.main_answers(db, study, modes))
         trials = {
             (study_hash, trial.id): trial

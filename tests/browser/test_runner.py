@@ -226,7 +226,7 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
         assert page.locator("#target").is_visible()
         assert page.locator("#map").is_visible() == maps
         assert (page.text_content("#map-legend") or "").strip() == (
-            "bright: the parts the AI relied on" if maps else ""
+            "orange: spoke for the AI's answer, blue: against it" if maps else ""
         )
         for side in ("left", "right"):
             assert page.locator(f"#{side}-samples img").count() == (2 if samples else 0)
