@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import ForetellError
+from dashboard import door
 from study.analysis import bootstrap, figures, nested, report, responses
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
@@ -21,7 +23,9 @@ SEED = 0
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     """The collected studies by name: the one place where this page meets the service."""
-    return {}
+    service = door.service()
+    names = dict.fromkeys(status.name for status in service.studies() if status.sessions)
+    return {name: functools.partial(service.responses, name, ("live", "sim")) for name in names}
 
 
 def page() -> None:
@@ -44,14 +48,23 @@ def page() -> None:
 def _chosen() -> Responses | None:
     """Responses of a study or of a file, checked."""
     studies = study_frames()
-    choice = st.selectbox("Responses", [*studies, UPLOAD], key="results_source")
+    choice = st.selectbox("Responses", [*studies, UPLOAD], key="results_source", bind="query-params", width=420)
     if choice != UPLOAD:
-        return responses.prepare(studies[choice](), name=choice)
+        return responses.prepare(_of_one_kind(studies[choice]()), name=choice)
     file = st.file_uploader("One row per answer", type="csv", key="results_file")
     if file is None:
         return None
     raw = responses.parse(file.getvalue(), file.name)
     return responses.prepare(raw, _mapping([str(column) for column in raw.columns]), name=file.name)
+
+
+def _of_one_kind(frame: pd.DataFrame) -> pd.DataFrame:
+    """Participants' answers where there are any; simulated people's otherwise, or when asked for. Never both."""
+    kinds = set(frame["mode"]) if "mode" in frame else set()
+    if kinds != {"live", "sim"}:
+        return frame
+    simulated = st.toggle("Show simulated people instead of participants", key="results_simulated")
+    return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:
