@@ -15,6 +15,8 @@ from core.types import Explanation
 
 SIDE = 448
 """Width of the drawn pictures, px."""
+LEGIBLE = 300
+"""Width of a map with its scale, px: about as it is shown, so that the numbers can be read."""
 LINE = np.array([255, 255, 255], dtype=np.uint8)
 EDGE = np.array([20, 20, 20], dtype=np.uint8)
 
@@ -59,7 +61,8 @@ class Drawing:
 
     def alone(self, caption: str) -> Image.Image:
         """The map as it is, with its scale."""
-        return with_scale(heatmap(self._values, self.scale, self.size), self.scale, caption)
+        size = (LEGIBLE, round(LEGIBLE * self.size[1] / self.size[0]))
+        return with_scale(heatmap(self._values, self.scale, size), self.scale, caption)
 
     def sheet(self, opacity: float, caption: str) -> Image.Image:
         """Picture and map side by side with the scale: what a paper prints."""

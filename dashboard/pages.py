@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
+# A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
-"""A local file: the icon of a Material symbol would be fetched from elsewhere."""
 STYLE = """<style>
-.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); padding-bottom: 4rem; }
+.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
 </style>"""
 
 

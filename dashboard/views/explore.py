@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from torch import Tensor
 
 from core.classifier import Classifier
 from core.types import Explanation
@@ -17,7 +18,7 @@ TOP = 5
 
 def page() -> None:
     """The whole page."""
-    st.title("Explore")
+    st.title("Explore", anchor=False)
     st.caption("Choose a picture and see what the AI makes of it, what in it speaks for that, and how far to trust it.")
     controls, results = st.columns([1, 2.3], gap="large")
     with controls, errors_shown():
@@ -36,53 +37,61 @@ def _explained(classifier: Classifier, chosen: Chosen, method: str, settings: di
     probabilities = classifier.probabilities(inputs[None])[0]
     answer = int(probabilities.argmax())
     _headline(plain(classifier.categories[answer]), float(probabilities[answer]), chosen)
-    target = _target(classifier, answer)
-    request = cache.Request(classifier, method, inputs, target, seed, settings)
-    with progress.bar("Explaining") as report:
-        explanation = cache.explained(request.key, request, report)
-    _maps(classifier, chosen, explanation)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        target = _target(classifier, answer)
+        opacity = st.slider("Opacity of the map", 0.0, 1.0, 0.8, 0.05, key="opacity", width=220)
+        outline = chosen.mask is not None and st.toggle("Outline of the object", key="outline")
+    maps = st.container()
     left, right = st.columns(2, gap="large")
     with left:
-        st.subheader("What the AI considered")
-        for k in probabilities.argsort(descending=True)[:TOP].tolist():
-            name = plain(classifier.categories[k])
-            st.progress(float(probabilities[k]), f"{f'**{name}**' if k == target else name} {probabilities[k]:.1%}")
+        _considered(classifier, probabilities, target)
+    request = cache.Request(classifier, method, inputs, target, seed, settings)
+    with maps, progress.bar("Explaining") as report:
+        explanation = cache.explained(request.key, request, report)
+    with maps:
+        _maps(classifier, chosen, explanation, opacity, outline)
     with right:
-        st.subheader("How far to trust this map")
+        st.subheader("How far to trust this map", anchor=False)
         certificate.show(explanation.certificates[0], plain(classifier.categories[target]))
+
+
+def _considered(classifier: Classifier, probabilities: Tensor, target: int) -> None:
+    st.subheader("What the AI considered", anchor=False)
+    for k in probabilities.argsort(descending=True)[:TOP].tolist():
+        name = plain(classifier.categories[k])
+        st.progress(float(probabilities[k]), f"{f'**{name}**' if k == target else name} {probabilities[k]:.1%}")
 
 
 def _headline(says: str, probability: float, chosen: Chosen) -> None:
     """What the AI says, and whether it is right where that is known."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"### The AI says **{says}**, {probability:.0%}", width="content")
-        if chosen.truth is not None:
-            right = chosen.truth == says
-            st.badge("right" if right else f"wrong: it is a {chosen.truth}", color="green" if right else "orange")
-        if chosen.context is not None:
-            st.badge(f"place: {chosen.context}", color="gray")
+    badges = []
+    if chosen.truth is not None:
+        badges.append(
+            ":green-badge[right]" if chosen.truth == says else f":orange-badge[wrong: it is a {chosen.truth}]"
+        )
+    if chosen.context is not None:
+        badges.append(f":gray-badge[place: {chosen.context}]")
+    st.subheader(" ".join([f"The AI says {says}, {probability:.0%}", *badges]), anchor=False)
 
 
 def _target(classifier: Classifier, answer: int) -> int:
     """The class to explain: the AI's answer unless another is chosen."""
     own = f"The AI's answer ({plain(classifier.categories[answer])})"
     names = [own, *map(plain, classifier.categories)]
-    k = st.selectbox("Explain", range(len(names)), format_func=names.__getitem__, key="target", persist_state="session")
+    k = st.selectbox(
+        "Explain", range(len(names)), format_func=names.__getitem__, key="target", persist_state="session", width=260
+    )
     return answer if k == 0 else k - 1
 
 
-def _maps(classifier: Classifier, chosen: Chosen, explanation: Explanation) -> None:
+def _maps(classifier: Classifier, chosen: Chosen, explanation: Explanation, opacity: float, outline: bool) -> None:
     fact = explanation.certificates[0]
     category = plain(classifier.categories[fact.target])
     drawing = figures.Drawing(chosen.picture, classifier.input_shape[1:], explanation, chosen.mask)
-    places = st.columns(3)
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        opacity = st.slider("Opacity of the map", 0.0, 1.0, 0.8, 0.05, key="opacity", width=260)
-        outline = chosen.mask is not None and st.toggle("Outline of the object", key="outline")
     caption = f"{parameters.words(fact.method)}: {category}"
     pictures = (drawing.picture(outline=outline), drawing.over(opacity, outline=outline), drawing.alone(caption))
-    captions = ("What the AI saw", f"Orange speaks for {category}, blue against it", "The map alone, with its scale")
-    for place, picture, words in zip(places, pictures, captions, strict=True):
+    captions = ("What the AI saw", f"Orange: for {category}. Blue: against", "The map alone, with its scale")
+    for place, picture, words in zip(st.columns(3), pictures, captions, strict=True):
         place.image(picture, caption=words, width="stretch", alt=words)
     with st.container(horizontal=True):
         _downloads(drawing, explanation, chosen, opacity, caption, category)

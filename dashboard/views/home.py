@@ -28,7 +28,7 @@ CARDS = {
 
 def page(doors: Mapping[str, Any]) -> None:
     """The whole page."""
-    st.title("Do explanations help people foretell an AI?")
+    st.title("Do explanations help people foretell an AI?", anchor=False)
     st.markdown(
         "Foretell explains an image classifier, turns the explanations into an experiment, runs it in the browser, "
         "and fits the models that answer the question."
@@ -37,9 +37,9 @@ def page(doors: Mapping[str, Any]) -> None:
     grid = st.grid(3, min_column_width=260)
     for name, (heading, text) in CARDS.items():
         with grid.container(border=True):
-            st.subheader(heading)
+            st.subheader(heading, anchor=False)
             st.markdown(text)
-            st.page_link(doors[name], label=f"**{doors[name].title}**", icon=doors[name].icon)
+            st.page_link(doors[name], label=f":primary[**{doors[name].title}**]", icon=doors[name].icon)
     st.space("small")
     _workspace()
 
@@ -52,11 +52,11 @@ def _workspace() -> None:
     for status in statuses:
         for mode in done:
             done[mode] += sum(stages.get("done", 0) for stages in status.sessions.get(mode, {}).values())
-    st.subheader("Your workspace")
+    st.subheader("Your workspace", anchor=False)
     numbers = {
         "Studies built": len({path.name.rpartition("-")[0] for path in bundles(folder)}),
-        "Open for participants": sum(status.state == "open" for status in statuses),
-        "Participants finished": done["live"],
+        "Open now": sum(status.state == "open" for status in statuses),
+        "Participants": done["live"],
         "Simulated people": done["sim"],
     }
     grid = st.grid(4, min_column_width=150)

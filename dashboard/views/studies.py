@@ -15,24 +15,23 @@ COLOURS = {"open": "green", "built": "blue", "closed": "gray", "not built": "gra
 
 def page() -> None:
     """The whole page."""
-    st.title("Studies")
+    st.title("Studies", anchor=False)
     st.caption("A study is a file; building it freezes every picture and map; then people take part by a link.")
     with errors_shown():
         studies = shelf(home(), door.service())
         if not studies:
             st.info("No study is here yet. Put a study file into the folder `studies` of the workspace.")
             return
-        st.table(overview(studies), border="horizontal", hide_index=True)
+        if len(studies) > 1:
+            st.table(overview(studies), border="horizontal", hide_index=True)
         names = [study.name for study in studies]
         if st.query_params.get("study", names[0]) not in names:
             st.error(f"There is no study {escaped(st.query_params['study'])}. Choose one of those below.")
-        _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params"))])
+        _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params", width=420))])
 
 
 def _details(study: Study) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"## {escaped(study.title)}", width="content")
-        st.badge(study.state, color=COLOURS[study.state])
+    st.header(f"{escaped(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
     for fault in study.faults:
         st.error(escaped(fault))
     if study.bundle is not None:

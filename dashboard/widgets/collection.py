@@ -22,8 +22,8 @@ def show(study: Study) -> None:
         _opening(study)
     if study.open_version is not None:
         _links(study)
-        st.subheader("Who takes part")
-        st.table(shelf.people(study.open_version), border="horizontal", hide_index=True)
+        st.subheader("Who takes part", anchor=False)
+        st.table(shelf.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
 
 
 def _build(study: Study) -> None:
@@ -47,7 +47,7 @@ def _build(study: Study) -> None:
 
 def _opening(study: Study) -> None:
     assert study.bundle is not None
-    st.subheader("Collection")
+    st.subheader("Collection", anchor=False)
     current = study.open_version
     configured = study.bundle.manifest.config.get("allocation", {})
     default = int(configured.get("per_condition", Allocation().per_condition))
@@ -73,13 +73,13 @@ def _opening(study: Study) -> None:
 
 def _links(study: Study) -> None:
     assert study.open_version is not None
-    st.subheader("Links")
+    st.subheader("Links", anchor=False)
     st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
     link = f"{_origin()}/run/{quote(study.name)}"
     st.code(link, language=None)
     st.caption("See it as a participant would, in one condition; previews take no place and are no data.")
     with st.container(horizontal=True):
-        for condition in study.open_version.slots.get("live", {}):
+        for condition in study.conditions:
             st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
 
 

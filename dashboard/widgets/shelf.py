@@ -53,6 +53,13 @@ class Study:
         return next((version for version in self.versions if version.state == "open"), None)
 
     @property
+    def conditions(self) -> tuple[str, ...]:
+        """Of the open version, in the study file's order where the bundle is the open one."""
+        slots = self.open_version.slots.get("live", {}) if self.open_version else {}
+        order = self.bundle.manifest.conditions if self.bundle else ()
+        return tuple(sorted(slots, key=lambda name: (order.index(name) if name in order else len(order), name)))
+
+    @property
     def changed(self) -> bool:
         """Whether the file says otherwise than the bundle."""
         if self.settings is None or self.bundle is None:
@@ -109,19 +116,19 @@ def _study(
     return Study(name, path, settings, bundle, versions, tuple(wrong))
 
 
-def people(status: StudyStatus) -> pd.DataFrame:
+def people(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
     """Per condition: places, finished and under way of the participants, and simulated people who finished."""
     live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
     places = status.slots.get("live", {})
     rows = [
         {
             "Condition": condition,
-            "Places": sum(states.values()),
+            "Places": sum(places.get(condition, {}).values()),
             "Finished": live.get(condition, {}).get("done", 0),
-            "Under way": sum(n for stage, n in live.get(condition, {}).items() if stage != "done"),
+            "Begun": sum(n for stage, n in live.get(condition, {}).items() if stage != "done"),
             "Simulated": simulated.get(condition, {}).get("done", 0),
         }
-        for condition, states in places.items()
+        for condition in conditions
     ]
     return pd.DataFrame(rows)
 

@@ -29,11 +29,12 @@ def show(study: Study) -> None:
         left, right = st.columns(2)
         people = left.number_input("Simulated people", 1, 2_000, 40, 4, key="simulate_people")
         seed = right.number_input("Seed", 0, 2**31, 0, 1, key="simulate_seed")
+        st.caption("How often each kind of person occurs, as weights:")
         mixture = {
-            name: st.slider(
+            name: place.slider(
                 words(name), 0.0, 1.0, DEFAULT.get(name, 0.0), 0.05, help=summary(PEOPLE[name]), key=f"simulate_{name}"
             )
-            for name in PEOPLE
+            for place, name in zip(st.columns(len(PEOPLE), gap="medium"), PEOPLE, strict=True)
         }
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:

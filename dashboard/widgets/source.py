@@ -12,8 +12,8 @@ from PIL import Image
 from dashboard import cache
 from dashboard.widgets import picker, uploads
 
-SCENES = {"Unusual places": "adversarial", "Usual places": "standard"}
-OWN = "My own picture"
+SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
+OWN = "Upload"
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,13 @@ def choose(model: str) -> Chosen | None:
     """The chosen picture; None until a file is given. Scenes are for the classifier that knows them."""
     sources = [*SCENES, OWN] if model == "scenes" else [OWN]
     source = st.segmented_control(
-        "Picture", sources, default=sources[0], required=True, key=f"source_{model}", persist_state="session"
+        "Pictures",
+        sources,
+        default=sources[0],
+        required=True,
+        key=f"source_{model}",
+        persist_state="session",
+        help="Misleading: things in unusual places. Ordinary: mostly where the AI learned to see them.",
     )
     return _scene(SCENES[source]) if source in SCENES else _own()
 
