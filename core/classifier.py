@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.inference import faster_copy
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -166,15 +167,8 @@ class Classifier:
 
     @cached_property
     def _predictor(self) -> nn.Module:
-        """A copy for prediction alone: nobody can hook into it, and channels-last is up to half faster on a CPU.
-
-        Where a network cannot be copied or laid out so, the network itself.
-        """
-        try:
-            laid_out: nn.Module = copy.deepcopy(self._module).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-            return laid_out
-        except (RuntimeError, TypeError):
-            return self._module
+        """A copy for prediction alone, up to twice as fast on a CPU; the network itself where none can be made."""
+        return faster_copy(self._module, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

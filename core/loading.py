@@ -39,6 +39,11 @@ def torchvision() -> ModuleType:
     return importlib.import_module("torchvision")
 
 
+def repaired() -> bool:
+    """Whether `torchvision` had to declare operators."""
+    return _repair is not None
+
+
 def _declare_missing_operators() -> None:
     global _repair
     if _repair is None:

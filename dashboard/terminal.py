@@ -14,16 +14,21 @@ def say(text: str) -> None:
 
 
 class Bars:
-    """Progress bars on stderr, one for each kind of work; call it as a `core.types.Progress`."""
+    """Progress on stderr, one bar after the other; call it as a `core.types.Progress`."""
 
     def __init__(self) -> None:
-        self._bars: dict[str, tqdm] = {}
+        self._bar: tqdm | None = None
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        if what not in self._bars:
-            self._bars[what] = tqdm(total=total, desc=what, leave=True, smoothing=0.1)
-        bar = self._bars[what]
-        bar.update(done - bar.n)
+        if self._bar is None or self._bar.total != total or done < self._bar.n:
+            self._close()
+            self._bar = tqdm(total=total, smoothing=0.1, dynamic_ncols=True)
+        self._bar.set_description(what, refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
     def __enter__(self) -> Bars:
         return self
@@ -31,5 +36,4 @@ class Bars:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for bar in self._bars.values():
-            bar.close()
+        self._close()

@@ -16,39 +16,38 @@ def home() -> Path:
     """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else ROOT / "workspace"
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ForetellError(
+            f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
+        ) from None
     return folder.resolve()
 
 
 def bundles(home: Path) -> list[Path]:
-    """Folders of the bundles built into a workspace, the newest first."""
-    manifests = list((home / "bundles").glob(f"*/{MANIFEST}"))
-    return [path.parent for path in sorted(manifests, key=lambda path: (-path.stat().st_mtime_ns, path))]
+    """The finished bundles of a workspace, newest first."""
+    manifests = (home / "bundles").glob(f"*/{MANIFEST}")
+    return [path.parent for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True)]
 
 
 def bundle_named(home: Path, name: str) -> Bundle:
-    """A bundle by its study's name (the newest of that name), its folder's name, or its path.
-
-    Raises
-    ------
-    ForetellError
-        Nothing of that name is built, or what is built is damaged.
-    """
+    """The newest bundle of a study name, or the bundle in a folder."""
     if (Path(name) / MANIFEST).is_file():
-        return Bundle(Path(name).resolve())
-    built = bundles(home)
-    for folder in built:
-        if name in (folder.name, study_name(folder)):
-            return Bundle(folder)
-    known = ", ".join(dict.fromkeys(study_name(folder) for folder in built)) or "none"
-    raise ForetellError(f"No study {name!r} is built. Built: {known}. Build it first.")
+        return Bundle(Path(name))
+    found = bundles(home)
+    for path in found:
+        if name in (path.name, study_name(path)):
+            return Bundle(path)
+    known = ", ".join(sorted({study_name(path) for path in found})) or "none yet"
+    raise ForetellError(f"There is no built study {name!r} in {home} (built: {known}). Build it first.")
 
 
 def study_name(folder: Path) -> str:
-    """The study's name in the name of a bundle's folder, ``<study>-<key>``."""
-    return folder.name.rpartition("-")[0] or folder.name
+    """The study's name in the name of its bundle's folder, ``<study>-<key>``."""
+    return folder.name.rpartition("-")[0]
 
 
 def study_files(home: Path) -> list[Path]:
-    """Study files: those that come with the project, and the workspace's own in ``studies``."""
+    """Study files: those that come with the project, then the workspace's own in ``studies``."""
     return [*sorted((ROOT / "data" / "studies").glob("*.toml")), *sorted((home / "studies").glob("*.toml"))]

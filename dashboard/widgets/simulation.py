@@ -6,6 +6,7 @@ import streamlit as st
 
 from core.parameters import summary
 from dashboard import cache, door
+from dashboard.commands.study import MIXTURE, weights
 from dashboard.widgets import progress
 from dashboard.widgets.messages import errors_shown
 from dashboard.widgets.parameters import words
@@ -13,7 +14,7 @@ from dashboard.widgets.shelf import Study
 from study.people import PEOPLE
 from study.simulate import simulate
 
-DEFAULT = {"belief_projector": 0.3, "map_reader": 0.6, "guesser": 0.1}
+DEFAULT = weights(MIXTURE)
 
 
 def show(study: Study) -> None:

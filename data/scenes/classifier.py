@@ -20,9 +20,11 @@ from data.scenes.shapes import CATEGORIES as TABLE
 
 WEIGHTS = Path(__file__).with_name("weights.pt")
 CATEGORIES = list(TABLE)
-MEAN = (0.46, 0.475, 0.43)
+MEAN = (0.46, 0.468, 0.432)
 """Mean colour of the training scenes, RGB in [0, 1]: input 0 is this colour, input -MEAN/STD is black."""
-STD = (0.27, 0.24, 0.28)
+MEAN_COLOUR = tuple(round(255 * value) for value in MEAN)
+"""The neutral fill of masked-out parts, RGB in 0..255."""
+STD = (0.235, 0.212, 0.245)
 
 WIDTHS = ((3, 24, 2), (24, 48, 2), (48, 64, 1), (64, 96, 2), (96, 112, 1), (112, 128, 2))
 """Input channels, output channels, stride of each convolution."""

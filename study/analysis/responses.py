@@ -74,9 +74,33 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     ForetellError
         The file is missing, empty or no CSV, or its content is not as it should be (all problems at once).
     """
-    if not path.is_file():
-        raise ForetellError(f"No file of responses at {path}. Check the path.")
-    return prepare(parse(path.read_bytes(), path.name), columns, name=path.name)
+    return prepare(parse(_content(path), path.name), columns, name=path.name)
+
+
+def table(path: Path) -> pd.DataFrame:
+    """Any CSV, columns of numbers as numbers: what a formula of one's own is fitted to.
+
+    Raises
+    ------
+    ForetellError
+        The file is missing, empty or no CSV.
+    """
+    texts = parse(_content(path), path.name)
+    return texts.apply(lambda column: numbers if (numbers := _as_numbers(column)) is not None else column)
+
+
+def _as_numbers(column: pd.Series[str]) -> pd.Series[float] | None:
+    try:
+        return pd.to_numeric(column)
+    except (ValueError, TypeError):
+        return None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ForetellError(f"No file of responses at {path} ({error.strerror}). Check the path.") from None
 
 
 def parse(content: bytes, name: str) -> pd.DataFrame:

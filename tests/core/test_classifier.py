@@ -154,3 +154,33 @@ def poisoned():
 def test_bad_input_names_the_culprit(make, text):
     with pytest.raises(ForetellError, match=text):
         make()
+
+
+class Branching(Awkward):
+    """Its way depends on its values, so it cannot be traced."""
+
+    def forward(self, x):
+        return super().forward(x) if x.mean() > -2 else self.head(torch.zeros(len(x), 8))
+
+
+@pytest.mark.parametrize("make", [Awkward, Branching])
+def test_predictions_are_the_networks_own_and_leave_it_alone(make):
+    """Folding batch norms must not show in the logits, and a network that cannot be traced must still work."""
+    network = make().eval()
+    network.bn.running_mean.normal_(generator=torch.Generator().manual_seed(0))
+    before = {key: value.clone() for key, value in network.state_dict().items()}
+    strides = [p.stride() for p in network.parameters()]
+    classifier, images = Classifier(network, unit, name="own"), pictures(4)
+    with torch.no_grad():
+        torch.testing.assert_close(classifier.logits(images), network(images.clone()), rtol=1e-5, atol=1e-5)
+    assert all(torch.equal(before[key], value) for key, value in network.state_dict().items())
+    assert strides == [p.stride() for p in network.parameters()]
+
+
+def test_another_threads_hook_cannot_reach_a_prediction():
+    classifier, images = awkward(), pictures(2)
+    expected = classifier.logits(images)
+    with classifier.exclusive() as module:
+        hook = module.conv1.register_forward_hook(lambda m, i, o: o * 3)
+        assert torch.equal(classifier.logits(images), expected)
+        hook.remove()

@@ -1,0 +1,103 @@
+"""``analyze`` and ``glmm``: from responses to the models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dashboard.terminal import Bars, say
+
+if TYPE_CHECKING:
+    from study.analysis.nested import NestedAnalysis
+
+
+def analyze(
+    responses: Annotated[str, typer.Argument(help="A CSV file, or the name of a study.")],
+    out: Annotated[Path, typer.Option(help="Folder for models.json, Table 1, Figure 1 and the report.")] = Path(
+        "results"
+    ),
+    column: Annotated[list[str] | None, typer.Option(help="A column under another name, ours=theirs.")] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="Of a study: simulated participants.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+) -> None:
+    """The three nested mixed models, their likelihood-ratio tests, Table 1 and Figure 1.
+
+    A CSV has one row per answer with the columns participant, category, trial_type, saliency, examples, correct.
+
+    Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
+    """
+    from study.analysis import report
+    from study.analysis.nested import analyze_file
+
+    with Bars() as progress:
+        if responses.endswith(".csv") or Path(responses).is_file():
+            analysis = analyze_file(Path(responses), out, _pairs(column or []), seed, progress=progress)
+        else:
+            analysis = _analyze_study(responses, out, seed, simulated, progress)
+    for test in analysis.tests:
+        say(report.test_sentence(test))
+    for name, model in analysis.models.items():
+        for message in model.messages:
+            say(f"{name}: {message}")
+    say(str(out / "models.json"))
+
+
+def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
+    from study.analysis import nested, report, responses
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        frame = service.responses(name, ("sim",) if simulated else ("live",))
+    data = responses.prepare(frame, name=name)
+    analysis = nested.analyze(data, progress=progress)
+    report.write(analysis, data, out, seed=seed)
+    return analysis
+
+
+def glmm(
+    csv: Annotated[Path, typer.Argument(help="A CSV file.")],
+    formula: Annotated[str, typer.Option(help="As in lme4.")],
+    family: Annotated[str, typer.Option(help="binomial or gaussian.")] = "binomial",
+    agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the model; - is stdout.")] = None,
+) -> None:
+    """One mixed model of a CSV.
+
+    Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
+    """
+    from study.analysis import mixed, responses
+
+    model = mixed.fit(responses.table(csv), formula, family=family, agq=agq).as_dict()
+    if json_file is None:
+        _print_model(model)
+    elif str(json_file) == "-":
+        say(json.dumps(model, indent=1))
+    else:
+        json_file.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
+
+
+def _print_model(model: dict[str, Any]) -> None:
+    import pandas as pd
+
+    say(pd.DataFrame(model["coefficients"]).to_string(index=False, float_format=lambda v: f"{v:.4f}"))
+    for effect in model["random"]:
+        say(f"sd {effect['group']}: {effect['sd']:.4f}")
+    say(f"logLik {model['loglik']:.4f}, df {model['df']}, n {model['n']}")
+    for message in model["messages"]:
+        say(message)
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    from core.errors import ForetellError
+
+    for text in texts:
+        if "=" not in text:
+            raise ForetellError(f"--column {text!r} is not of the form ours=theirs.")
+    return dict(text.split("=", 1) for text in texts)  # type: ignore[misc]
+
+
+VERBS = [analyze, glmm]

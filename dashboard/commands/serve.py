@@ -1,0 +1,82 @@
+"""``serve``: the demo study and the pages, in the browser."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+import time
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from dashboard.commands.study import MIXTURE, per_condition_of, weights
+from dashboard.terminal import Bars, say
+
+HOST = "127.0.0.1"
+SIMULATED = 80
+
+
+def serve(
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
+    browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
+    demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
+) -> None:
+    """Build the demo study, fill it with simulated participants, and serve everything on 127.0.0.1.
+
+    Example: python foretell.py serve --port 8600 --no-browser
+    """
+    _refuse_used_port(port)
+    if demo:
+        _demo()
+    url = f"http://{HOST}:{port}"
+    say(f"Foretell is at {url} (Ctrl-C stops it)")
+    if browser:
+        threading.Thread(target=_open_browser, args=(port, url), daemon=True).start()
+    import uvicorn
+
+    from study.workspace import ROOT
+
+    os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
+    uvicorn.run("dashboard.app:app", host=HOST, port=port, log_level="warning", access_log=False)
+
+
+def _demo() -> None:
+    """The demo study, built, open and filled with simulated participants; quick when it is all there."""
+    from study.build import build
+    from study.service import Service
+    from study.simulate import simulate
+    from study.workspace import ROOT, home
+
+    with Bars() as progress:
+        bundle = build(ROOT / "data" / "studies" / "demo.toml", home(), progress)
+        with Service(home()) as service:
+            name = service.open_study(bundle.folder, per_condition_of(bundle))
+            simulate(service, name, SIMULATED, weights(MIXTURE), 0, progress)
+
+
+def _refuse_used_port(port: int) -> None:
+    from core.errors import ForetellError
+
+    with contextlib.closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError:
+            raise ForetellError(
+                f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}."
+            ) from None
+
+
+def _open_browser(port: int, url: str) -> None:
+    for _ in range(100):
+        with contextlib.closing(socket.socket()) as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                webbrowser.open(url)
+                return
+        time.sleep(0.1)
+
+
+VERBS = [serve]

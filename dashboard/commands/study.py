@@ -1,0 +1,115 @@
+"""``build``, ``verify``, ``simulate``, ``export``: a study from its file to its responses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dashboard.terminal import Bars, say
+
+if TYPE_CHECKING:
+    from study.bundle import Bundle
+
+MIXTURE = "belief_projector=0.4,map_reader=0.5,guesser=0.1"
+StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
+
+
+def build(study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")]) -> None:
+    """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
+
+    Example: python foretell.py build data/studies/demo.toml
+    """
+    from study.build import build as run
+    from study.workspace import home
+
+    with Bars() as progress:
+        bundle = run(study_file, home(), progress)
+    manifest = bundle.manifest
+    say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
+    for dropped in manifest.dropped:
+        say(f"dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}")
+    say(f"study hash {bundle.study_hash}")
+    say(str(bundle.folder))
+
+
+def verify(
+    study: StudyName,
+    quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
+) -> None:
+    """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
+
+    Example: python foretell.py verify demo
+    """
+    from study.build import verify as run
+    from study.workspace import bundle_named, home
+
+    bundle = bundle_named(home(), study)
+    with Bars() as progress:
+        faults = run(bundle, progress, render=not quick)
+    for fault in faults:
+        say(f"Fault: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
+
+
+def simulate(
+    study: StudyName,
+    participants: Annotated[int, typer.Option(help="How many people, spread over the conditions.")] = 40,
+    mixture: Annotated[str, typer.Option(help="Kinds of people and their weights.")] = MIXTURE,
+    seed: Annotated[int, typer.Option(help="Seed of the people and their answers.")] = 0,
+) -> None:
+    """Fill a study with simulated participants, marked as such and never counted with real ones.
+
+    Example: python foretell.py simulate demo --participants 160 --mixture belief_projector=0.5,map_reader=0.5
+    """
+    from study.service import Service
+    from study.simulate import simulate as run
+    from study.workspace import bundle_named, home
+
+    bundle = bundle_named(home(), study)
+    with Service(home()) as service, Bars() as progress:
+        name = service.open_study(bundle.folder, per_condition_of(bundle))
+        answers = run(service, name, participants, weights(mixture), seed, progress)
+    say(f"{name}: {answers} new answers of simulated participants")
+
+
+def export(
+    study: StudyName,
+    out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("responses.csv"),
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Simulated participants instead of real ones.")
+    ] = False,
+) -> None:
+    """The responses of a study as a long CSV, one row per answer, with data-dictionary.json beside it.
+
+    Example: python foretell.py export demo --out demo.csv
+    """
+    from study.export import export as run
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        path = run(service, study, out, ("sim",) if simulated else ("live",))
+    say(str(path))
+
+
+def per_condition_of(bundle: Bundle) -> int:
+    """The places per condition the study file asks for."""
+    return int(bundle.manifest.config["allocation"]["per_condition"])
+
+
+def weights(text: str) -> dict[str, float]:
+    """``"a=0.5,b=0.5"`` as numbers; what is wrong is named."""
+    from core.errors import ForetellError
+
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    try:
+        return {name.strip(): float(weight) for name, _, weight in pairs}
+    except ValueError:
+        raise ForetellError(f"--mixture {text!r} is not of the form name=weight,name=weight.") from None
+
+
+VERBS = [build, verify, simulate, export]
