@@ -15,6 +15,7 @@ from PIL import Image
 
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Trial, TrialAssets, canonical
 from study.service import Service
+from tests.photographs import Photographs, build_photographs
 
 ROOT = Path(__file__).parents[1]
 CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
@@ -140,3 +141,9 @@ def webp(category: str, number: int, mapped: bool, side: int) -> bytes:
     stream = io.BytesIO()
     Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, "WEBP", quality=80)
     return stream.getvalue()
+
+
+@pytest.fixture(scope="session")
+def photographs(real: Path, tmp_path_factory: pytest.TempPathFactory) -> Photographs:
+    """A built study of real photographs (`tests.photographs`)."""
+    return build_photographs(real, tmp_path_factory.mktemp("photographs"))

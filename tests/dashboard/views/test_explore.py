@@ -40,7 +40,9 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     gallery = cache.gallery("adversarial")
     wrong = [i for i in range(FEW) if gallery.answers.predicted[i] != gallery.images.labels[i]]
     worst = max(wrong, key=lambda i: gallery.answers.probability[i])
-    says, truth = (gallery.images.categories[k] for k in (gallery.answers.predicted[worst], gallery.images.labels[worst]))
+    says, truth = (
+        gallery.images.categories[k] for k in (gallery.answers.predicted[worst], gallery.images.labels[worst])
+    )
     assert says != truth
     assert app.subheader[0].value.startswith(f"The AI says {says}, {gallery.answers.probability[worst]:.0%} ")
     assert f"wrong: it is a {truth}" in app.subheader[0].value
@@ -127,9 +129,7 @@ def upload(app: AppTest, name: str, content: bytes) -> AppTest:
 def test_a_bad_upload_is_one_sentence(app: AppTest) -> None:
     upload(app, "notes.png", b"not a picture")
     assert not app.exception
-    assert [e.value for e in app.error] == [
-        "notes.png cannot be read as a picture. Give a PNG, JPEG or WebP file."
-    ]
+    assert [e.value for e in app.error] == ["notes.png cannot be read as a picture. Give a PNG, JPEG or WebP file."]
 
 
 def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
