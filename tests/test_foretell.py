@@ -1,0 +1,128 @@
+"""The entry script: which Python it uses, when it installs, and what it says when something is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import foretell
+
+
+def wheel(folder: Path, version: str) -> None:
+    """A real wheel of a package of one module, made by hand: pip needs no network and no build for it."""
+    info = f"tinypkg-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"tinypkg-{version}-py3-none-any.whl", "w") as file:
+        file.writestr("tinypkg.py", f"version = {version!r}\n")
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tinypkg\nVersion: {version}\n")
+        file.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project folder (with a space in its path) whose requirements come from a folder of wheels."""
+    root = tmp_path / "my project"
+    (root / "wheels").mkdir(parents=True)
+    wheel(root / "wheels", "1.0")
+    requirements = root / "requirements.txt"
+    requirements.write_text(f'--no-index\n--find-links "{(root / "wheels").as_uri()}"\ntinypkg==1.0  # why\n')
+    monkeypatch.setattr(foretell, "ENVIRONMENT", root / ".venv")
+    monkeypatch.chdir(tmp_path)
+    return requirements
+
+
+def installed(python: str) -> str:
+    code = "import tinypkg; print(tinypkg.version)"
+    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_environment_is_made_once_and_follows_the_requirements_file(project, capfd):
+    python = foretell.ready(project)
+    assert Path(python).is_relative_to(foretell.ENVIRONMENT)
+    assert installed(python) == "1.0"
+    # Unchanged file: pip is not asked again, or it would fail for want of the wheel.
+    next((project.parent / "wheels").glob("*.whl")).unlink()
+    assert foretell.ready(project) == python
+    # Changed file: installed anew.
+    wheel(project.parent / "wheels", "1.1")
+    project.write_text(project.read_text().replace("1.0", "1.1"))
+    foretell.ready(project)
+    assert installed(python) == "1.1"
+
+
+def test_a_failed_installation_says_so_and_is_tried_again(project, capfd):
+    next((project.parent / "wheels").glob("*.whl")).unlink()
+    for _ in range(2):
+        with pytest.raises(SystemExit) as stopped:
+            foretell.ready(project)
+        assert stopped.value.code == 2
+        assert "Error: pip could not install requirements.txt. Check the network" in capfd.readouterr().err
+
+
+def test_an_active_environment_that_satisfies_is_used_as_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(foretell, "ENVIRONMENT", tmp_path / "never made")
+    exact = tmp_path / "requirements.txt"
+    exact.write_text(f"pytest=={pytest.__version__}\n")
+    assert foretell.ready(exact) == sys.executable
+    assert not foretell.ENVIRONMENT.exists()
+    for unmet in ("pytest==0.0.1\n", "no-such-package-here==1.0\n"):
+        exact.write_text(unmet)
+        assert not foretell.satisfied(exact)
+
+
+def test_a_local_build_tag_counts_as_the_version(tmp_path):
+    """torch 2.13.0+cpu satisfies torch==2.13.0."""
+    import torch
+
+    file = tmp_path / "requirements.txt"
+    file.write_text(f"torch=={torch.__version__.split('+')[0]}\n")
+    assert foretell.satisfied(file)
+
+
+@pytest.mark.parametrize(("system", "expected"), [("nt", "Scripts/python.exe"), ("posix", "bin/python")])
+def test_interpreter_path_on_each_system(system, expected, monkeypatch):
+    environment = Path("some") / ".venv"
+    monkeypatch.setattr(foretell.os, "name", system)
+    found = foretell.python_of(environment)
+    monkeypatch.undo()
+    assert found.as_posix() == f"some/.venv/{expected}"
+
+
+def test_no_browser_fails_unless_it_is_waived(monkeypatch, capfd):
+    commands = []
+    monkeypatch.setattr(foretell, "ready", lambda *files: sys.executable)
+    monkeypatch.setattr(foretell, "find_chromium", lambda python: None)
+    monkeypatch.setattr(foretell.subprocess, "call", lambda command, **options: commands.append(command) or 0)
+    assert foretell.main(["test"]) == 2
+    assert commands == []
+    assert "No Chromium could be found or installed" in capfd.readouterr().err
+    assert foretell.main(["test", "--no-browser", "-k", "masks"]) == 0
+    assert commands[0][-4:] == ["-k", "masks", "-m", "not browser"]
+
+
+def test_a_named_chromium_that_is_not_there_is_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("FORETELL_CHROMIUM", str(tmp_path / "none"))
+    assert foretell.installed_chromium() is None
+
+
+def test_old_python_is_told_in_words(monkeypatch, capfd):
+    monkeypatch.setattr(foretell.sys, "version_info", (3, 10, 1))
+    assert foretell.main(["build"]) == 2
+    assert "Foretell needs Python 3.11 or newer" in capfd.readouterr().err
+
+
+def test_what_is_started_finds_the_packages_from_any_folder(tmp_path):
+    """The user's own folders called like ours must not be imported instead."""
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "__init__.py").write_text("raise RuntimeError('the wrong core')\n")
+    command = [sys.executable, str(foretell.ROOT / "foretell.py"), "explain", "--list"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("gradient: ")
