@@ -77,10 +77,16 @@ class Drawing:
             return drawn
         inside = np.asarray(self._mask.convert("L").resize(self.size, Image.Resampling.BICUBIC)) > 127
         pixels = np.array(drawn)
-        rim = ndimage.binary_dilation(inside, iterations=3) & ~ndimage.binary_erosion(inside, iterations=2)
-        line = ndimage.binary_dilation(inside, iterations=2) & ~ndimage.binary_erosion(inside, iterations=1)
-        pixels[rim], pixels[line] = EDGE, LINE
+        pixels[_edge(inside, 3, 2)], pixels[_edge(inside, 2, 1)] = EDGE, LINE
         return Image.fromarray(pixels)
+
+
+def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
+    """Pixels up to so many outside and inside of a mask's edge; where the picture ends is none."""
+    grown = ndimage.binary_dilation(inside, iterations=out)
+    shrunk = ndimage.binary_erosion(inside, iterations=into, border_value=1)
+    edge: NDArray[np.bool_] = grown & ~shrunk
+    return edge
 
 
 def thumbnail(picture: Image.Image, side: int = 96) -> bytes:

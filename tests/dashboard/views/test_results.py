@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import uuid
+from pathlib import Path
+
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import door
+from dashboard.views import results
+from study.answer import Answer
+from study.simulate import simulate
+from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 
 
 def script() -> None:
-    """The page with two studies collected."""
+    """The page over the real service."""
     from dashboard.views import results
-    from tests.study.analysis.simulated import study
 
-    results.study_frames = lambda: {
-        "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
-        "Main": lambda: study(24, 8, 6, seed=5),
-        "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
-    }
     results.page()
 
 
 @pytest.fixture
-def app() -> AppTest:
+def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The page with three studies collected."""
+    studies = {
+        "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
+        "Main": lambda: study(24, 8, 6, seed=5),
+        "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
+    }
+    monkeypatch.setattr(results, "study_frames", lambda: studies)
     return AppTest.from_function(script, default_timeout=30).run()
 
 
@@ -87,3 +96,40 @@ def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch
     for content in (frame, changed, frame, changed):
         upload(app, content)
     assert len(fits) == 2
+
+
+def take_part(study: str, person: str) -> None:
+    """A live participant who always presses left."""
+    service = door.service()
+    token = service.begin(study, participant=person)
+    service.consent(token, True)
+    state = service.ready(token)
+    while state["stage"] in ("practice", "main"):
+        index = state["trial"]["index"]
+        answer = Answer(trial_index=index, attempt_id=str(uuid.uuid4()), side="left", input="key", rt_ms=900.0)
+        state = service.record(token, answer).state
+    service.finish(token)
+
+
+def test_nothing_collected_yet(workspace: Path) -> None:
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    assert app.selectbox(key="results_source").options == ["A CSV file of mine"]
+
+
+def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
+    service = door.service()
+    service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    assert not app.toggle
+    assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
+    for person in "abcd":
+        take_part("demo", person)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not any("Simulated" in warning.value for warning in app.warning)
+    assert {m.label: m.value for m in app.metric}["Answers"] == "72"
+    app.toggle(key="results_simulated").set_value(True).run()
+    assert {m.label: m.value for m in app.metric}["Answers"] == "144"
+    assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]

@@ -1,0 +1,119 @@
+"""The researcher's pages in a real Chromium, on a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from study.service import Service
+from study.simulate import simulate
+from tests.conftest import ROOT, write_bundle
+from tests.server import Server, serving
+
+pytestmark = pytest.mark.browser
+
+PATHS = {
+    "": "Do explanations help people foretell an AI?",
+    "explore?method=gradient": "Explore",
+    "studies": "Studies",
+    "studies?section=Trials": "Studies",
+    "studies?section=Simulate": "Studies",
+    "studies?section=Export": "Studies",
+    "results": "Results",
+}
+PATIENCE_MS = 90_000
+
+
+@pytest.fixture(scope="module")
+def researcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server over a workspace with one study, open, and simulated people in it."""
+    home = tmp_path_factory.mktemp("pages")
+    with Service(home) as service:
+        folder = write_bundle(home / "bundles" / "aquarium-00", name="aquarium", trials=18, practice=2)
+        simulate(service, service.open_study(folder, per_condition=5), 8, {"belief_projector": 1.0}, 0)
+    with serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    with chromium.new_context(viewport={"width": 1280, "height": 800}) as context:
+        yield context.new_page()
+
+
+def finished(page: Page) -> None:
+    """Wait until the script ran to its end."""
+    expect(page.locator("h1")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("[data-testid=stApp]")).to_have_attribute(
+        "data-test-script-state", "notRunning", timeout=PATIENCE_MS
+    )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_page_opens_whole_and_asks_nobody_else(researcher: Server, page: Page, path: str) -> None:
+    hosts: set[str | None] = set()
+    page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    page.on("websocket", lambda socket: hosts.add(urlsplit(socket.url).hostname))
+    page.goto(f"{researcher.url}/{path}")
+    finished(page)
+    expect(page.locator("h1")).to_have_text(PATHS[path])
+    expect(page.locator("[data-testid=stException], [data-testid=stAlertContentError]")).to_have_count(0)
+    page.wait_for_load_state("networkidle")
+    assert hosts - {None} == {"127.0.0.1"}
+
+
+def test_no_usage_statistics() -> None:
+    text = (ROOT / ".streamlit" / "config.toml").read_text()
+    assert "gatherUsageStats = false" in text
+
+
+def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Page) -> None:
+    page.goto(f"{researcher.url}/explore?method=gradient")
+    finished(page)
+    heading = page.get_by_test_id("stHeading").nth(1)
+    grid = page.locator(".grid button")
+    expect(grid).to_have_count(20)
+    expect(grid.nth(0)).to_have_attribute("aria-pressed", "true")
+    for number, press in ((7, grid.nth(7).click), (3, lambda: grid.nth(3).press("Enter"))):
+        says = (grid.nth(number).get_attribute("title") or "").removeprefix("The AI says ").split(":")[0]
+        press()
+        expect(grid.nth(number)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE_MS)
+        expect(heading).to_contain_text(f"The AI says {says}", timeout=PATIENCE_MS)
+        expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(1)
+        finished(page)
+
+
+def test_a_preview_link_leads_to_a_preview(researcher: Server, page: Page) -> None:
+    page.goto(f"{researcher.url}/studies?study=aquarium")
+    finished(page)
+    link = page.get_by_role("link", name="Preview: both").get_attribute("href")
+    assert link == f"{researcher.url}/run/aquarium?preview=both"
+    page.goto(link)
+    expect(page.get_by_text("Preview: these answers are not data")).to_be_visible()
+
+
+def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path: Path) -> None:
+    (tmp_path / "notes.png").write_bytes(b"not a picture")
+    page.goto(f"{researcher.url}/explore?method=gradient")
+    finished(page)
+    page.get_by_text("Upload", exact=True).click()
+    page.locator("input[type=file]").set_input_files(tmp_path / "notes.png")
+    alert = page.get_by_test_id("stAlertContentError")
+    expect(alert).to_have_text("notes.png cannot be read as a picture. Give a PNG, JPEG or WebP file.")
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser, width: int) -> None:
+    with chromium.new_context(viewport={"width": width, "height": 844}) as context:
+        page = context.new_page()
+        for path in ("", "explore?method=gradient", "studies?section=Trials", "results"):
+            page.goto(f"{researcher.url}/{path}")
+            finished(page)
+            over = page.evaluate(
+                "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
+            )
+            assert over <= 0, path

@@ -1,0 +1,238 @@
+"""The page Studies, run as Streamlit runs it over a real workspace."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import door
+from dashboard.widgets import exporting, shelf
+from tests.conftest import write_bundle
+
+
+def script() -> None:
+    from dashboard.views import studies
+
+    studies.page()
+
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def opened(workspace: Path) -> Open:
+    """``opened(study="tiny", section="Trials")``: the page as a link opens it."""
+
+    def run(**query: str) -> AppTest:
+        app = AppTest.from_function(script, default_timeout=60)
+        for name, value in query.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return run
+
+
+@pytest.fixture
+def tiny(workspace: Path) -> Path:
+    return write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", texts={"title": "A *tiny* study"})
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    app = next(button for button in app.button if button.label == label).click().run()
+    assert not app.exception
+    return app
+
+
+def test_the_demo_is_listed_before_it_is_built(opened: Open) -> None:
+    app = opened(study="demo")
+    assert not app.exception
+    assert "gray-badge[not built]" in app.header[0].value
+    assert [b.label for b in app.button] == ["Build"]
+    assert app.button_group(key="section").options == ["Collection"]
+
+
+def test_open_add_places_close(opened: Open, tiny: Path) -> None:
+    app = opened(study="tiny")
+    assert app.header[0].value == r"A \*tiny\* study :blue-badge[built]"
+    assert not app.get("link_button")
+    app.number_input(key="people_tiny").set_value(2)
+    press(app, "Start a collection")
+    assert "green-badge[open]" in app.header[0].value
+    assert app.code[0].value == "http://127.0.0.1:8501/run/tiny"
+    previews = [link.proto.url for link in app.get("link_button")]
+    conditions = ("none", "saliency", "examples", "both")
+    assert previews == [f"http://127.0.0.1:8501/run/tiny?preview={c}" for c in conditions]
+    assert list(app.table[-1].value["Places"]) == [2, 2, 2, 2]
+    app.number_input(key="people_tiny").set_value(3)
+    press(app, "Add places")
+    assert list(app.table[-1].value["Places"]) == [3, 3, 3, 3]
+    press(app, "Close it")
+    assert "gray-badge[closed]" in app.header[0].value
+    assert not app.get("link_button")
+
+
+def test_a_newer_build_can_supersede_the_open_one(opened: Open, tiny: Path, workspace: Path) -> None:
+    door.service().open_study(tiny, 1)
+    write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)
+    app = opened(study="tiny")
+    assert any("newer build" in warning.value for warning in app.warning)
+    press(app, "Open the new version")
+    assert not app.warning
+    assert [status.state for status in door.service().studies()] == ["superseded", "open"]
+
+
+def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny: Path) -> None:
+    door.service().open_study(tiny, 2)
+    door.service().consent(door.service().begin("tiny"), True)
+    app = opened(study="tiny", section="Simulate")
+    app.number_input(key="simulate_people").set_value(8)
+    press(app, "Simulate")
+    assert app.success[0].value == "120 new answers."
+    press(app, "Simulate")
+    assert "nothing was added" in app.success[0].value
+    app.button_group(key="section").select("Collection").run()
+    people = app.table[-1].value
+    assert people["Simulated"].sum() == 8
+    assert people["Begun"].sum() == 1
+    assert people["Finished"].sum() == 0
+
+
+def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
+    door.service().open_study(tiny, 2)
+    app = opened(study="tiny", section="Simulate")
+    for slider in app.slider:
+        slider.set_value(0.0)
+    press(app, "Simulate")
+    assert len(app.error) == 1
+    assert app.error[0].value.startswith("The mixture is empty")
+
+
+def test_simulation_needs_an_open_study(opened: Open, tiny: Path) -> None:
+    app = opened(study="tiny", section="Simulate")
+    assert "Start a collection first" in app.info[0].value
+    assert not app.button
+
+
+def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
+    app = opened(study="tiny", section="Trials")
+    assert not app.exception
+    assert len(_trials(app)) == 6
+    known = dict(_trials(app)[0].to_numpy().tolist())
+    trial = shelf.shelf(tiny.parents[1], door.service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
+    assert known["Truth"] == trial.truth
+    assert known["The AI's answer"] == f"{trial.target} (75.0%)"
+    assert known["Learner's P after the examples"] == "0.900"
+    assert known["Effective sample size"] == "300"
+    assert "Relevance of the map" not in known
+    app.button_group(key="trial_kind").select("AI right").run()
+    assert len(_trials(app)) == 4
+    assert all("AI right" in table.to_string() for table in _trials(app))
+
+
+def _trials(app: AppTest) -> list[pd.DataFrame]:
+    """The tables of facts; the first table of the page lists the studies."""
+    return [table.value for table in app.table][1:]
+
+
+def test_export(opened: Open, tiny: Path) -> None:
+    app = opened(study="tiny", section="Export")
+    assert app.info[0].value == "Nothing was collected yet."
+    door.service().open_study(tiny, 2)
+    app = opened(study="tiny", section="Simulate")
+    app.number_input(key="simulate_people").set_value(4)
+    press(app, "Simulate")
+    app = opened(study="tiny", section="Export")
+    assert not app.exception
+    assert [b.label for b in app.download_button] == ["Answers (CSV)", "Data dictionary (JSON)"]
+    rows = list(csv.DictReader(exporting._file("tiny", ["sim"], "tiny.csv").decode().splitlines()))
+    assert len(rows) == 4 * 12
+    dictionary = json.loads(exporting._file("tiny", ["sim"], "data-dictionary.json"))
+    assert set(dictionary) == set(rows[0])
+
+
+def test_an_unknown_study_is_one_sentence(opened: Open, tiny: Path) -> None:
+    app = opened(study="nothing")
+    assert not app.exception
+    assert app.error[0].value.startswith("There is no study nothing.")
+
+
+def test_a_damaged_bundle_hides_no_other(opened: Open, tiny: Path, workspace: Path) -> None:
+    broken = write_bundle(workspace / "bundles" / "broken-00", name="broken")
+    manifest = broken / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes().replace(b'"seed":7', b'"seed":8'))
+    app = opened(study="broken")
+    assert not app.exception
+    assert "was changed since the study was frozen" in app.error[0].value
+    assert set(app.selectbox(key="study").options) >= {"broken", "demo", "tiny"}
+    assert list(app.table[0].value["Study"]) == app.selectbox(key="study").options
+    assert not opened(study="tiny").error
+
+
+def test_a_picture_that_changed_cannot_be_opened(opened: Open, tiny: Path) -> None:
+    asset = next((tiny / "assets").iterdir())
+    asset.write_bytes(asset.read_bytes() + b"x")
+    app = press(opened(study="tiny"), "Start a collection")
+    assert "was changed since the study was frozen" in app.error[0].value
+    assert door.service().studies() == []
+
+
+def test_faults_of_a_study_file_are_all_said(opened: Open, workspace: Path) -> None:
+    (workspace / "studies").mkdir()
+    (workspace / "studies" / "mine.toml").write_text(
+        '[study]\nname = "Mine!"\ntitle = "T"\n[classifier]\nmodle = "x"\n'
+    )
+    app = opened(study="mine")
+    assert not app.exception
+    fault = app.error[0].value
+    assert "study.name" in fault
+    assert "classifier.modle" in fault
+    assert "sets" in fault
+
+
+TINY = """
+[study]
+name = "small"
+title = "Small"
+[classifier]
+model = "scenes"
+[sets.pool]
+set = "scenes"
+split = "pool"
+size = 96
+[sets.standard]
+set = "scenes"
+split = "standard"
+size = 320
+[sets.adversarial]
+set = "scenes"
+split = "adversarial"
+size = 80
+[trials]
+categories = 1
+practice = 0
+[saliency]
+method = "gradient"
+[teaching]
+policy = "best"
+damping = 0.001
+sets = 5
+"""
+
+
+@pytest.mark.slow
+def test_build_from_the_page(opened: Open, workspace: Path) -> None:
+    (workspace / "studies").mkdir()
+    file = workspace / "studies" / "small.toml"
+    file.write_text(TINY)
+    app = press(opened(study="small"), "Build")
+    assert not app.error
+    assert "blue-badge[built]" in app.header[0].value
+    assert not app.warning
+    file.write_text(TINY.replace("sets = 5", "sets = 6"))
+    assert "was changed since" in opened(study="small").warning[0].value
