@@ -21,6 +21,7 @@ from study.service import Service
 from study.store import StoreError
 
 RUNNER = Path(__file__).parent / "runner"
+_FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
 MOST_BYTES = 64 * 1024
 MOST_EVENTS = 200
 
@@ -163,8 +164,8 @@ async def _page(_: Request) -> Response:
 
 
 async def _runner_file(request: Request) -> Response:
-    path = RUNNER / request.path_params["file"]
-    if path.parent != RUNNER or path.suffix not in (".js", ".css", ".svg") or not path.is_file():
+    path = _FILES.get(request.path_params["file"])
+    if path is None:
         return _json(404, {"error": "No such file."})
     return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
 

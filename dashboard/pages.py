@@ -1,5 +1,49 @@
-"""The researcher's pages."""
+"""The researcher's pages. Views are imported when they are opened: the first page does not wait for torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 import streamlit as st
 
-st.title("Foretell")
+# A local file: the icon of a Material symbol would be fetched from elsewhere.
+ICON = Path(__file__).parent / "runner" / "icon.svg"
+STYLE = """<style>
+.stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
+</style>"""
+
+
+def _explore() -> None:
+    from dashboard.views import explore
+
+    explore.page()
+
+
+def _studies() -> None:
+    from dashboard.views import studies
+
+    studies.page()
+
+
+def _results() -> None:
+    from dashboard.views import results
+
+    results.page()
+
+
+def _home() -> None:
+    from dashboard.views import home
+
+    home.page(DOORS)
+
+
+DOORS = {
+    "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
+    "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
+    "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
+}
+START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/home:")
+
+st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
+st.html(STYLE)
+st.navigation([START, *DOORS.values()], position="top").run()

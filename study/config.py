@@ -101,7 +101,7 @@ class Teaching(Section):
     """``[teaching]``: how teaching sets are drawn, scored and chosen (SCIENCE: Folke et al. 2021, eq. 1).
 
     ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
-    strengthens the prior; ``tries`` is how many target images are tried before a trial is dropped.
+    strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
     """
 
     policy: Literal["first", "best", "random", "unhelpful"] = "first"

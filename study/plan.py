@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -81,25 +82,24 @@ class Planner:
 
     def _trials(self, category: int, trial_type: TrialType, wanted: int) -> list[tuple[Candidate, TeachingSet]]:
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
+        order = shuffled(candidates(self.material, category, trial_type), rng)
         found: list[tuple[Candidate, TeachingSet]] = []
-        failed = 0
-        for candidate in shuffled(candidates(self.material, category, trial_type), rng):
-            if len(found) == wanted or failed >= self.config.teaching.tries:
-                break
+        tried = 0
+        for candidate in islice(order, wanted * self.config.teaching.tries):
             chosen = self._teach(candidate, self.config.teaching)
-            if chosen is None:
-                failed += 1
-                continue
-            found.append((candidate, chosen))
-        if len(found) < wanted:
-            self._drop(category, trial_type, wanted - len(found), failed)
+            tried += 1
+            if chosen is not None:
+                found.append((candidate, chosen))
+            if len(found) == wanted:
+                return found
+        self._drop(category, trial_type, wanted - len(found), tried)
         return found
 
-    def _drop(self, category: int, trial_type: TrialType, missing: int, failed: int) -> None:
+    def _drop(self, category: int, trial_type: TrialType, missing: int, tried: int) -> None:
         teaching = self.config.teaching
         reason = (
-            f"{missing} trial(s) dropped: for {failed} target picture(s) none of {teaching.sets} teaching sets made "
-            f"the learner's probability exceed {teaching.threshold}"
+            f"{missing} trial(s) dropped: among {tried} target picture(s) tried too few had a teaching set, of "
+            f"{teaching.sets} drawn, that made the learner's probability exceed {teaching.threshold}"
         )
         name = plain(self.classifier.categories[category])
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})

@@ -79,7 +79,7 @@ class Service:
     Parameters
     ----------
     home
-        Workspace folder; the database is ``home/foretell.db`` unless `database` names another URL.
+        Workspace folder, made if missing; the database is ``home/foretell.db`` unless `database` names another URL.
     database
         ``sqlite:////absolute/path.db``.
     clock
@@ -89,6 +89,7 @@ class Service:
     def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.home = home
         self._clock = clock
+        home.mkdir(parents=True, exist_ok=True)
         self._store = Store(database or f"sqlite:///{home / 'foretell.db'}")
         self._bundles: dict[str, Bundle] = {}
 
@@ -141,7 +142,15 @@ class Service:
         return [self._status(version, sessions, slots) for version in versions]
 
     def responses(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
-        """Every answered main trial, one row each; columns are described in `study.export.DICTIONARY`."""
+        """Every answered main trial, one row each; columns are described in `study.export.DICTIONARY`.
+
+        Raises
+        ------
+        ForetellError
+            No study of that name was ever opened.
+        """
+        if not any(version["name"] == study for version in self._store.read(repository.versions)):
+            raise self._unknown(study)
         rows = self._store.read(lambda db: responses.main_answers(db, study, modes))
         trials = {
             (study_hash, trial.id): trial
@@ -217,10 +226,13 @@ class Service:
         code, message = self._store.write(
             lambda db: participation.record(db, session_of_token(db, token), answer, self._clock())
         )
-        feedback, state = self._store.read(
-            lambda db: (self._feedback(db, token, answer.trial_index), self._state(db, token))
-        )
-        return Ack(code, message, feedback if code in (200, 201) else None, state)
+        kept = code in (200, 201)
+
+        def reply(db: Connection) -> Ack:
+            feedback = self._feedback(db, token, answer.trial_index) if kept else None
+            return Ack(code, message, feedback, self._state(db, token))
+
+        return self._store.read(reply)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
         """Append what the page noticed; sending the same again changes nothing. Returns how many were new."""
@@ -255,9 +267,9 @@ class Service:
         return page_state(db, session, self._manifest(session))
 
     def _feedback(self, db: Connection, token: str, trial_index: int) -> str | None:
-        """What the AI said, for an answered practice trial only."""
+        """What the AI said, for practice trials only."""
         session = session_of_token(db, token)
-        if trial_index >= session["practice"] or not responses.answer_to(db, session["session_id"], trial_index):
+        if trial_index >= session["practice"]:
             return None
         manifest = self._manifest(session)
         return texts_of(manifest)["feedback"].replace("{name}", manifest.practice[trial_index].target)

@@ -24,15 +24,15 @@ DEFAULTS: dict[str, str] = {
         "whether or not you would call it so yourself."
     ),
     "instructions_map": (
-        "Beside the picture you see the same picture with a map over it. The bright parts are those the AI relied on "
-        "for its answer."
+        "Beside the picture you see it once more, in grey with a map over it. Orange parts spoke for the AI's answer, "
+        "blue parts against it; grey parts made no difference."
     ),
     "instructions_examples": "Above each name you see other pictures that the AI calls by that name.",
     "instructions_both": "Each of these pictures carries a map of its own.",
     "practice": "First a few practice pictures. After each you are told what the AI said.",
     "main": "Now the study itself begins. From here on you are not told what the AI said.",
     "question": "What does the AI call this picture?",
-    "map_legend": "bright: the parts the AI relied on",
+    "map_legend": "orange: spoke for the AI's answer, blue: against it",
     "examples_legend": "The AI calls these “{name}”",
     "feedback": "The AI called this picture “{name}”.",
     "debrief": (

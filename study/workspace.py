@@ -37,7 +37,17 @@ def bundle_named(home: Path, name: str) -> Bundle:
         return Bundle(Path(name))
     found = bundles(home)
     for path in found:
-        if name in (path.name, path.name.rpartition("-")[0]):
+        if name in (path.name, study_name(path)):
             return Bundle(path)
-    known = ", ".join(sorted({path.name.rpartition("-")[0] for path in found})) or "none yet"
+    known = ", ".join(sorted({study_name(path) for path in found})) or "none yet"
     raise ForetellError(f"There is no built study {name!r} in {home} (built: {known}). Build it first.")
+
+
+def study_name(folder: Path) -> str:
+    """The study's name in the name of its bundle's folder, ``<study>-<key>``."""
+    return folder.name.rpartition("-")[0]
+
+
+def study_files(home: Path) -> list[Path]:
+    """Study files: those that come with the project, then the workspace's own in ``studies``."""
+    return [*sorted((ROOT / "data" / "studies").glob("*.toml")), *sorted((home / "studies").glob("*.toml"))]

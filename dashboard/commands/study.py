@@ -30,6 +30,9 @@ def build(study_file: Annotated[Path, typer.Argument(help="The study file (TOML)
     say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
     for dropped in manifest.dropped:
         say(f"dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}")
+    noisy = [trial.id for trial in manifest.trials if trial.saliency["warnings"]]
+    if noisy:
+        say(f"noisy maps in {len(noisy)} trial(s), raise 'samples': {', '.join(noisy)}")
     say(f"study hash {bundle.study_hash}")
     say(str(bundle.folder))
 

@@ -12,7 +12,9 @@ export function uuid() {
 
 export function show(id) {
   for (const section of document.querySelectorAll("body > section")) section.hidden = section.id !== id;
-  if (id !== "trial") scrollTo(0, 0);
+  if (id === "trial") return;
+  scrollTo(0, 0);
+  $(id).querySelector("h1")?.focus(); // a screen reader begins at the new page's heading
 }
 
 // Paragraphs from plain text; never HTML.

@@ -10,7 +10,7 @@ const AT_ONCE = 6; // pictures loaded side by side
 const SAVED = { saved: "Saved", saving: "Saving…", offline: "Offline: will be sent as soon as possible", again: "Continuing where you were" };
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
-const net = new Net((state) => { $("saved").dataset.state = state; $("saved").textContent = SAVED[state]; });
+const net = new Net(saveIndicator);
 const loaded = new Map();
 let hz = null;
 
@@ -40,6 +40,7 @@ async function begin() {
   const participant = query.get("PROLIFIC_PID") ?? query.get("pid") ?? query.get("participant");
   const preview = query.get("preview");
   const reply = await net.post("begin", preview === null ? { study, participant } : { study, preview: true, condition: preview || null });
+  if (reply.status === 410) return void say("Thank you", reply.body.error);
   if (reply.status !== 201) return void complain(reply.body.error);
   net.token = reply.body.token;
   history.replaceState(null, "", `${location.pathname}#${net.token}`);
@@ -75,7 +76,9 @@ async function trialPages(state) {
   const practising = state.stage === "practice";
   let { trial, next } = state, sent = null;
   while (true) {
-    const answer = await showTrial(trial, state);
+    const stop = new AbortController();
+    sent?.then((reply) => { if (reply.status >= 400) stop.abort(); }); // answered elsewhere: go where the server is
+    const answer = await showTrial(trial, state, stop.signal);
     const before = await sent;
     if (before && before.status >= 400) return stateOf(before);
     next = before ? before.body.state.next : next;
@@ -95,7 +98,8 @@ async function trialPages(state) {
 
 const stateOf = (reply) => (reply.body.state ? { status: 200, body: reply.body.state } : reply);
 
-async function showTrial(trial, { first, total, texts }) {
+async function showTrial(trial, state, stop) {
+  const { first, total, texts } = state;
   const number = trial.index - first + 1;
   $("question").textContent = texts.question;
   $("progress").textContent = `${number} of ${total}`;
@@ -109,10 +113,10 @@ async function showTrial(trial, { first, total, texts }) {
   const exposures = exposed.index === trial.index ? exposed.count + 1 : 1;
   net.keep("exposed", { index: trial.index, count: exposures });
   try {
-    return await present(trial, { study, texts, exposures, hz, log: net.log.bind(net) });
+    return await present(trial, { study, texts, exposures, hz, log: net.log.bind(net), stop });
   } catch {
     await pause(); // a picture did not arrive: never a trial with a missing one
-    return showTrial(trial, { first, total, texts });
+    return showTrial(trial, state, stop);
   }
 }
 
@@ -183,6 +187,13 @@ function pause() {
   return pausing;
 }
 
+// Read aloud only where something is wrong: "Saved" after every picture would disturb.
+function saveIndicator(state) {
+  $("saved").dataset.state = state;
+  $("saved").ariaLive = state === "offline" ? "polite" : "off";
+  $("saved").textContent = SAVED[state];
+}
+
 async function finishPage() {
   show("wait");
   return net.post("finish");
@@ -205,16 +216,18 @@ async function donePage({ texts: { debrief }, code }) {
 }
 
 async function endPage({ stage, title: words, texts: said }) {
-  title("message", words);
-  prose("message", said[stage]);
+  say(words, said[stage]);
+}
+
+function say(heading, sentence) {
+  title("message", heading);
+  prose("message", sentence);
   show("message");
 }
 
 async function complain(sentence, canRetry = false) {
-  title("message", canRetry ? "A moment, please" : "This page cannot continue");
-  prose("message", sentence ?? "Something went wrong. Please reload the page.");
   $("again").hidden = !canRetry;
-  show("message");
+  say(canRetry ? "A moment, please" : "This page cannot continue", sentence ?? "Something went wrong. Please reload the page.");
   if (canRetry) await clicked($("again"));
 }
 

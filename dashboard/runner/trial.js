@@ -9,14 +9,14 @@ const KEYS = { f: "left", j: "right" };
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-// Puts a trial on the screen and resolves with the answer.
-export async function present(trial, { study, texts, exposures, hz, log }) {
+// Puts a trial on the screen and resolves with the answer, or with null if `stop` is aborted before.
+export async function present(trial, { study, texts, exposures, hz, log, stop }) {
   const screen = $("trial");
   screen.dataset.phase = "fixation";
   const fixated = performance.now();
   const fixation = FIXATION[0] + Math.random() * (FIXATION[1] - FIXATION[0]);
   await lay(trial, study, texts);
-  const answered = listen(trial, log);
+  const answered = listen(trial, log, stop);
   await sleep(Math.max(0, fixation - (performance.now() - fixated)));
   await visible();
   screen.dataset.phase = "shown";
@@ -24,7 +24,7 @@ export async function present(trial, { study, texts, exposures, hz, log }) {
   answered.open(await frame());
   const answer = await answered.done;
   screen.dataset.phase = "blank";
-  return { ...answer, trial_index: trial.index, attempt_id: uuid(), frame_hz: hz,
+  return answer && { ...answer, trial_index: trial.index, attempt_id: uuid(), frame_hz: hz,
     time_origin_ms: performance.timeOrigin, n_exposures: exposures, resumed: exposures > 1 };
 }
 
@@ -53,19 +53,21 @@ async function put(image, sha256, study, words) {
 }
 
 // Collects the first admissible answer. Until open(onset) nothing counts, and early presses are logged.
-function listen(trial, log) {
+function listen(trial, log, stop) {
   const abort = new AbortController();
   let onset = Infinity, away = 0, leftAt = null, resolve;
   const done = new Promise((r) => { resolve = r; });
   const options = { signal: abort.signal };
+  const end = (answer) => { abort.abort(); resolve(answer); };
+  stop.addEventListener("abort", () => end(null), options);
+  if (stop.aborted) end(null);
 
   function take(side, input, event) {
     if (event.timeStamp < onset + EARLIEST) {
       log("anticipation", trial.index, { side, after_onset_ms: onset === Infinity ? null : event.timeStamp - onset }, event.timeStamp);
       return;
     }
-    abort.abort();
-    resolve({ side, input, onset_ms: onset, event_ms: event.timeStamp, handler_ms: performance.now(),
+    end({ side, input, onset_ms: onset, event_ms: event.timeStamp, handler_ms: performance.now(),
       rt_ms: event.timeStamp - onset, blur_ms: away });
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -11,6 +12,8 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import ForetellError
+from dashboard import door
+from dashboard.widgets.messages import escaped
 from study.analysis import bootstrap, figures, nested, report, responses
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
@@ -21,12 +24,17 @@ SEED = 0
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     """The collected studies by name: the one place where this page meets the service."""
-    return {}
+    service = door.service()
+    names = dict.fromkeys(status.name for status in service.studies() if status.sessions)
+    return {name: functools.partial(service.responses, name, ("live", "sim")) for name in names}
 
 
 def page() -> None:
     """The whole page."""
-    st.title("Results")
+    st.title("Results", anchor=False)
+    st.caption(
+        "What was collected, whether explanations changed how well people foretell the AI, and how sure that is."
+    )
     try:
         data = _chosen()
         if data is None:
@@ -36,7 +44,7 @@ def page() -> None:
         with st.spinner("Fitting the three mixed models …"):
             analysis, numbers = _analyzed(_key(data), data)
     except ForetellError as error:
-        st.error(str(error))
+        st.error(escaped(str(error)))
         return
     _findings(analysis, numbers, data)
 
@@ -44,14 +52,23 @@ def page() -> None:
 def _chosen() -> Responses | None:
     """Responses of a study or of a file, checked."""
     studies = study_frames()
-    choice = st.selectbox("Responses", [*studies, UPLOAD], key="results_source")
+    choice = st.selectbox("Responses", [*studies, UPLOAD], key="results_source", bind="query-params", width=420)
     if choice != UPLOAD:
-        return responses.prepare(studies[choice](), name=choice)
+        return responses.prepare(_of_one_kind(studies[choice]()), name=choice)
     file = st.file_uploader("One row per answer", type="csv", key="results_file")
     if file is None:
         return None
     raw = responses.parse(file.getvalue(), file.name)
     return responses.prepare(raw, _mapping([str(column) for column in raw.columns]), name=file.name)
+
+
+def _of_one_kind(frame: pd.DataFrame) -> pd.DataFrame:
+    """Participants' answers where there are any; simulated people's otherwise, or when asked for. Never both."""
+    kinds = set(frame["mode"]) if "mode" in frame else set()
+    if kinds != {"live", "sim"}:
+        return frame
+    simulated = st.toggle("Show simulated people instead of participants", key="results_simulated")
+    return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
 
 def _mapping(columns: list[str]) -> dict[str, str]:
@@ -88,8 +105,9 @@ def _quality(data: Responses) -> None:
         "Target categories": data.frame["category"].nunique(),
         "Rows left out": data.dropped,
     }
-    for column, (label, count) in zip(st.columns(len(counts)), counts.items(), strict=True):
-        column.metric(label, f"{count:,}")
+    grid = st.grid(len(counts), min_column_width=130)
+    for label, count in counts.items():
+        grid.metric(label, f"{count:,}")
     st.dataframe(data.quality(), hide_index=True, key="results_quality")
 
 
@@ -102,14 +120,31 @@ def _findings(analysis: NestedAnalysis, numbers: pd.DataFrame, data: Responses) 
             st.warning(f"Model {name}: {message}")
     st.plotly_chart(figures.draw(numbers, simulated=data.simulated), key="results_figure")
     st.caption("Mean accuracy and 95 % bootstrap intervals over participants. The dotted line is guessing.")
-    st.subheader("Table 1: the interaction model")
-    st.dataframe(report.table(analysis.models["interaction"]), hide_index=True, key="results_table")
+    st.subheader("Table 1: the interaction model", anchor=False)
+    _table(report.table(analysis.models["interaction"]))
     _downloads(analysis)
+
+
+def _table(table: pd.DataFrame) -> None:
+    """Table 1 with p as articles print it."""
+    p = [report.p_text(None if pd.isna(value) else float(value)) for value in table["p"]]
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in ("estimate", "se", "z", "odds_ratio")}
+    st.dataframe(
+        table.assign(p=p),
+        hide_index=True,
+        height="content",
+        column_config={**numbers, "p": st.column_config.TextColumn(alignment="right"), "stars": " "},
+        key="results_table",
+    )
 
 
 def _downloads(analysis: NestedAnalysis) -> None:
     model = analysis.models["interaction"]
-    csv, latex, models = st.columns(3)
-    csv.download_button("Table 1 (CSV)", report.table(model).to_csv(index=False), "table1.csv", "text/csv")
-    latex.download_button("Table 1 (LaTeX)", report.latex(model), "table1.tex", "text/plain")
-    models.download_button("Models (JSON)", json.dumps(analysis.as_dict(), indent=2), "models.json", "application/json")
+    files = {
+        "Table 1 (CSV)": (report.table(model).to_csv(index=False), "table1.csv", "text/csv"),
+        "Table 1 (LaTeX)": (report.latex(model), "table1.tex", "text/plain"),
+        "Models (JSON)": (json.dumps(analysis.as_dict(), indent=2), "models.json", "application/json"),
+    }
+    with st.container(horizontal=True):
+        for label, (content, name, mime) in files.items():
+            st.download_button(label, content, name, mime, on_click="ignore", icon=":material/download:")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from study.store import engine
 from study.store.errors import StoreError
@@ -44,8 +45,11 @@ class Store:
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on a connection of its own that cannot write; it sees one state of the database."""
-        with self._reading.begin() as connection:
-            return work(connection)
+        try:
+            with self._reading.begin() as connection:
+                return work(connection)
+        except DBAPIError as error:
+            raise StoreError(f"The database cannot be read ({error.orig}). Try again.") from error
 
     def close(self) -> None:
         """Commit what is queued and let go of the file."""

@@ -236,6 +236,16 @@ def test_sixty_arrivals_at_once_are_balanced(service: Service, bundle: MakeBundl
     assert query(service, "SELECT count(DISTINCT session_id) FROM allocation_slot") == [(60,)]
 
 
+def test_recruitment_stopped_early_is_balanced_too(service: Service, bundle: MakeBundle) -> None:
+    """Catches slots handed out in another order than that of their blocks."""
+    study = service.open_study(bundle(), per_condition=15)
+    for _ in range(8):
+        service.consent(service.begin(study), True)
+    taken = Counter(c for (c,) in query(service, "SELECT condition FROM session"))
+    assert taken == dict.fromkeys(CONDITIONS, 2)
+    assert set(query(service, "SELECT condition, side_flip FROM session")) == set(itertools.product(CONDITIONS, (0, 1)))
+
+
 def test_a_full_study_says_so(service: Service, bundle: MakeBundle) -> None:
     study = service.open_study(bundle(), per_condition=1)
     early = [service.begin(study) for _ in range(5)]
@@ -371,6 +381,17 @@ def test_a_new_version_is_for_new_people_only(service: Service, bundle: MakeBund
     assert [status.state for status in service.studies()] == ["open", "superseded"]
 
 
+def test_a_study_opened_elsewhere_is_seen_at_once(service: Service, bundle: MakeBundle) -> None:
+    """The command line opens a study while the server runs: two services, one file, no restart."""
+    with Service(service.home) as other:
+        study = other.open_study(bundle(), per_condition=2)
+        tokens = [door.begin(study) for door in (service, other)]
+        take_part(service, tokens[1])
+        take_part(other, tokens[0])
+    assert len(service.responses(study)) == 24
+    assert service.verify_chain() == []
+
+
 def test_a_closed_study_lets_people_finish_but_nobody_in(service: Service, study: str) -> None:
     token = service.begin(study)
     service.close_study(study)
@@ -454,6 +475,20 @@ def test_finish_needs_every_answer(service: Service, study: str) -> None:
         service.finish(token)
     assert refused.value.code == 425
     assert "code" not in service.state(token)
+
+
+def test_no_code_while_the_database_lacks_an_answer(service: Service, study: str) -> None:
+    """The rows are counted, whatever the session's stage says; done to the file itself, the trigger out of the way."""
+    token = service.begin(study)
+    to_trials(service, token)
+    for index in range(15):
+        service.record(token, answer(index))
+    assert service.state(token)["stage"] == "debrief"
+    with sqlite3.connect(service.home / "foretell.db") as db:
+        db.execute("DROP TRIGGER response_no_delete")
+        db.execute("DELETE FROM response WHERE trial_index = 3")
+    with pytest.raises(Refused, match="1 answers are still missing"):
+        service.finish(token)
 
 
 def test_the_studys_words_replace_the_defaults(service: Service, bundle: MakeBundle) -> None:

@@ -74,6 +74,17 @@ def test_people_do_what_their_theory_says(service: Service, bundle: MakeBundle) 
     assert accuracy["adv_incorrect"] < 0.25
 
 
+def test_answers_of_a_guesser_are_independent(service: Service, bundle: MakeBundle) -> None:
+    """Catches one random number used for every trial of a person; binomial(192, .5) is within 72..120 (p > .999)."""
+    study = service.open_study(bundle(), per_condition=1)
+    simulate(service, study, 16, {"guesser": 1.0}, seed=6)
+    frame = service.responses(study, ("sim",))
+    assert frame.groupby("participant")["correct"].nunique().min() == 2
+    assert frame.groupby("item")["correct"].nunique().min() == 2
+    assert 72 <= frame["correct"].sum() <= 120
+    assert frame["rt_ms"].nunique() == len(frame)
+
+
 def test_the_ais_answer_is_told_to_nobody_else(service: Service, bundle: MakeBundle) -> None:
     study = service.open_study(bundle(), per_condition=1)
     for mode in ("live", "preview"):

@@ -1,0 +1,24 @@
+"""Names of what a session remembers, and the keys of what the process remembers."""
+
+from __future__ import annotations
+
+import hashlib
+
+from torch import Tensor
+
+PICTURE = "explore_picture"
+
+
+def digest(*parts: str | bytes) -> str:
+    """One SHA-256 for several parts; each is preceded by its length, so that no two lists of parts collide."""
+    total = hashlib.sha256()
+    for part in parts:
+        content = part.encode() if isinstance(part, str) else part
+        total.update(len(content).to_bytes(8, "big") + content)
+    return total.hexdigest()
+
+
+def tensor_digest(values: Tensor) -> str:
+    """SHA-256 over shape, type and every element: Streamlit's own hash samples large arrays."""
+    content = values.detach().cpu().contiguous().numpy()
+    return digest(str(content.shape), str(content.dtype), content.tobytes())

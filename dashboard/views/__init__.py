@@ -1,0 +1,1 @@
+"""One file per page: widgets, then the service, then a figure."""

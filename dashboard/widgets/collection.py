@@ -1,0 +1,89 @@
+"""Build a study, open and close it, and the links to it."""
+
+from __future__ import annotations
+
+from urllib.parse import quote, urlsplit
+
+import streamlit as st
+
+from dashboard import cache, door
+from dashboard.widgets import progress, shelf
+from dashboard.widgets.messages import errors_shown
+from dashboard.widgets.shelf import Study
+from study.build import build
+from study.config import Allocation
+from study.workspace import home
+
+
+def show(study: Study) -> None:
+    """Steps of a collection, those that are possible now."""
+    _build(study)
+    if study.bundle is not None:
+        _opening(study)
+    if study.open_version is not None:
+        _links(study)
+        st.subheader("Who takes part", anchor=False)
+        st.table(shelf.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
+
+
+def _build(study: Study) -> None:
+    if study.bundle is None:
+        st.info("Not built yet. Building makes every picture and map once and freezes them; it takes about a minute.")
+    elif study.changed:
+        st.warning("The study file was changed since this study was built. Build it again to use the changes.")
+    if study.file is None:
+        return
+    label = "Build" if study.bundle is None else "Build again"
+    kind = "primary" if study.bundle is None or study.changed else "secondary"
+    if st.button(label, type=kind, key=f"build_{study.name}", help="What is finished already is not made again."):
+        with cache.one_at_a_time(f"build {study.name}") as ours:
+            if not ours:
+                st.info("This study is being built in another window.")
+                return
+            with errors_shown(), progress.bar("Building: reading pictures and weights") as report:
+                build(study.file, home(), report)
+                st.rerun()
+
+
+def _opening(study: Study) -> None:
+    assert study.bundle is not None
+    st.subheader("Collection", anchor=False)
+    current = study.open_version
+    configured = study.bundle.manifest.config.get("allocation", {})
+    default = int(configured.get("per_condition", Allocation().per_condition))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        people = st.number_input(
+            "Participants per condition", 1, 10_000, default, 1, key=f"people_{study.name}", width=220
+        )
+        label = "Start a collection" if current is None else "Add places"
+        if current is not None and current.study_hash != study.bundle.study_hash:
+            label = "Open the new version"
+        kind = "primary" if label != "Add places" else "secondary"
+        start = st.button(label, type=kind, key=f"open_{study.name}")
+        if current is not None and st.button("Close it", key=f"close_{study.name}"):
+            door.service().close_study(study.name)
+            st.rerun()
+    with errors_shown():
+        if start:
+            door.service().open_study(study.bundle.folder, int(people))
+            st.rerun()
+    if label == "Open the new version":
+        st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")
+
+
+def _links(study: Study) -> None:
+    assert study.open_version is not None
+    st.subheader("Links", anchor=False)
+    st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
+    link = f"{_origin()}/run/{quote(study.name)}"
+    st.code(link, language=None)
+    st.caption("See it as a participant would, in one condition; previews take no place and are no data.")
+    with st.container(horizontal=True):
+        for condition in study.conditions:
+            st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
+
+
+def _origin() -> str:
+    """Scheme, host and port by which the page itself was reached."""
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "http://127.0.0.1:8501"

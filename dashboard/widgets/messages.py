@@ -1,0 +1,28 @@
+"""Errors as one sentence in a box, and texts from elsewhere that must not be read as markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from core.errors import ForetellError
+from data.errors import DataError
+
+_MARKUP = re.compile(r"([\\`*$\[\]<>~|])")
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, line by line."""
+    return _MARKUP.sub(r"\\\1", text).replace("\n", "  \n")
+
+
+@contextmanager
+def errors_shown() -> Iterator[None]:
+    """A fault the user can mend ends the block and is said in a box."""
+    try:
+        yield
+    except (ForetellError, DataError) as error:
+        st.error(escaped(str(error)))

@@ -1,0 +1,28 @@
+"""A progress bar that is there as long as the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from core.types import Progress
+
+
+@contextmanager
+def bar(first: str) -> Iterator[Progress]:
+    """A `core.types.Progress` on the page.
+
+    Who clicks elsewhere cancels the work: Streamlit raises out of the next report.
+    """
+    place = st.empty()
+    place.progress(0.0, f"{first} …")
+
+    def report(done: int, total: int, what: str) -> None:
+        place.progress(min(done / max(total, 1), 1.0), f"{what[:1].upper()}{what[1:]}: {done:,} of {total:,}")
+
+    try:
+        yield report
+    finally:
+        place.empty()

@@ -1,0 +1,52 @@
+"""Let simulated people take part."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.parameters import summary
+from dashboard import cache, door
+from dashboard.commands.study import MIXTURE, weights
+from dashboard.widgets import progress
+from dashboard.widgets.messages import errors_shown
+from dashboard.widgets.parameters import words
+from dashboard.widgets.shelf import Study
+from study.people import PEOPLE
+from study.simulate import simulate
+
+DEFAULT = weights(MIXTURE)
+
+
+def show(study: Study) -> None:
+    """Number, mixture and seed; then the work."""
+    st.caption(
+        "Simulated people go through the same steps as real ones, are marked in every table, and are no evidence. "
+        "The same numbers again change nothing; more people are added to those there."
+    )
+    if study.open_version is None:
+        st.info("Start a collection first: simulated people take part like everybody else.")
+        return
+    with st.form(f"simulate_{study.name}"):
+        left, right = st.columns(2)
+        people = left.number_input("Simulated people", 1, 2_000, 40, 4, key="simulate_people")
+        seed = right.number_input("Seed", 0, 2**31, 0, 1, key="simulate_seed")
+        st.caption("How often each kind of person occurs, as weights:")
+        mixture = {
+            name: place.slider(
+                words(name), 0.0, 1.0, DEFAULT.get(name, 0.0), 0.05, help=summary(PEOPLE[name]), key=f"simulate_{name}"
+            )
+            for place, name in zip(st.columns(len(PEOPLE), gap="medium"), PEOPLE, strict=True)
+        }
+        go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
+    if go:
+        _simulate(study.name, int(people), mixture, int(seed))
+
+
+def _simulate(name: str, people: int, mixture: dict[str, float], seed: int) -> None:
+    with cache.one_at_a_time(f"simulate {name}") as ours, errors_shown():
+        if not ours:
+            st.info("People are being simulated in another window.")
+            return
+        with progress.bar("Simulating") as report:
+            new = simulate(door.service(), name, people, mixture, seed, report)
+        st.success(f"{new:,} new answers." if new else "These people had taken part already: nothing was added.")

@@ -1,0 +1,45 @@
+"""A picture from a stranger's file: read as a picture and nothing else, within limits."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from core.errors import ForetellError
+
+FORMATS = ("PNG", "JPEG", "WEBP")
+ENDINGS = ["png", "jpg", "jpeg", "webp"]
+MOST_BYTES = 20 * 2**20
+MOST_PIXELS = 40_000_000
+"""Checked before anything is unpacked: a small file can hold a picture that fills the memory."""
+
+
+def decoded(content: bytes, name: str) -> Image.Image:
+    """The picture of a file as RGB, the right way up.
+
+    Raises
+    ------
+    ForetellError
+        Too large, cut off, or no PNG, JPEG or WebP.
+    """
+    if len(content) > MOST_BYTES:
+        raise ForetellError(f"{name} is larger than {MOST_BYTES // 2**20} MB. Give a smaller file.")
+    try:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
+            _check_size(picture, name)
+            upright = ImageOps.exif_transpose(picture)
+            return upright.convert("RGB")
+    except Image.DecompressionBombError:
+        raise _too_many_pixels(name) from None
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
+        raise ForetellError(f"{name} cannot be read as a picture. Give a PNG, JPEG or WebP file.") from None
+
+
+def _check_size(picture: Image.Image, name: str) -> None:
+    if picture.width * picture.height > MOST_PIXELS:
+        raise _too_many_pixels(name)
+
+
+def _too_many_pixels(name: str) -> ForetellError:
+    return ForetellError(f"{name} has more than {MOST_PIXELS // 10**6} million pixels. Make it smaller first.")

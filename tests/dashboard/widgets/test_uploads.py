@@ -1,0 +1,85 @@
+"""Strangers' files: read as pictures within limits, refused in one sentence otherwise."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.errors import ForetellError
+from dashboard.widgets.uploads import MOST_BYTES, decoded
+
+
+def encoded(picture: Image.Image, form: str, **options: object) -> bytes:
+    stream = io.BytesIO()
+    picture.save(stream, form, **options)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def noise() -> Image.Image:
+    return Image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_each_format_is_read(noise: Image.Image, form: str) -> None:
+    picture = decoded(encoded(noise, form), "a picture")
+    assert (picture.mode, picture.size) == ("RGB", (60, 40))
+
+
+def test_a_photograph_is_turned_upright(noise: Image.Image) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned: show rotated by 90 degrees
+    turned = decoded(encoded(noise, "PNG", exif=exif), "photo.png")
+    assert turned.size == (40, 60)
+    assert turned.tobytes() == noise.rotate(-90, expand=True).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16"])
+def test_every_mode_becomes_rgb(mode: str) -> None:
+    assert decoded(encoded(Image.new(mode, (8, 8)), "PNG"), "a.png").mode == "RGB"
+
+
+def bomb(side: int) -> bytes:
+    """A PNG of a few bytes that claims side x side pixels."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    data = zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("side", [7_000, 12_000, 60_000])
+def test_a_bomb_is_refused_before_it_is_unpacked(side: int) -> None:
+    with pytest.raises(ForetellError, match=r"bomb\.png has more than 40 million pixels"):
+        decoded(bomb(side), "bomb.png")
+
+
+@pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", bomb(8)])
+def test_what_is_no_picture_is_refused(content: bytes) -> None:
+    with pytest.raises(ForetellError, match=r"x\.png cannot be read as a picture"):
+        decoded(content, "x.png")
+
+
+def test_a_cut_file_is_refused(noise: Image.Image) -> None:
+    content = encoded(noise, "JPEG")
+    with pytest.raises(ForetellError, match="cannot be read"):
+        decoded(content[: len(content) // 2], "cut.jpg")
+
+
+def test_other_formats_are_refused(noise: Image.Image) -> None:
+    """Pillow opens many more, some by programs of their own."""
+    for form in ("GIF", "TIFF", "BMP", "EPS"):
+        with pytest.raises(ForetellError, match="PNG, JPEG or WebP"):
+            decoded(encoded(noise, form), "x")
+
+
+def test_too_large_a_file_is_refused() -> None:
+    with pytest.raises(ForetellError, match="larger than 20 MB"):
+        decoded(bytes(MOST_BYTES + 1), "big.png")

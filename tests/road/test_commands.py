@@ -1,0 +1,157 @@
+"""The command line as a person meets it: real processes, exit codes, one sentence for each error."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import foretell
+from core.attribution import METHODS
+from study.workspace import ROOT
+
+
+def run(*arguments, home=None, cwd=None):
+    environment = {**os.environ, **({"FORETELL_HOME": str(home)} if home else {})}
+    command = [sys.executable, str(ROOT / "foretell.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd or ROOT, check=False)
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory):
+    from data.scenes.generator import render
+
+    path = tmp_path_factory.mktemp("picture") / "fish.png"
+    render(3, category="fish", context="meadow").image.save(path)
+    return path
+
+
+@pytest.mark.parametrize("verb", [verb for verb in foretell.VERBS if verb != "test"])
+def test_each_verb_has_help_and_an_example(verb):
+    done = run(verb, "--help")
+    assert done.returncode == 0
+    assert "Example: python foretell.py " + verb in " ".join(done.stdout.split())
+
+
+def test_help_lists_every_verb_and_the_command_line_has_exactly_those():
+    from dashboard.cli import app
+
+    done = run("--help")
+    assert done.returncode == 0
+    assert all(f"\n  {verb} " in done.stdout for verb in foretell.VERBS)
+    assert {command.callback.__name__ for command in app.registered_commands} | {"test"} == set(foretell.VERBS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("buidl",), "Unknown verb 'buidl'. Verbs: serve, explain"),
+        (("build", "none.toml"), "There is no study file none.toml. Copy data/studies/demo.toml"),
+        (("verify", "nothing"), "There is no built study 'nothing'"),
+        (("simulate", "nothing"), "There is no built study 'nothing'"),
+        (("export", "nothing"), "Study 'nothing' is not open"),
+        (("analyze", "none.csv"), "No file of responses at none.csv"),
+        (("analyze", "nothing"), "Study 'nothing' is not open"),
+        (("glmm", "none.csv", "--formula", "y ~ x + (1|g)"), "No file of responses at none.csv"),
+        (("explain",), "No picture given. Add --image FILE"),
+        (("explain", "--image", "none.png"), "There is no picture none.png"),
+        (
+            ("explain", "--image", "{picture}", "--method", "gradiant"),
+            "Unknown method 'gradiant'. Did you mean 'gradient'",
+        ),
+        (
+            ("explain", "--image", "{picture}", "--model", "resnet5"),
+            "Unknown classifier 'resnet5'. Did you mean resnet50",
+        ),
+        (
+            ("explain", "--image", "{picture}", "--target", "16"),
+            "Target 16 is not a class of classifier: it has classes 0 to 15",
+        ),
+        (("explain", "--image", "{picture}", "--target", "fsh"), "has no class 'fsh'. Did you mean fish"),
+        (("explain", "--image", "{picture}", "--param", "steps"), "--param 'steps' is not of the form name=value"),
+        (("explain", "--image", "{picture}", "--param", "sample=5"), "no parameter 'sample'. Did you mean 'samples'"),
+        (("explain", "--image", "{own}"), "cannot be read as a picture"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_code_2(arguments, text, picture, tmp_path):
+    (tmp_path / "own.png").write_text("not a picture")
+    filled = [a.format(picture=picture, own=tmp_path / "own.png") for a in arguments]
+    done = run(*filled, home=tmp_path, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert text in done.stderr
+    assert done.stderr.strip().splitlines()[-1].startswith("Error: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path):
+    done = run("build", "none.toml", "--debug", home=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_a_port_in_use_is_named():
+    import socket
+
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = run("serve", "--no-demo", "--no-browser", "--port", port)
+    assert done.returncode == 2
+    assert f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}" in done.stderr
+
+
+def test_explain_writes_map_picture_and_certificate(picture, tmp_path):
+    methods = ("gradient", "integrated_gradients", "bayesian_teaching")
+    out = tmp_path / "maps"
+    done = run("explain", "--image", picture, "--method", ",".join(methods), "--target", "fish", "--out", out)
+    assert done.returncode == 0, done.stderr
+    for name in methods:
+        values = np.load(out / f"fish.{name}.npy")
+        assert values.shape == (96, 96)
+        assert values.dtype == np.float32
+        certificate = json.loads((out / f"fish.{name}.json").read_text())
+        assert (certificate["method"], certificate["category"]) == (name, "fish")
+        assert Image.open(out / f"fish.{name}.png").width > 400
+    again = tmp_path / "again"
+    run("explain", "--image", picture, "--method", "bayesian_teaching", "--target", "fish", "--out", again)
+    assert (again / "fish.bayesian_teaching.npy").read_bytes() == (out / "fish.bayesian_teaching.npy").read_bytes()
+
+
+def test_explain_lists_each_method_with_a_sentence():
+    lines = run("explain", "--list").stdout.strip().splitlines()
+    assert [line.split(":")[0] for line in lines] == list(METHODS)
+    assert all(len(line.split(": ", 1)[1]) > 30 for line in lines)
+
+
+def test_doctor_is_content_here(tmp_path):
+    done = run("doctor", home=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "ok    telemetry: off" in done.stdout
+    assert "FAIL" not in done.stdout
+
+
+def test_doctor_fails_where_the_workspace_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run("doctor", home=tmp_path / "file" / "workspace")
+    assert done.returncode == 1
+    assert "FAIL  workspace: The workspace" in done.stdout
+
+
+def test_glmm_prints_one_model_of_models_json(tmp_path):
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(20), 15)
+    x = rng.normal(size=300)
+    y = rng.random(300) < 1 / (1 + np.exp(-(0.3 + x + rng.normal(size=20)[group])))
+    pd.DataFrame({"y": y.astype(int), "x": x, "g": group}).to_csv(tmp_path / "data.csv", index=False)
+    done = run("glmm", tmp_path / "data.csv", "--formula", "y ~ x + (1|g)", "--json", "-")
+    model = json.loads(done.stdout)
+    assert set(model) == {"coefficients", "random", "loglik", "df", "n", "converged", "messages"}
+    assert [c["term"] for c in model["coefficients"]] == ["(Intercept)", "x"]
+    assert model["n"] == 300

@@ -1,0 +1,111 @@
+"""The first command of the README, in an empty workspace: demo built, filled, served; and the numbers it then holds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+from dashboard.commands.serve import SIMULATED
+from dashboard.commands.study import MIXTURE, weights
+from study.conditions import CONDITIONS
+from study.people import expected_accuracy
+from study.service import Service
+from study.workspace import ROOT, bundle_named
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The workspace after `python foretell.py serve`, and what the server answered while it ran."""
+    home = tmp_path_factory.mktemp("demo")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "foretell.py", "serve", "--no-browser", "--port", str(port)]
+    environment = {**os.environ, "FORETELL_HOME": str(home)}
+    with (home / "log").open("wb") as log:
+        server = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log, start_new_session=True)
+    try:
+        answers = _ask(port, server, home)
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait(timeout=30)
+    return home, answers
+
+
+def _ask(port, server, home):
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            pages = ("/", "/run/demo", "/_stcore/health")
+            return {page: httpx.get(f"http://127.0.0.1:{port}{page}", timeout=20).status_code for page in pages}
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise AssertionError((home / "log").read_text()[-2000:])
+
+
+def test_the_pages_and_the_participants_link_answer(demo):
+    assert demo[1] == {"/": 200, "/run/demo": 200, "/_stcore/health": 200}
+
+
+def test_about_thirty_trials_in_three_matched_types(demo):
+    manifest = bundle_named(demo[0], "demo").manifest
+    assert len(manifest.trials) == 30
+    assert manifest.dropped == ()
+    by_type = {
+        t: [x.truth for x in manifest.trials if x.trial_type == t]
+        for t in ("adv_incorrect", "std_incorrect", "std_correct")
+    }
+    assert by_type["adv_incorrect"] == by_type["std_incorrect"] == by_type["std_correct"]
+    assert len(set(by_type["std_correct"])) == 10
+
+
+def test_confidently_wrong_maps_lie_off_the_object(demo):
+    """What the demo shows: where the AI errs on a shifted scene its map leaves the object."""
+    trials = bundle_named(demo[0], "demo").manifest.trials
+    mean = {t: np.mean([x.relevance for x in trials if x.trial_type == t]) for t in ("adv_incorrect", "std_correct")}
+    assert mean["adv_incorrect"] + 0.2 < mean["std_correct"]
+
+
+def test_simulated_people_are_marked_and_balanced(demo):
+    with Service(demo[0]) as service:
+        assert len(service.responses("demo", ("live",))) == 0
+        frame = service.responses("demo", ("sim",))
+        assert service.verify_chain() == []
+    assert set(frame["mode"]) == {"sim"}
+    assert len(frame) == SIMULATED * 30
+    people = frame.groupby("condition")["participant"].nunique()
+    assert people.to_dict() == dict.fromkeys(CONDITIONS, SIMULATED // 4)
+
+
+def test_accuracy_by_cell_is_what_the_models_of_the_people_say(demo):
+    """Observed accuracy of each condition and trial type against the exact expectation over the mixture.
+
+    The standard error is that of the observed participants' means (people differ by kind: rows are not independent).
+    """
+    trials = bundle_named(demo[0], "demo").manifest.trials
+    with Service(demo[0]) as service:
+        frame = service.responses("demo", ("sim",))
+    mixture = weights(MIXTURE)
+    seen = {}
+    for (condition, trial_type), rows in frame.groupby(["condition", "trial_type"]):
+        shows = CONDITIONS[condition].shows_saliency
+        expected = np.mean(
+            [expected_accuracy(mixture, t, shows_saliency=shows) for t in trials if t.trial_type == trial_type]
+        )
+        means = rows.groupby("participant")["correct"].mean()
+        error = max(means.std() / np.sqrt(len(means)), 0.02)
+        assert abs(means.mean() - expected) < 4 * error, (condition, trial_type)
+        seen[condition, trial_type] = expected
+    # Without a map people project their own beliefs; with one some of them catch the AI's errors.
+    assert seen["none", "std_correct"] > seen["none", "adv_incorrect"] + 0.5
+    assert seen["saliency", "adv_incorrect"] > seen["none", "adv_incorrect"] + 0.1
