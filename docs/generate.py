@@ -1,0 +1,95 @@
+"""Writes ``docs/data-dictionary.md`` from the code: ``python docs/generate.py``. A test fails where it is not current."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from study.analysis.responses import FLAGS, OPTIONAL, REQUIRED  # noqa: E402
+from study.bundle import TRIAL_TYPES  # noqa: E402
+from study.conditions import CONDITIONS  # noqa: E402
+from study.export import DICTIONARY  # noqa: E402
+
+TARGET = Path(__file__).with_name("data-dictionary.md")
+
+HEAD = """\
+# Data dictionary
+
+<!-- Written by `python docs/generate.py` from the code. Do not edit by hand. -->
+
+## What `export` writes
+
+`python foretell.py export STUDY --out responses.csv` writes UTF-8 with commas and one header line: one row for each
+answered main trial (practice is left out), and the same descriptions as JSON in `data-dictionary.json` beside the
+file. Real participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a
+formula get a leading apostrophe.
+"""
+
+ANALYZE = """\
+## What `analyze` reads
+
+`python foretell.py analyze responses.csv --out results` reads one row per answer, from Foretell or from anywhere else.
+Columns under other names are mapped, e.g. `--column participant=subject_id`; further columns are ignored. Rows that
+lack a required value are left out, counted and reported; anything else that is wrong is refused with its place.
+"""
+
+RESULTS = """\
+## What `analyze` writes
+
+| file | content |
+|---|---|
+| `models.json` | the three models and their likelihood-ratio tests, as below |
+| `table1.csv`, `table1.tex` | Table 1: the interaction model's coefficients |
+| `lrt.csv` | the likelihood-ratio tests |
+| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, 95 % bootstrap intervals over participants |
+| `report.md` | all of it in words, and what to know before believing it |
+
+`models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
+
+- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`), `random` (a list of `group`, `sd`), `loglik`,
+  `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where there is none to claim
+  ([separation](decisions/0007-separation.md)).
+- TEST: `smaller`, `larger`, `chisq`, `df`, `p`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *_exported(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS])
+
+
+def _exported() -> list[str]:
+    rows = [
+        f"| `{name}` | {column['meaning']} | {_coded(column.get('values', ''))} | {column.get('unit', '')} |"
+        for name, column in DICTIONARY.items()
+    ]
+    return ["| column | meaning | values | unit |", "|---|---|---|---|", *rows]
+
+
+def _analyzed() -> list[str]:
+    rows = [f"| `{name}` | {_need(name)} | {DICTIONARY[name]['meaning']} |" for name in (*REQUIRED, *OPTIONAL)]
+    return ["| column | | meaning |", "|---|---|---|", *rows]
+
+
+def _need(name: str) -> str:
+    if name in OPTIONAL:
+        return "optional"
+    return "required, 0 or 1" if name in FLAGS else "required"
+
+
+def _values() -> list[str]:
+    return [
+        f"Trial types: {', '.join(f'`{name}`' for name in TRIAL_TYPES)} (the first is the models' reference level). "
+        f"Conditions of Foretell's own studies: {', '.join(f'`{name}`' for name in CONDITIONS)}.",
+    ]
+
+
+def _coded(values: str) -> str:
+    return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page(), encoding="utf-8")
