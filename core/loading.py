@@ -52,13 +52,13 @@ def _declare_missing_operators() -> None:
             _repair.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[no-untyped-call]
 
 
-def load(spec: str, *, device: torch.device | str = "cpu") -> Classifier:
+def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = None) -> Classifier:
     """The classifier that ``spec`` names: ``FILE.py:build`` or a torchvision model with its default weights.
 
     A user's file defines ``build() -> nn.Module`` (any name after the colon) and optionally
     ``transforms(pil_image) -> (C, H, W)`` tensor, ``CATEGORIES`` (names in the order of the logits) and
     ``MEAN_COLOUR`` (R, G, B in 0..255, the neutral fill of masked-out parts). The file is executed: load only
-    files you trust.
+    files you trust. ``name`` is what people call it; the file's own name by default.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def load(spec: str, *, device: torch.device | str = "cpu") -> Classifier:
         Nothing of that name, no weights at hand, or a file that does not build a classifier.
     """
     if ".py" in spec:
-        return _from_file(spec, torch.device(device))
+        return _from_file(spec, torch.device(device), name)
     return _from_torchvision(spec, torch.device(device))
 
 
@@ -89,7 +89,7 @@ def _from_torchvision(name: str, device: torch.device) -> Classifier:
     return Classifier(module, weights.transforms(), weights.meta["categories"], name=name, device=device)
 
 
-def _from_file(spec: str, device: torch.device) -> Classifier:
+def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
     file, _, function = spec.rpartition(":") if ":" in Path(spec).name else (spec, "", "build")
     path = Path(file).expanduser()
     if not path.is_file():
@@ -108,7 +108,7 @@ def _from_file(spec: str, device: torch.device) -> Classifier:
         network,
         getattr(module, "transforms", imagenet_transforms),
         getattr(module, "CATEGORIES", None),
-        name=path.stem,
+        name=name or path.stem,
         device=device,
         mean_colour=getattr(module, "MEAN_COLOUR", IMAGENET_MEAN_COLOUR),
     )

@@ -30,8 +30,8 @@ def open_classifier(model: str, base: Path) -> Classifier:
     The built-in one is loaded exactly as a user's own file.
     """
     if model in data.CLASSIFIERS:
-        model = str(DATA / data.CLASSIFIERS[model])
-    elif ".py" in model:
+        return loading.load(str(DATA / data.CLASSIFIERS[model]), device=default_device(), name=model)
+    if ".py" in model:
         model = str(base / Path(model).expanduser())
     return loading.load(model, device=default_device())
 

@@ -71,7 +71,7 @@ def test_help_lists_every_verb_and_the_command_line_has_exactly_those():
         ),
         (
             ("explain", "--image", "{picture}", "--target", "16"),
-            "Target 16 is not a class of classifier: it has classes 0 to 15",
+            "Target 16 is not a class of scenes: it has classes 0 to 15",
         ),
         (("explain", "--image", "{picture}", "--target", "fsh"), "has no class 'fsh'. Did you mean fish"),
         (("explain", "--image", "{picture}", "--param", "steps"), "--param 'steps' is not of the form name=value"),
