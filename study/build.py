@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 import tempfile
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -20,11 +18,9 @@ from study.config import StudyConfig, read
 from study.design import Material
 from study.plan import Plan, PlannedTrial, Planner
 from study.predictions import predict
+from study.provenance import code_digest, environment
 from study.sources import open_classifier, open_sets
 from study.stimuli import Studio
-from study.workspace import ROOT
-
-CODE = ("core", "data", "study")
 
 
 @dataclass(frozen=True)
@@ -135,27 +131,6 @@ def _manifest(sources: Sources, plan: Plan, made: list[Trial], material: Materia
         assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
     )
     return manifest.model_copy(update={"study_hash": manifest.hashed()})
-
-
-def environment(base: Path) -> dict[str, str]:
-    """What made the bundle: kept for provenance, not part of the study's identity."""
-    packages = ("torch", "torchvision", "numpy", "pillow")
-    return {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "code": code_digest(),
-        "base": str(base),
-        **{package: version(package) for package in packages},
-    }
-
-
-def code_digest() -> str:
-    """SHA-256 over the source of the packages that make stimuli."""
-    digest = hashlib.sha256()
-    for package in CODE:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import socket
 import threading
 import time
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -44,14 +46,29 @@ def serve(
 
 
 def _demo() -> None:
-    """The demo study, built, open and filled with simulated participants; quick when it is all there."""
+    """The demo study, built, open and filled with simulated participants; nothing to do when it is all there."""
+    from study.provenance import code_digest
+    from study.workspace import ROOT, home
+
+    study_file = ROOT / "data" / "studies" / "demo.toml"
+    done = home() / "demo.done"
+    mark = hashlib.sha256(code_digest().encode() + study_file.read_bytes()).hexdigest()
+    # Asking the bundle itself would load torch, the network and the pictures: seconds at every start.
+    whole = (home() / "foretell.db").is_file() and any((home() / "bundles").glob("demo-*/manifest.json"))
+    if whole and done.is_file() and done.read_text() == mark:
+        return
+    _fill(study_file)
+    done.write_text(mark)
+
+
+def _fill(study_file: Path) -> None:
     from study.build import build
     from study.service import Service
     from study.simulate import simulate
-    from study.workspace import ROOT, home
+    from study.workspace import home
 
     with Bars() as progress:
-        bundle = build(ROOT / "data" / "studies" / "demo.toml", home(), progress)
+        bundle = build(study_file, home(), progress)
         with Service(home()) as service:
             name = service.open_study(bundle.folder, per_condition_of(bundle))
             simulate(service, name, SIMULATED, weights(MIXTURE), 0, progress)
