@@ -34,9 +34,9 @@ VERBS = {
     "test": "run every test (--no-browser leaves out those that need one)",
 }
 
-# Measured in docs/decisions/0002-dependencies.md. glibc hands every large activation back to the system and asks for it
-# again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other: as
-# soon as anything else uses a core, waiting asleep is 4 times faster.
+# Measured (docs/decisions/0002-dependencies.md). glibc hands every large activation back to the system and asks for it
+# again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other:
+# as soon as anything else uses a core, waiting asleep is 4 times faster.
 TUNING = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": "4294967296",
