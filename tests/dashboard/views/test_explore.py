@@ -44,7 +44,7 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     )
     assert says != truth
     assert app.subheader[0].value.startswith(f"The AI says {says}, {gallery.answers.probability[worst]:.0%} ")
-    assert f"wrong: it is a {truth}" in app.subheader[0].value
+    assert f"wrong, truth: {truth}" in app.subheader[0].value
     assert f"place: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
 

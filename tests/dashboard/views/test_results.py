@@ -133,3 +133,17 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     app.toggle(key="results_simulated").set_value(True).run()
     assert {m.label: m.value for m in app.metric}["Answers"] == "144"
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
+
+
+def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
+    service = door.service()
+    for seed, people in ((7, 4), (8, 8)):
+        folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
+        service.open_study(folder, 3)
+        simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    assert {m.label: m.value for m in app.metric}["Answers"] == "144"
+    versions = app.selectbox(key="results_version")
+    versions.select_index(1).run()
+    assert {m.label: m.value for m in app.metric}["Answers"] == "72"
