@@ -139,3 +139,10 @@ def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
     assert app.subheader[0].value.startswith("The AI says ")
     assert "badge" not in app.subheader[0].value
     assert len(app.get("image")) == 3
+
+
+def test_a_link_to_an_unknown_method_shows_the_default(app: AppTest) -> None:
+    linked = AppTest.from_function(script, default_timeout=60)
+    linked.query_params["method"] = "gradients"
+    assert not linked.run().exception
+    assert linked.selectbox(key="method").value == "bayesian_teaching"
