@@ -142,12 +142,15 @@ def main() -> None:
     folder: Path = README.parent if given.readme else given.folder
     folder.mkdir(parents=True, exist_ok=True)
     work: Callable[[Browser, str, Path], None] = readme if given.readme else everything
-    with tempfile.TemporaryDirectory() as scratch, served(given.home or Path(scratch)) as url:
-        with sync_playwright() as playwright:
-            flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-            work(browser, url, folder)
-            browser.close()
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        served(given.home or Path(scratch)) as url,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        work(browser, url, folder)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -66,9 +66,7 @@ def _headline(says: str, probability: float, chosen: Chosen) -> None:
     """What the AI says, and whether it is right where that is known."""
     badges = []
     if chosen.truth is not None:
-        badges.append(
-            ":green-badge[right]" if chosen.truth == says else f":orange-badge[wrong: it is a {chosen.truth}]"
-        )
+        badges.append(":green-badge[right]" if chosen.truth == says else f":orange-badge[wrong, truth: {chosen.truth}]")
     if chosen.context is not None:
         badges.append(f":gray-badge[place: {chosen.context}]")
     st.subheader(" ".join([f"The AI says {says}, {probability:.0%}", *badges]), anchor=False)

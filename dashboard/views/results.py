@@ -54,12 +54,28 @@ def _chosen() -> Responses | None:
     studies = study_frames()
     choice = st.selectbox("Responses", [*studies, UPLOAD], key="results_source", bind="query-params", width=420)
     if choice != UPLOAD:
-        return responses.prepare(_of_one_kind(studies[choice]()), name=choice)
+        return responses.prepare(_of_one_version(_of_one_kind(studies[choice]())), name=choice)
     file = st.file_uploader("One row per answer", type="csv", key="results_file")
     if file is None:
         return None
     raw = responses.parse(file.getvalue(), file.name)
     return responses.prepare(raw, _mapping([str(column) for column in raw.columns]), name=file.name)
+
+
+def _of_one_version(frame: pd.DataFrame) -> pd.DataFrame:
+    """Answers to one frozen study; another build of the same name has other trials and is another study."""
+    if "study_hash" not in frame or frame["study_hash"].nunique() < 2:
+        return frame
+    counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
+    hashes = list(counts.sort_values("last", ascending=False).index)
+    chosen = st.selectbox(
+        "Version of the study, the one answered last first",
+        hashes,
+        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} answers)",
+        key="results_version",
+        width=420,
+    )
+    return frame[frame["study_hash"] == chosen].reset_index(drop=True)
 
 
 def _of_one_kind(frame: pd.DataFrame) -> pd.DataFrame:

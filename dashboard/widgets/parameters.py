@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.attribution import METHODS
 from core.parameters import Parameter, declared, parsed, summary
+from dashboard.widgets.messages import escaped
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no map."""
@@ -29,9 +30,9 @@ def method_and_parameters() -> tuple[str, dict[str, Any], int]:
         format_func=words,
         key="method",
         bind="query-params",
-        help=summary(METHODS[st.session_state.get("method", "bayesian_teaching")]),
     )
-    with st.expander("Parameters"), st.form(f"parameters_{method}", border=False):
+    with st.expander("What it does, and its parameters"), st.form(f"parameters_{method}", border=False):
+        st.caption(escaped(summary(METHODS[method])))
         given = {p.name: _field(method, p) for p in declared(METHODS[method]) if p.name not in HIDDEN}
         seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key=f"parameter_{method}_seed", persist_state="session")
         st.form_submit_button("Explain again", width="stretch")

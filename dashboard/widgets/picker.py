@@ -84,7 +84,7 @@ def _grid(gallery: Gallery, split: str, indices: Sequence[int], chosen: int) -> 
 
     def cell(i: int) -> dict[str, Any]:
         truth, says = (images.categories[k] for k in (images.labels[i], answers.predicted[i]))
-        verdict = "right" if answers.correct[i] else f"it is a {truth}"
+        verdict = "right" if answers.correct[i] else f"wrong, truth: {truth}"
         return {
             "index": i,
             "source": _thumbnail(f"{images.digest}/{i}", gallery, i),

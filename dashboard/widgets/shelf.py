@@ -117,15 +117,15 @@ def _study(
 
 
 def people(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
-    """Per condition: places, finished and under way of the participants, and simulated people who finished."""
+    """Per condition: places, participants who began and who are done, and simulated people who are done."""
     live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
     places = status.slots.get("live", {})
     rows = [
         {
             "Condition": condition,
             "Places": sum(places.get(condition, {}).values()),
-            "Finished": live.get(condition, {}).get("done", 0),
-            "Begun": sum(n for stage, n in live.get(condition, {}).items() if stage != "done"),
+            "Begun": sum(live.get(condition, {}).values()),
+            "Done": live.get(condition, {}).get("done", 0),
             "Simulated": simulated.get(condition, {}).get("done", 0),
         }
         for condition in conditions

@@ -40,7 +40,7 @@ def _trial(bundle: Bundle, trial: Trial) -> None:
     right = trial.truth == trial.target
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(trial.target)}** or {escaped(trial.alternative)}?", width="content")
-        st.badge("AI right" if right else f"AI wrong: it is a {trial.truth}", color="green" if right else "orange")
+        st.badge("AI right" if right else f"AI wrong, truth: {trial.truth}", color="green" if right else "orange")
     target, mapped = st.columns(2, wrap=False)
     target.image(str(bundle.asset(trial.assets.target)), caption="Picture", width="stretch")
     mapped.image(str(bundle.asset(trial.assets.target_map)), caption=f"Map for {trial.target}", width="stretch")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -67,8 +68,8 @@ def test_a_page_opens_whole_and_asks_nobody_else(researcher: Server, page: Page,
 
 
 def test_no_usage_statistics() -> None:
-    text = (ROOT / ".streamlit" / "config.toml").read_text()
-    assert "gatherUsageStats = false" in text
+    settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+    assert settings["browser"]["gatherUsageStats"] is False
 
 
 def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Page) -> None:
@@ -113,7 +114,5 @@ def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser,
         for path in ("", "explore?method=gradient", "studies?section=Trials", "results"):
             page.goto(f"{researcher.url}/{path}")
             finished(page)
-            over = page.evaluate(
-                "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth }"
-            )
+            over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, path

@@ -44,7 +44,7 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     )
     assert says != truth
     assert app.subheader[0].value.startswith(f"The AI says {says}, {gallery.answers.probability[worst]:.0%} ")
-    assert f"wrong: it is a {truth}" in app.subheader[0].value
+    assert f"wrong, truth: {truth}" in app.subheader[0].value
     assert f"place: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
 
@@ -139,3 +139,10 @@ def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
     assert app.subheader[0].value.startswith("The AI says ")
     assert "badge" not in app.subheader[0].value
     assert len(app.get("image")) == 3
+
+
+def test_a_link_to_an_unknown_method_shows_the_default(app: AppTest) -> None:
+    linked = AppTest.from_function(script, default_timeout=60)
+    linked.query_params["method"] = "gradients"
+    assert not linked.run().exception
+    assert linked.selectbox(key="method").value == "bayesian_teaching"

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import door
 from dashboard.views import results
 from study.answer import Answer
+from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
@@ -98,10 +99,10 @@ def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch
     assert len(fits) == 2
 
 
-def take_part(study: str, person: str) -> None:
-    """A live participant who always presses left."""
+def take_part(study: str, person: str, mode: Mode = "live") -> None:
+    """A person who always presses left."""
     service = door.service()
-    token = service.begin(study, participant=person)
+    token = service.begin(study, mode=mode, participant=person)
     service.consent(token, True)
     state = service.ready(token)
     while state["stage"] in ("practice", "main"):
@@ -127,9 +128,24 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
     for person in "abcd":
         take_part("demo", person)
+    take_part("demo", "the researcher", mode="preview")
     app = AppTest.from_function(script, default_timeout=60).run()
     assert not any("Simulated" in warning.value for warning in app.warning)
     assert {m.label: m.value for m in app.metric}["Answers"] == "72"
     app.toggle(key="results_simulated").set_value(True).run()
     assert {m.label: m.value for m in app.metric}["Answers"] == "144"
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
+
+
+def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
+    service = door.service()
+    for seed, people in ((7, 4), (8, 8)):
+        folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
+        service.open_study(folder, 3)
+        simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    assert {m.label: m.value for m in app.metric}["Answers"] == "144"
+    versions = app.selectbox(key="results_version")
+    versions.select_index(1).run()
+    assert {m.label: m.value for m in app.metric}["Answers"] == "72"

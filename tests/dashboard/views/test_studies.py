@@ -100,7 +100,7 @@ def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny:
     people = app.table[-1].value
     assert people["Simulated"].sum() == 8
     assert people["Begun"].sum() == 1
-    assert people["Finished"].sum() == 0
+    assert people["Done"].sum() == 0
 
 
 def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
