@@ -76,9 +76,9 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 def register(monkeypatch: pytest.MonkeyPatch, registry: Registry, page: str, module: str) -> str:
     """Do what the page's line does, with the example's own module; the new name."""
     text = (HOW_TO / page).read_text(encoding="utf-8")
-    (line,) = [found for found in re.findall(r'^"(\w+)": "[\w.]+:(\w+)",$', text, re.MULTILINE)]
-    monkeypatch.setitem(registry._table, line[0], f"{module}:{line[1]}")
-    return line[0]
+    ((name, attribute),) = re.findall(r'^"(\w+)": "[\w.]+:(\w+)",$', text, re.MULTILINE)
+    monkeypatch.setitem(registry._table, name, f"{module}:{attribute}")
+    return str(name)
 
 
 # What is there is named
