@@ -1,4 +1,4 @@
-"""Writes ``docs/data-dictionary.md`` from the code: ``python docs/generate.py``. A test fails where it is not current."""
+"""Writes ``docs/data-dictionary.md``: ``python docs/generate.py``. A test fails where the page is not current."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RESULTS = """\
 | `models.json` | the three models and their likelihood-ratio tests, as below |
 | `table1.csv`, `table1.tex` | Table 1: the interaction model's coefficients |
 | `lrt.csv` | the likelihood-ratio tests |
-| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, 95 % bootstrap intervals over participants |
+| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95 % bootstrap intervals |
 | `report.md` | all of it in words, and what to know before believing it |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with

@@ -49,9 +49,7 @@ def calls(path: Path, inside_fork: bool = False) -> Iterator[tuple[str, int]]:
 
 
 def offences(paths: list[Path], offends: Callable[[str], bool]) -> list[str]:
-    return [
-        f"{path.relative_to(ROOT)}:{line} {name}" for path in paths for name, line in calls(path) if offends(name)
-    ]
+    return [f"{path.relative_to(ROOT)}:{line} {name}" for path in paths for name, line in calls(path) if offends(name)]
 
 
 def test_packages_know_only_what_they_may() -> None:

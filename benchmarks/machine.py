@@ -1,0 +1,70 @@
+"""What a figure was measured on, and the way every benchmark hands over its JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+PACKAGES = ("torch", "torchvision", "numpy", "scipy", "pandas", "glmm", "statsmodels")
+
+
+def describe() -> dict[str, Any]:
+    """Processor, cores, memory settings, versions, and how busy the machine was with other things."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "torch_threads": torch.get_num_threads(),
+        "accelerator": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {package: version(package) for package in PACKAGES},
+        "malloc": {name: value for name, value in sorted(os.environ.items()) if name.startswith("MALLOC_")},
+        "load_average_1min": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    """Median seconds of each piece of work; all take turns, so that a busy moment falls on each alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for name in work:
+        work[name]()  # warm
+    for _ in range(rounds):
+        for name, run in work.items():
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def report(benchmark: str, measure: Callable[[], dict[str, Any]]) -> None:
+    """Run a benchmark, print its JSON, and write it where ``--json FILE`` says."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}")
+    parser.add_argument("--json", type=Path, help="also write the result to this file")
+    parser.add_argument("--threads", type=int, help="threads of torch; 1 where other programs use the cores")
+    given = parser.parse_args()
+    if given.threads:
+        torch.set_num_threads(given.threads)
+    machine = describe()  # before: afterwards the load would be the benchmark's own
+    text = json.dumps({"benchmark": benchmark, "machine": machine, "result": measure()}, indent=1) + "\n"
+    print(text, end="")
+    if given.json is not None:
+        given.json.write_text(text, encoding="utf-8")

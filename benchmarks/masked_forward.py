@@ -1,0 +1,79 @@
+"""How much of a network's own speed is left when it is asked about masked pictures.
+
+``python -m benchmarks.masked_forward``. Four things take turns on the same number of inputs: the network itself on a
+ready batch; the copy used for prediction on a ready batch; the masked-forward engine (mask, fill, forward, softmax);
+and a whole Bayesian-teaching map (sampling the masks and the sums too). Random weights do for speed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.machine import in_turns, report
+from core import loading
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.device import chunk_size
+from core.inference import faster_copy
+from core.masked import masked_probabilities
+from core.teaching.masks import MaskPrior
+from study.sources import open_classifier
+
+ROUNDS = 3
+
+
+def measure() -> dict[str, Any]:
+    """Inputs a second of each, and their shares, for a small and a usual network."""
+    loading.torchvision()
+    resnet = importlib.import_module("torchvision.models").resnet18(weights=None)
+    usual = Classifier(resnet, loading.imagenet_transforms, name="resnet18")
+    return {
+        "scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128),
+        "torchvision resnet18, 224 px": _shares(usual, masks=32),
+    }
+
+
+def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
+    height, width = classifier.input_shape[1:]
+    picture = torch.rand(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    batch = picture.expand(masks, -1, -1, -1).contiguous()
+    prior, fill = MaskPrior(height, width), classifier.fill("mean")
+    blocks = list(prior.blocks(masks, seed=1))
+    chunk = chunk_size(picture[0])
+    with classifier.exclusive() as module:
+        copy = faster_copy(module, fill[None])
+
+    @torch.inference_mode()
+    def bare(network: torch.nn.Module, layout: torch.memory_format) -> None:
+        for part in batch.split(min(chunk, 64)):
+            network(part.contiguous(memory_format=layout))
+
+    def engine() -> None:
+        for _ in masked_probabilities(classifier, picture, blocks, fill=fill):
+            pass
+
+    seconds = in_turns(
+        {
+            "network": lambda: bare(module, torch.contiguous_format),
+            "copy": lambda: bare(copy, torch.channels_last),
+            "masked engine": engine,
+            "whole map": lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=masks),
+        },
+        ROUNDS,
+    )
+    return {
+        "inputs": masks,
+        "inputs_per_second": {name: round(masks / value, 1) for name, value in seconds.items()},
+        "masked engine / copy": round(seconds["copy"] / seconds["masked engine"], 3),
+        "masked engine / network": round(seconds["network"] / seconds["masked engine"], 3),
+        "whole map / copy": round(seconds["copy"] / seconds["whole map"], 3),
+        "whole map / network": round(seconds["network"] / seconds["whole map"], 3),
+    }
+
+
+if __name__ == "__main__":
+    report("masked_forward", measure)

@@ -1,0 +1,322 @@
+"""The documents are true: what they name exists, what they show runs, what is registered is written down."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import typer
+from PIL import Image
+
+import foretell
+from core.attribution import METHODS
+from core.registry import Registry
+from dashboard.cli import app
+from data.errors import DataError
+from study.analysis import nested, responses
+from study.conditions import CONDITIONS
+from study.config import IMAGE_SETS, ImageSource
+from study.people import PEOPLE, expected_accuracy
+from study.service import Service
+from study.simulate import simulate
+from study.sources import open_classifier, open_set
+from tests.core import test_contracts
+from tests.study import test_conditions
+from tests.study.analysis import simulated
+from tests.study.studies import TINY
+
+ROOT = Path(__file__).parents[1]
+OWN = ("*.md", "docs/**/*.md", "benchmarks/*.md")
+PAGES = sorted({path for pattern in OWN for path in ROOT.glob(pattern)})
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOW_TO = ROOT / "docs" / "how-to"
+PACKAGES = ("core", "data", "study", "dashboard", "tests", "docs", "benchmarks")
+
+MakeBundle = Callable[..., Path]
+
+
+def example(page: str, file: str) -> str:
+    """The Python of a how-to page that stands under the name of its file."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    found = re.search(rf"^`{re.escape(file)}`:\n\n```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found, f"{page} shows no {file}"
+    return found[1]
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
+    """Writes an example to an importable file: ``written(page, file, module)``."""
+    folder = tmp_path / "importable"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(folder)
+    modules: list[str] = []
+
+    def write(page: str, file: str, module: str) -> None:
+        (folder / f"{module}.py").write_text(example(page, file), encoding="utf-8")
+        modules.append(module)
+
+    yield write
+    for module in modules:
+        sys.modules.pop(module, None)
+
+
+def register(monkeypatch: pytest.MonkeyPatch, registry: Registry, page: str, module: str) -> str:
+    """Do what the page's line does, with the example's own module; the new name."""
+    text = (HOW_TO / page).read_text(encoding="utf-8")
+    ((name, attribute),) = re.findall(r'^"(\w+)": "[\w.]+:(\w+)",$', text, re.MULTILINE)
+    monkeypatch.setitem(registry._table, name, f"{module}:{attribute}")
+    return str(name)
+
+
+# What is there is named
+
+
+@pytest.mark.parametrize("registry", [METHODS, CONDITIONS, IMAGE_SETS, PEOPLE], ids=lambda registry: registry.kind)
+def test_everything_registered_is_in_the_readme_and_the_changelog(registry: Registry) -> None:
+    """A method, condition, image set or simulated person nobody is told of."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert [name for name in registry if f"`{name}`" not in README or f"`{name}`" not in changes] == []
+
+
+def test_every_verb_is_in_the_readme() -> None:
+    """A verb nobody is told of; ``serve`` is what happens without one."""
+    named = {verb for _, verb, _ in commands(README)}
+    assert re.search(r"^    python foretell\.py +#", README, re.MULTILINE)
+    assert named | {"serve"} == set(foretell.VERBS)
+
+
+def commands(text: str) -> list[tuple[str, str, list[str]]]:
+    """Every ``python foretell.py VERB ...`` of a page: the whole, the verb, its arguments."""
+    found = []
+    for whole in re.findall(r"python foretell\.py [a-z][^`\n]*", text):
+        words = shlex.split(whole, comments=True)
+        found.append((whole, words[2].rstrip(",.;"), words[3:]))
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+    """A command that was renamed, or an option that is not there any more."""
+    known = {command.name: {o for p in command.params for o in p.opts} for command in verbs()}
+    known["test"] = {"--no-browser"}
+    for whole, verb, arguments in commands(page.read_text(encoding="utf-8")):
+        assert verb in known, whole
+        options = {argument.split("=")[0] for argument in arguments if argument.startswith("--")}
+        assert options <= known[verb] | {"--help", "--debug"}, whole
+
+
+def verbs() -> list[Any]:
+    return list(typer.main.get_command(app).commands.values())  # type: ignore[attr-defined]
+
+
+# What is named is there
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_and_pictures_exist(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
+    assert [target for target in targets if target and not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_a_page_names_exist(page: Path) -> None:
+    """A file that was moved. New files of a how-to page are those it shows."""
+    text = page.read_text(encoding="utf-8")
+    shown = set(re.findall(r"^`([\w./]+)`:$", text, re.MULTILINE))
+    named = re.findall(rf"`((?:{'|'.join(PACKAGES)})/[\w./-]+)(?:::\w+)?[`:]", text)
+    assert [name for name in named if name not in shown and not (ROOT / name).exists()] == []
+
+
+def test_every_page_is_found_and_the_check_of_files_can_fail() -> None:
+    """Negative control: the pattern above sees what it must see."""
+    assert {"README.md", "docs/architecture.md", "docs/data-dictionary.md", "benchmarks/README.md"} <= {
+        path.relative_to(ROOT).as_posix() for path in PAGES
+    }
+    assert len(re.findall(r"`study/\w+\.py`", (ROOT / "docs" / "architecture.md").read_text())) > 10
+
+
+def test_cited_tests_exist() -> None:
+    """A guarantee whose test was renamed or removed."""
+    cited = [pair for page in PAGES for pair in re.findall(r"(tests/[\w/]+\.py)::(\w+)", page.read_text("utf-8"))]
+    assert len(cited) > 15
+    lacking = [f"{file}::{name}" for file, name in cited if f"def {name}(" not in (ROOT / file).read_text("utf-8")]
+    assert lacking == []
+
+
+def test_pages_that_code_points_to_exist() -> None:
+    """A comment that sends its reader to a page that is not there."""
+    files = [path for package in PACKAGES[:4] for path in (ROOT / package).rglob("*.py")]
+    files += [ROOT / "foretell.py", ROOT / "requirements.txt", ROOT / ".streamlit" / "config.toml"]
+    named = {name for path in files for name in re.findall(r"docs/[\w./-]+\.md", path.read_text(encoding="utf-8"))}
+    assert len(named) >= 2
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_decisions_are_numbered_and_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    files = sorted(path.name for path in folder.glob("0*.md"))
+    assert [int(name[:4]) for name in files] == list(range(1, len(files) + 1))
+    assert re.findall(r"\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == files
+
+
+def test_the_data_dictionary_is_current() -> None:
+    """A column that was added, renamed or explained anew: run ``python docs/generate.py``."""
+    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["page"]()
+    assert (ROOT / "docs" / "data-dictionary.md").read_text(encoding="utf-8") == page
+
+
+# What is shown runs
+
+
+def road() -> list[list[str]]:
+    """The commands of the README's marked block."""
+    block = re.search(r"<!-- road: [^>]*-->\n```bash\n(.*?)```", README, re.DOTALL)
+    assert block
+    return [shlex.split(line) for line in block[1].splitlines()]
+
+
+@pytest.mark.slow
+def test_the_readmes_road_leads_to_its_end(tmp_path: Path) -> None:
+    """Every command of the README, in its order, from a folder with nothing but a (smaller) demo study in it."""
+    (tmp_path / "data" / "studies").mkdir(parents=True)
+    (tmp_path / "data" / "studies" / "demo.toml").write_text(TINY.replace('name = "tiny"', 'name = "demo"'))
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "images" / "fish.png", tmp_path / "docs" / "images")
+    environment = {**os.environ, "FORETELL_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
+    lines = road()
+    assert [line[2] for line in lines][:5] == ["build", "verify", "simulate", "export", "analyze"]
+    for line in lines:
+        assert line[:2] == ["python", "foretell.py"]
+        command = [sys.executable, str(ROOT / "foretell.py"), *line[2:]]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{shlex.join(line)}\n{done.stdout}{done.stderr}"
+    answers = pd.read_csv(tmp_path / "demo.csv")
+    assert (answers["participant"].nunique(), set(answers["mode"])) == (80, {"sim"})
+    assert {path.name for path in (tmp_path / "results").iterdir()} >= {"models.json", "table1.csv", "figure1.html"}
+    assert np.load(tmp_path / "maps" / "fish.bayesian_teaching.npy").shape == (96, 96)
+
+
+CONTRACTS = {
+    name: check
+    for name, check in vars(test_contracts).items()
+    if name.startswith("test_") and "name" in inspect.signature(check).parameters
+}
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_method_of_the_how_to_keeps_every_contract(
+    contract: str, written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written("add-a-method.md", "core/attribution/occlusion.py", "example_occlusion")
+    CONTRACTS[contract](register(monkeypatch, METHODS, "add-a-method.md", "example_occlusion"))
+
+
+def test_the_method_of_the_how_to_is_right(
+    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed form: covering a part of a linear network loses exactly what the part gave."""
+    from core.classifier import Classifier
+    from tests.core.networks import SIDE, pictures, unit
+
+    written("add-a-method.md", "core/attribution/occlusion.py", "example_occlusion")
+    name = register(monkeypatch, METHODS, "add-a-method.md", "example_occlusion")
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 2))
+    with torch.no_grad():
+        network[1].weight.copy_(torch.randn(network[1].weight.shape, generator=torch.Generator().manual_seed(2)))
+    classifier, image = Classifier(network, unit, name="linear"), pictures(1)
+    found = METHODS[name](classifier, image, [1], window=SIDE, fill="black").map
+    weight = network[1].weight[1].detach().view(3, SIDE, SIDE)
+    expected = float((weight * (image[0] - classifier.fill("black"))).sum())
+    torch.testing.assert_close(found, torch.full_like(found, expected), rtol=1e-4, atol=1e-4)
+
+
+def test_the_condition_of_the_how_to_is_run_by_simulated_people(
+    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
+) -> None:
+    written("add-a-condition.md", "study/conditions/one_example.py", "example_condition")
+    name = register(monkeypatch, CONDITIONS, "add-a-condition.md", "example_condition")
+    test_conditions.test_factors_say_what_is_shown(name)
+    assert CONDITIONS[name].shown(test_conditions.TRIAL).examples == {"boat": ("boat1",), "fish": ("fish1",)}
+    study = service.open_study(bundle(conditions=("none", name)), per_condition=2)
+    simulate(service, study, 4, {"belief_projector": 1.0}, seed=1)
+    frame = service.responses(study, ("sim",))
+    assert frame.groupby("condition")["participant"].nunique().to_dict() == {"none": 2, name: 2}
+    assert set(frame[frame["condition"] == name]["examples"]) == {1}
+    assert set(responses.prepare(frame).frame["condition"]) == {"none", name}
+
+
+def test_the_image_set_of_the_how_to_reads_counts_and_refuses(
+    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    written("add-a-dataset.md", "data/sets/listed.py", "example_listed")
+    name = register(monkeypatch, IMAGE_SETS, "add-a-dataset.md", "example_listed")
+    for k in range(4):
+        Image.new("RGB", (8, 8), (60 * k, 0, 0)).save(tmp_path / f"{k}.png")
+    (tmp_path / "broken.png").write_text("no picture")
+    lines = ["file,category", "0.png,fish", "1.png,boat", "broken.png,boat", "2.png,fish", "3.png,boat"]
+    (tmp_path / "pool.csv").write_text("\n".join(lines))
+    source = ImageSource.model_validate({"set": name, "path": "pool.csv"})
+    images = open_set(source, tmp_path)
+    assert (images.categories, images.labels.tolist()) == (("boat", "fish"), [1, 0, 1, 0])
+    assert [skipped.id for skipped in images.skipped] == ["broken.png"]
+    assert images.open(3).getpixel((0, 0)) == (180, 0, 0)
+    assert len(set(images.ids)) == len(images) == 4
+    assert open_set(source, tmp_path).digest == images.digest
+    Image.new("RGB", (8, 8), (61, 0, 0)).save(tmp_path / "1.png")
+    assert open_set(source, tmp_path).digest != images.digest
+    (tmp_path / "pool.csv").write_text("\n".join([*lines, "0.png,boat"]))
+    with pytest.raises(DataError, match=r"lists 0\.png twice"):
+        IMAGE_SETS[name](path=tmp_path / "pool.csv")
+
+
+def test_the_classifier_of_the_how_to_is_opened_and_explained(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(example("add-a-model.md", "mine.py"), encoding="utf-8")
+    classifier = open_classifier("mine.py:build", tmp_path)
+    shades = [Image.new("RGB", (50, 40), (level, level, level)) for level in (30, 220)]
+    inputs = torch.stack([classifier.preprocess(shade) for shade in shades])
+    assert [classifier.categories[k] for k in classifier.logits(inputs).argmax(1)] == ["dark", "bright"]
+    # Closed form: the logit of "bright" is the sum of the channels' means, so every pixel counts 3 / 32^2.
+    gradient = METHODS["gradient"](classifier, inputs, [1, 1]).map
+    torch.testing.assert_close(gradient, torch.full((2, 32, 32), 3 / 32**2), rtol=1e-5, atol=0)
+
+
+def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two steps it makes of one add up to that one, exactly as nested likelihoods must."""
+    data = simulated.study(seed=3)
+    before = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
+    shown: dict[str, Any] = {}
+    exec(example("add-a-model.md", "study/analysis/nested.py"), shown)
+    monkeypatch.setattr(nested, "FIXED", shown["FIXED"])
+    after = {(t.smaller, t.larger): t for t in nested.analyze(data).tests}
+    assert list(after) == [("null", "maps"), ("maps", "explanation"), ("explanation", "interaction")]
+    steps = after["null", "maps"], after["maps", "explanation"]
+    assert [step.df for step in steps] == [1, 1]
+    assert sum(step.chisq for step in steps) == pytest.approx(before["null", "explanation"].chisq, abs=1e-4)
+
+
+def test_the_simulated_person_of_the_how_to_takes_part(
+    written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
+) -> None:
+    written("add-a-model.md", "study/people.py", "example_people")
+    name = register(monkeypatch, PEOPLE, "add-a-model.md", "example_people")
+    standard = test_conditions.TRIAL
+    adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})
+    assert expected_accuracy({name: 1}, adversarial, shows_saliency=False) == pytest.approx(0.5)
+    # Standard and wrong: she names the truth with log-odds 2, so she foretells the AI with log-odds -2.
+    assert expected_accuracy({name: 1}, standard, shows_saliency=True, sd=0) == pytest.approx(1 / (1 + np.exp(2)))
+    study = service.open_study(bundle(), per_condition=1)
+    assert simulate(service, study, 4, {name: 0.5, "guesser": 0.5}, seed=2) == 4 * 15
