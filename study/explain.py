@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from core.attribution import METHODS
 from core.classifier import Classifier
@@ -67,7 +67,7 @@ def open_picture(path: Path) -> Image.Image:
     """A picture file as RGB, or the sentence that says what is wrong with it."""
     try:
         with Image.open(path) as picture:
-            return picture.convert("RGB")
+            return ImageOps.exif_transpose(picture).convert("RGB")  # a phone's photograph, upright
     except FileNotFoundError:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         raise ForetellError(f"There is no picture {path}.{f' Did you mean {near[0]}?' if near else ''}") from None

@@ -47,9 +47,7 @@ def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
 
 def _mark(figure: go.Figure, words: str) -> None:
     """Write across the figure what it must not be taken for."""
-    figure.add_annotation(
-        text=words, xref="paper", yref="paper", x=0.5, y=0.05, showarrow=False, font={"size": 20, "color": INK}
-    )
+    figure.update_layout(title={"text": words, "font": {"size": 15, "color": INK}, "x": 0, "y": 0.98}, margin={"t": 95})
 
 
 def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:

@@ -61,5 +61,5 @@ def test_simulated_answers_are_marked_on_the_figure(drawn) -> None:
     words = "Simulated participants: not evidence"
     data = responses.prepare(study(seed=4).assign(mode="sim"))
     marked, _ = figures.accuracy_figure(data, rng=np.random.default_rng(0))
-    assert words in [note.text for note in marked.layout.annotations]
-    assert words not in [note.text for note in drawn[0].layout.annotations]
+    assert marked.layout.title.text == words
+    assert drawn[0].layout.title.text is None
