@@ -1,0 +1,43 @@
+"""What tests of the service do in a participant's name."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from study.answer import Answer
+from study.service import Service
+
+MakeBundle = Callable[..., Path]
+CONDITIONS = ("none", "saliency", "examples", "both")
+
+
+def answer(index: int, side: str = "left", **values: Any) -> Answer:
+    fields = {"attempt_id": str(uuid.uuid4()), "input": "key", "rt_ms": 512.5, **values}
+    return Answer(trial_index=index, side=side, **fields)  # type: ignore[arg-type]
+
+
+def to_trials(service: Service, token: str) -> dict[str, Any]:
+    service.consent(token, True)
+    return service.ready(token)
+
+
+def take_part(service: Service, token: str, side: str = "left") -> list[dict[str, Any]]:
+    """Answer everything; the screens that were shown."""
+    state = to_trials(service, token)
+    screens = []
+    while state["stage"] in ("practice", "main"):
+        screens.append(state["trial"])
+        ack = service.record(token, answer(state["trial"]["index"], side))
+        assert ack.code == 201
+        state = ack.state
+    service.finish(token)
+    return screens
+
+
+def query(service: Service, sql: str) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(service.home / "foretell.db") as db:
+        return db.execute(sql).fetchall()
