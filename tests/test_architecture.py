@@ -123,7 +123,13 @@ def test_streamlit_reports_no_usage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("runner.postScriptGC", "False"), ("client.toolbarMode", "minimal"), ("server.address", "127.0.0.1")],
+    [
+        ("runner.postScriptGC", "False"),
+        ("runner.magicEnabled", "False"),
+        ("client.toolbarMode", "minimal"),
+        ("client.showErrorLinks", "False"),
+        ("server.address", "127.0.0.1"),
+    ],
 )
 def test_streamlit_runs_with_the_settings_that_were_decided(option: str, value: str) -> None:
     """docs/decisions/0003: slow clicks, keys that clear caches, a server open to the network."""
