@@ -1,8 +1,8 @@
 """Which pictures become trials: pure functions of the classifier's answers, the settings and a seed.
 
-Folke et al. 2021, "Experimental design": categories that span the range of accuracy; in each a standard picture the AI
-gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the ground truth. A wrong
-answer's foil is the truth; a right answer's foil is the category most confusable with it.
+Folke et al. 2021 (arXiv:2106.09106), "Experimental design": categories that span the range of accuracy; in each a
+standard picture the AI gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the
+ground truth. A wrong answer's foil is the truth; a right answer's foil is the category most confusable with it.
 """
 
 from __future__ import annotations

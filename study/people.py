@@ -1,7 +1,7 @@
 """Models of simulated people: how likely each is to foretell the AI's answer on a trial.
 
 Three theories of what people do. The guesser knows nothing. The belief projector takes the AI to see what she sees
-herself (Folke, Yang, Anderson & Shafto, 2021, arXiv:2106.04684, find people to do so). The map reader does the same
+herself (Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, find people to do so). The map reader does the same
 until a map tells her that the AI looked elsewhere. They are for testing studies and planning them: what they answer
 is no evidence about people.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
 
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Trial, TrialAssets, canonical
 from study.service import Service
@@ -21,6 +23,21 @@ ROOT = Path(__file__).parents[1]
 CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
 
 MakeBundle = Callable[..., Path]
+
+CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser; skipped visibly where there is none."""
+    with sync_playwright() as playwright:
+        if CHROMIUM is None and not Path(playwright.chromium.executable_path).exists():
+            pytest.skip("no Chromium; install one or set FORETELL_CHROMIUM")
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        )
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

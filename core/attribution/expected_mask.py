@@ -1,6 +1,6 @@
 """Bayesian teaching by saliency maps: the mask a learner expects, given what the classifier says.
 
-Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021, appendix B.
+Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021 (arXiv:2106.09106), appendix B.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def choose_examples(
 ) -> TeachingSet | None:
     """Draw ``sets`` teaching sets, 2 of the target and 2 of the alternative category, score them, choose one.
 
-    Folke et al. 2021, eq. 1: P_teacher(D | c, x) is proportional to P_learner(Y = c | D, x).
+    Folke et al. 2021 (arXiv:2106.09106), eq. 1: P_teacher(D | c, x) is proportional to P_learner(Y = c | D, x).
 
     Parameters
     ----------

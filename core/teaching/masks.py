@@ -1,6 +1,6 @@
 """Random smooth masks: a squashed Gaussian process on the pixel grid, sampled exactly.
 
-Source: Yang et al. 2021 (doi:10.1038/s41598-021-89267-4), as used by Folke et al. 2021, appendix B.
+Source: Yang et al. 2021 (doi:10.1038/s41598-021-89267-4), as used by Folke et al. 2021 (arXiv:2106.09106), appendix B.
 """
 
 from __future__ import annotations

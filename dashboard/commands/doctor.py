@@ -23,6 +23,9 @@ def doctor() -> None:
 
     Example: python foretell.py doctor
     """
+    from study.workspace import ROOT
+
+    os.chdir(ROOT)  # as serve does: Streamlit reads its settings from the working directory
     failed = 0
     for check in (_python, _packages, _torchvision, _classifier, _workspace, _sqlite, _telemetry, _browser):
         name = check.__name__.strip("_")

@@ -131,7 +131,7 @@ def test_explain_lists_each_method_with_a_sentence():
 
 
 def test_doctor_is_content_here(tmp_path):
-    done = run("doctor", home=tmp_path)
+    done = run("doctor", home=tmp_path, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "ok    telemetry: off" in done.stdout
     assert "FAIL" not in done.stdout

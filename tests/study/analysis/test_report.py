@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from playwright.sync_api import Browser
 
 from study.analysis import nested, report, responses
 from study.analysis.nested import RatioTest
@@ -112,25 +112,19 @@ def test_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_figure_opens_alone_and_asks_nobody(tmp_path: Path) -> None:
-    # A real Chromium: catches a page that fetches plotly.js, or one that draws nothing.
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("no Chromium on the path")
+@pytest.mark.browser
+def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
+    """Catches a page that fetches plotly.js, or one that draws nothing."""
     data = responses.prepare(study(seed=11))
     report.write(nested.analyze(data), data, tmp_path)
     address = (tmp_path / "figure1.html").as_uri()
     asked: list[str] = []
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=chromium, args=flags)
-        page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(address)
-        page.wait_for_selector(".scatterlayer .point")
-        points = page.locator(".scatterlayer .point").count()
-        browser.close()
+    page = chromium.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address)
+    page.wait_for_selector(".scatterlayer .point")
+    points = page.locator(".scatterlayer .point").count()
+    page.close()
     assert asked == [address]
     assert points == 12
 
