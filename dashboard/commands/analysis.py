@@ -62,6 +62,7 @@ def glmm(
     csv: Annotated[Path, typer.Argument(help="A CSV file.")],
     formula: Annotated[str, typer.Option(help="As in lme4.")],
     family: Annotated[str, typer.Option(help="binomial or gaussian.")] = "binomial",
+    factor: Annotated[list[str] | None, typer.Option(help="A column of numbers that are names.")] = None,
     agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the model; - is stdout.")] = None,
 ) -> None:
@@ -71,7 +72,7 @@ def glmm(
     """
     from study.analysis import mixed, responses
 
-    model = mixed.fit(responses.table(csv), formula, family=family, agq=agq).as_dict()
+    model = mixed.fit(responses.table(csv, factor or ()), formula, family=family, agq=agq).as_dict()
     if json_file is None:
         _print_model(model)
     elif str(json_file) == "-":

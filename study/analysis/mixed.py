@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import glmm
@@ -20,6 +21,7 @@ from scipy.stats import norm
 
 from core.errors import ForetellError
 from study.analysis import sentences, separation
+from study.analysis.coding import coded_response
 from study.analysis.records import Coefficient, MixedModel, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
@@ -52,6 +54,7 @@ def fit(
         One row per answer (or per group of answers). A categorical's first category is the reference level.
     formula
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
+        A binomial response of two words counts the second in the alphabet as a success, and a message says so.
     family
         ``"binomial"``, ``"poisson"``, ``"gaussian"`` (then by maximum likelihood, not REML), ...
     agq
@@ -65,7 +68,12 @@ def fit(
         The formula cannot be read, a column is missing or has missing values, or no fit was possible.
     """
     _check(frame, formula)
-    frame, formula = _grouped(frame, formula)
+    frame, coded = coded_response(frame, formula) if family == "binomial" else (frame, ())
+    model = _fitted(*_grouped(frame, formula), family, agq, cell_name)
+    return replace(model, messages=(*coded, *model.messages))
+
+
+def _fitted(frame: pd.DataFrame, formula: str, family: str, agq: int, cell_name: CellName) -> MixedModel:
     raw = _run(frame, formula, family, agq)
     design, names = glmm.model_matrix(frame, _fixed(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)

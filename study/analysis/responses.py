@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,16 +77,25 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     return prepare(parse(_content(path), path.name), columns, name=path.name)
 
 
-def table(path: Path) -> pd.DataFrame:
-    """Any CSV, columns of numbers as numbers: what a formula of one's own is fitted to.
+def table(path: Path, factors: Sequence[str] = ()) -> pd.DataFrame:
+    """Any CSV, columns of numbers as numbers except `factors`: what a formula of one's own is fitted to.
 
     Raises
     ------
     ForetellError
-        The file is missing, empty or no CSV.
+        The file is missing, empty or no CSV, or lacks one of the `factors`.
     """
     texts = parse(_content(path), path.name)
-    return texts.apply(lambda column: numbers if (numbers := _as_numbers(column)) is not None else column)
+    known = [str(column) for column in texts.columns]
+    for name in factors:
+        if name not in known:
+            raise ForetellError(f"{path.name} has no column {name!r} to take as a factor; it has {', '.join(known)}.")
+    kept = texts[list(factors)]
+    return (
+        texts.drop(columns=list(factors))
+        .apply(lambda column: numbers if (numbers := _as_numbers(column)) is not None else column)
+        .join(kept)
+    )
 
 
 def _as_numbers(column: pd.Series[str]) -> pd.Series[float] | None:

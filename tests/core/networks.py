@@ -53,7 +53,7 @@ def unit(image: Image.Image) -> Tensor:
     return torch.from_numpy(pixels / 127.5 - 1).permute(2, 0, 1).contiguous()
 
 
-def awkward(seed: int = 0) -> Classifier:
+def awkward(seed: int = 0, device: str = "cpu") -> Classifier:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = Awkward()
@@ -61,7 +61,7 @@ def awkward(seed: int = 0) -> Classifier:
             nn.init.normal_(parameter, std=0.5)
         network.bn.running_mean.normal_()
         network.bn.running_var.uniform_(0.5, 2)
-    return Classifier(network, unit, ["ant", "bee", "cat"], name="awkward")
+    return Classifier(network, unit, ["ant", "bee", "cat"], name="awkward", device=device)
 
 
 def pictures(count: int, seed: int = 1) -> Tensor:

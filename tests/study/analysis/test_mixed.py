@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from core.errors import ForetellError
-from study.analysis import mixed
+from study.analysis import mixed, responses
 from tests.study.analysis.simulated import TYPES, laplace, slow_fit, study
 
 FORMULA = "correct ~ trial_type + saliency + (1|participant) + (1|category)"
@@ -213,8 +213,7 @@ def test_no_rows() -> None:
 def test_verbal_aggression(real) -> None:
     # lme4 with its default tolerances (responses/README.md), which stop early: the slow Laplace likelihood is
     # -4075.699865 at lme4's own parameters, where lme4 says -4075.700245. So lme4 holds to 4e-4, the slow one to 1e-6.
-    frame = pd.read_csv(real / "responses" / "verbagg.csv")
-    frame["r2"] = (frame["r2"] == "Y").astype(int)
+    frame = responses.table(real / "responses" / "verbagg.csv")
     model = mixed.fit(frame, "r2 ~ Anger + Gender + btype + situ + (1|id) + (1|item)")
     reference = np.array([0.199276, 0.057409, 0.320626, -1.058657, -2.105079, -1.055274])
     variances = np.array([1.794355, 0.245267])
@@ -225,7 +224,7 @@ def test_verbal_aggression(real) -> None:
     dummies = [frame["Gender"] == "M", frame["btype"] == "scold", frame["btype"] == "shout", frame["situ"] == "self"]
     design = np.column_stack([np.ones(len(frame)), frame["Anger"], *dummies]).astype(float)
     groups = [pd.factorize(frame[name])[0] for name in ("id", "item")]
-    outcome = frame["r2"].to_numpy(float)
+    outcome = (frame["r2"] == "Y").to_numpy(float)
     ours = laplace(estimates(model), np.array([r.sd for r in model.random]), design, groups, outcome)
     assert model.loglik == pytest.approx(ours, abs=1e-6)
     assert ours > laplace(reference, np.sqrt(variances), design, groups, outcome)
@@ -234,8 +233,26 @@ def test_verbal_aggression(real) -> None:
 @pytest.mark.real
 def test_cbpp(real) -> None:
     # lme4 (responses/README.md).
-    frame = pd.read_csv(real / "responses" / "cbpp.csv", dtype={"period": str})
+    frame = responses.table(real / "responses" / "cbpp.csv", factors=("period",))
     model = mixed.fit(frame, "cbind(incidence, size - incidence) ~ period + (1 | herd)")
     assert model.loglik == pytest.approx(-92.026566, abs=1e-3)
     np.testing.assert_allclose(estimates(model), [-1.3983, -0.9919, -1.1282, -1.5797], atol=1e-3, rtol=0)
     assert model.random[0].sd == pytest.approx(0.6421, abs=1e-3)
+
+
+def test_a_response_of_two_words_is_coded_and_said() -> None:
+    """The same fit as with 0 and 1; the alphabet decides which is which, as in R, and a message tells."""
+    frame, formula = study(12, 8, 8, seed=3, sd=0.8), "correct ~ saliency + (1|participant)"
+    words = frame.assign(correct=np.where(frame["correct"] == 1, "yes", "no"))
+    plain, coded = mixed.fit(frame, formula), mixed.fit(words, formula)
+    assert coded.messages[0] == "correct: 'no' counts as 0 and 'yes' as 1."
+    np.testing.assert_allclose(estimates(coded), estimates(plain), rtol=1e-9)
+
+
+def test_a_factor_that_is_no_column_is_named(tmp_path) -> None:
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ForetellError, match=r"data.csv has no column 'c' to take as a factor; it has a, b"):
+        responses.table(tmp_path / "data.csv", ("c",))
+    table = responses.table(tmp_path / "data.csv", ("b",))
+    assert pd.api.types.is_numeric_dtype(table["a"])
+    assert not pd.api.types.is_numeric_dtype(table["b"])
