@@ -61,9 +61,10 @@ def test_a_batch_equals_its_images_one_by_one(name):
         torch.testing.assert_close(together[i], alone, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @every_method
 def test_the_accelerator_gives_the_same_map(name):
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
     cpu, gpu = awkward(), awkward(device="cuda")
     expected, found = (explain(name, classifier, pictures(2), [0, 1]).map for classifier in (cpu, gpu))
     assert found.device.type == "cpu"
