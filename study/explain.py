@@ -47,7 +47,6 @@ def explain_files(request: Request, images: Sequence[Path], out: Path, progress:
     _refuse_same_stems(images)
     classifier = open_classifier(request.model, Path.cwd())
     targets = [resolve_target(classifier, request.target, picture) for picture in pictures]
-    out.mkdir(parents=True, exist_ok=True)
     written = []
     for i, (path, picture, target) in enumerate(zip(images, pictures, targets, strict=True), 1):
         for name, parameters in chosen.items():
@@ -103,6 +102,7 @@ def _refuse_same_stems(images: Sequence[Path]) -> None:
 
 def _write(base: Path, explanation: Explanation, picture: Image.Image, classifier: Classifier) -> list[Path]:
     values, certificate = explanation.map[0], explanation.certificates[0]
+    base.parent.mkdir(parents=True, exist_ok=True)
     npy, png, json_file = (base.with_name(f"{base.name}.{kind}") for kind in ("npy", "png", "json"))
     np.save(npy, values.numpy())
     seen = fitted(picture, classifier.input_shape[1:])

@@ -22,7 +22,7 @@ SIMULATED = 80
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8501,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65535)] = 8501,
     browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
     demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
 ) -> None:

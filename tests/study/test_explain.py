@@ -70,3 +70,11 @@ def test_a_truncated_picture_is_named(fish, tmp_path):
     (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:300])
     with pytest.raises(ForetellError, match=r"cut.png cannot be read as a picture"):
         open_picture(tmp_path / "cut.png")
+
+
+def test_a_parameter_that_no_map_can_have_leaves_nothing_behind(fish, tmp_path):
+    fish.save(tmp_path / "fish.png")
+    request = Request("scenes", ("bayesian_teaching",), parameters={"samples": "1"})
+    with pytest.raises(ForetellError, match="need at least 2 masks"):
+        explain_files(request, [tmp_path / "fish.png"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
