@@ -32,7 +32,7 @@ DEFAULTS: dict[str, str] = {
     "practice": "First a few practice pictures. After each you are told what the AI said.",
     "main": "Now the study itself begins. From here on you are not told what the AI said.",
     "question": "What does the AI call this picture?",
-    "map_legend": "orange: spoke for the AI's answer, blue: against it",
+    "map_legend": "orange: for its answer, blue: against",
     "examples_legend": "The AI calls these “{name}”",
     "feedback": "The AI called this picture “{name}”.",
     "debrief": (

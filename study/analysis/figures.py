@@ -100,7 +100,7 @@ def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
         tickmode="array",
         tickvals=list(range(len(conditions))),
         ticktext=conditions,
-        range=[-0.5, len(conditions) - 0.5],
+        range=[-0.75, len(conditions) - 0.25],
         title="Explanation shown",
         showgrid=False,
         zeroline=False,

@@ -226,7 +226,7 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
         assert page.locator("#target").is_visible()
         assert page.locator("#map").is_visible() == maps
         assert (page.text_content("#map-legend") or "").strip() == (
-            "orange: spoke for the AI's answer, blue: against it" if maps else ""
+            "orange: for its answer, blue: against" if maps else ""
         )
         for side in ("left", "right"):
             assert page.locator(f"#{side}-samples img").count() == (2 if samples else 0)
@@ -247,6 +247,11 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
             "() => [document.documentElement.scrollHeight, document.documentElement.scrollWidth]"
         )
         assert (height, width) == (size["height"], size["width"])
+        clipped = page.evaluate(
+            "() => [...document.querySelectorAll('#trial figcaption, .option > p')]"
+            ".filter(e => e.scrollHeight > e.clientHeight + 1).map(e => e.textContent)"
+        )
+        assert clipped == []
         alts = page.eval_on_selector_all("#trial img:not([hidden])", "images => images.map(i => i.alt)")
         assert all(re.fullmatch(r"picture \d+( with map|, (left|right) \d)?", alt) for alt in alts)
 
