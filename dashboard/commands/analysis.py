@@ -11,6 +11,8 @@ import typer
 from dashboard.terminal import Bars, say
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from study.analysis.nested import NestedAnalysis
 
 
@@ -51,11 +53,24 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     from study.workspace import home
 
     with Service(home()) as service:
-        frame = service.responses(name, ("sim",) if simulated else ("live",))
+        frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
     data = responses.prepare(frame, name=name)
     analysis = nested.analyze(data, progress=progress)
     report.write(analysis, data, out, seed=seed)
     return analysis
+
+
+def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers to the version of a study that was answered last; those to earlier versions are counted aloud.
+
+    Versions differ in pictures, texts or settings: pooled they would answer no question.
+    """
+    if frame["study_hash"].nunique() < 2:
+        return frame
+    newest = frame.loc[frame["received_at"].idxmax(), "study_hash"]
+    kept = frame[frame["study_hash"] == newest]
+    say(f"Version {newest[:12]} only: {len(frame) - len(kept)} answers to earlier versions of the study are left out.")
+    return kept
 
 
 def glmm(

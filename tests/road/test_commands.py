@@ -155,3 +155,16 @@ def test_glmm_prints_one_model_of_models_json(tmp_path):
     assert set(model) == {"coefficients", "random", "loglik", "df", "n", "converged", "messages"}
     assert [c["term"] for c in model["coefficients"]] == ["(Intercept)", "x"]
     assert model["n"] == 300
+
+
+def test_versions_of_a_study_are_not_pooled(capsys):
+    """Two builds of one name: the answers to the one answered last, and how many were left out."""
+    from dashboard.commands.analysis import newest_version
+
+    frame = pd.DataFrame(
+        {"study_hash": ["b" * 64, "a" * 64, "a" * 64], "received_at": ["1", "2", "3"], "correct": [1, 0, 1]}
+    )
+    kept = newest_version(frame)
+    assert kept["study_hash"].unique().tolist() == ["a" * 64]
+    assert "1 answers to earlier versions of the study are left out" in capsys.readouterr().out
+    assert newest_version(kept) is kept
