@@ -10,7 +10,10 @@ METHODS = Registry(
     "method",
     {
         "gradient": "core.attribution.gradients:gradient",
+        "input_x_gradient": "core.attribution.gradients:input_x_gradient",
         "integrated_gradients": "core.attribution.gradients:integrated_gradients",
+        "smoothgrad": "core.attribution.smoothgrad:smoothgrad",
+        "vargrad": "core.attribution.smoothgrad:vargrad",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
     },
 )

@@ -13,7 +13,12 @@ from core.parameters import declared, summary
 from core.types import Explanation
 from tests.core.networks import SIDE, awkward, pictures
 
-CHEAP = {"bayesian_teaching": {"samples": 96}, "integrated_gradients": {"steps": 8}}
+CHEAP = {
+    "bayesian_teaching": {"samples": 96},
+    "integrated_gradients": {"steps": 8},
+    "smoothgrad": {"samples": 6},
+    "vargrad": {"samples": 6},
+}
 COMPLETE = {"integrated_gradients"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
