@@ -18,6 +18,7 @@ METHODS = Registry(
         "grad_cam": "core.attribution.cam:grad_cam",
         "grad_cam_plus_plus": "core.attribution.cam:grad_cam_plus_plus",
         "layer_cam": "core.attribution.cam:layer_cam",
+        "score_cam": "core.attribution.score_cam:score_cam",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
     },
 )

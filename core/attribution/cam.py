@@ -43,7 +43,7 @@ def cam(
         pooled = _pooled_as(classifier.features(part), activation)
         if pooled is None:
             raise _not_pooled(classifier)
-        return _enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs)
+        return enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs)
 
     maps = in_parts(compute, inputs, classes, progress, "class activation maps")
     known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
@@ -165,20 +165,21 @@ def _explained(
 
     def compute(part: Tensor, chosen: Tensor) -> Tensor:
         coarse = combine(*activation_and_gradient(classifier, part, chosen, layer))
-        return _enlarged(coarse.relu() if sign == "positive" else coarse, inputs)
+        return enlarged(coarse.relu() if sign == "positive" else coarse, inputs)
 
     maps = in_parts(compute, inputs, classes, progress, "class activation maps")
-    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": _warnings(m, layer)} for m in maps]
+    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer)} for m in maps]
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
 
 
-def _warnings(found: Tensor, layer: str) -> tuple[str, ...]:
+def warnings(found: Tensor, layer: str) -> tuple[str, ...]:
+    """What to read before believing one map (H, W): that there is nothing in it."""
     if found.any():
         return ()
     return (f"Nothing in layer {layer!r} speaks for this class: the map is 0 everywhere. Try sign='signed'.",)
 
 
-def _enlarged(coarse: Tensor, inputs: Tensor) -> Tensor:
+def enlarged(coarse: Tensor, inputs: Tensor) -> Tensor:
     """(B, h, w) -> (B, H, W)."""
     size = list(inputs.shape[2:])
     return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

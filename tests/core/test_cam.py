@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from core.attribution import METHODS
 from core.attribution.activations import activation_and_gradient, chosen_layer
 from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
+from core.attribution.score_cam import score_cam
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import torchvision
@@ -18,6 +19,7 @@ from tests.core.test_contracts import CHEAP, assert_same, snapshot
 
 ARANGE = torch.arange(16.0).view(1, 1, 4, 4)
 LAYERED = [grad_cam, grad_cam_plus_plus, layer_cam]
+FEW = {"score_cam": {"layer": "layer1"}}
 
 
 def toy_b(*, inplace: bool = False) -> Classifier:
@@ -148,6 +150,49 @@ def test_layer_cam_agrees_with_loops():
     torch.testing.assert_close(found, expected.relu(), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("fill", ["mean", "black"])
+def test_score_cam_agrees_with_loops(fill):
+    """Wang et al. 2020, algorithm 1, one channel at a time; the dead channel has no mask and no weight."""
+    classifier, images = pooled(seed=2), pictures(2, seed=3)
+    with classifier.exclusive() as module, torch.no_grad():
+        module.conv.weight[1].zero_()
+        module.conv.bias[1] = 0.5
+        activations = module.relu(module.conv(images))
+    found = coarse(score_cam(classifier, images, [1, 2], fill=fill).map)
+    origin = classifier.fill(fill)
+    for picture, (x, a, target) in enumerate(zip(images, activations, [1, 2], strict=True)):
+        gains = {}
+        for k in (0, 2, 3, 4):
+            large = F.interpolate(a[k][None, None], SIDE, mode="bilinear")[0, 0]
+            mask = (large - large.min()) / (large.max() - large.min())
+            logits = classifier.logits(torch.stack([origin + mask * (x - origin), origin]))[:, target]
+            gains[k] = float(logits[0] - logits[1])
+        total = sum(torch.tensor(gain).exp() for gain in gains.values())
+        expected = sum(torch.tensor(gain).exp() / total * a[k] for k, gain in gains.items())
+        torch.testing.assert_close(found[picture], expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+def test_the_chunk_does_not_change_the_map_of_score_cam(chunk, monkeypatch):
+    classifier, images = awkward(), pictures(2)
+    expected = score_cam(classifier, images, [0, 1]).map
+    steps = []
+    monkeypatch.setattr("core.attribution.score_cam.chunk_size", lambda example: chunk)
+    found = score_cam(classifier, images, [0, 1], progress=lambda *report: steps.append(report[:2])).map
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
+    assert steps[-1] == (16, 16)
+    assert len(steps) == 2 * -(-8 // chunk)
+
+
+def test_score_cam_of_a_layer_that_says_one_thing_everywhere_is_0_and_warns():
+    classifier = pooled()
+    with classifier.exclusive() as module, torch.no_grad():
+        module.conv.weight.zero_()
+    explanation = score_cam(classifier, pictures(1), [0])
+    assert not explanation.map.any()
+    assert explanation.certificates[0].warnings[0].startswith("Nothing in layer 'relu'")
+
+
 # Another package
 
 
@@ -166,7 +211,7 @@ def test_grad_cam_agrees_with_captum_on_an_awkward_network(layer):
 
 
 class Aliased(nn.Module):
-    """What the layer said is changed in place twice; its own output is its input's memory."""
+    """What the layer said is changed in place, and so is the memory it was said in, once it is no longer needed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,8 +223,9 @@ class Aliased(nn.Module):
         h = self.conv(x)
         s = self.same(h)
         s += 5
-        s.relu_()
-        return self.head(2 * s.mean((2, 3)))
+        y = F.relu(s)
+        h.zero_()
+        return self.head(2 * y.mean((2, 3)))
 
 
 @pytest.mark.parametrize("layer", ["conv", "same"])
@@ -298,13 +344,13 @@ def test_every_method_runs_on_a_resnet_and_leaves_it_alone(name, resnet):
     with resnet.exclusive() as module:
         before = snapshot(module)
     parameters = {k: min(v, 8) if isinstance(v, int) else v for k, v in CHEAP.get(name, {}).items()}
-    explanation = METHODS[name](resnet, images, [0, 3], **parameters)
+    explanation = METHODS[name](resnet, images, [0, 3], **parameters, **FEW.get(name, {}))
     with resnet.exclusive() as module:
         assert_same(before, snapshot(module))
     assert explanation.map.shape == (2, 64, 64)
     assert torch.isfinite(explanation.map).all()
     if "cam" in name:
-        assert explanation.certificates[0].parameters["layer"] == "layer4"
+        assert explanation.certificates[0].parameters["layer"] == ("layer1" if name in FEW else "layer4")
 
 
 def test_cam_averages_to_the_logit_of_a_resnet(resnet):
