@@ -70,7 +70,7 @@ def _pooled_as(features: Tensor, activation: Tensor) -> Tensor | None:
 def _not_pooled(classifier: Classifier) -> ForetellError:
     return ForetellError(
         f"{classifier.name} does not end in global average pooling and one linear layer, which cam needs. "
-        "Use grad_cam, which is the same map where cam applies."
+        "Use grad_cam, which gives the same map up to a factor where cam applies, and works elsewhere too."
     )
 
 
@@ -168,14 +168,16 @@ def _explained(
         return enlarged(coarse.relu() if sign == "positive" else coarse, inputs)
 
     maps = in_parts(compute, inputs, classes, progress, "class activation maps")
-    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer)} for m in maps]
+    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer, sign)} for m in maps]
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
 
 
-def warnings(found: Tensor, layer: str) -> tuple[str, ...]:
+def warnings(found: Tensor, layer: str, sign: Sign) -> tuple[str, ...]:
     """What to read before believing one map (H, W): that there is nothing in it."""
     if found.any():
         return ()
+    if sign == "signed":
+        return (f"Nothing in layer {layer!r} speaks for or against this class: the map is 0 everywhere.",)
     return (f"Nothing in layer {layer!r} speaks for this class: the map is 0 everywhere. Try sign='signed'.",)
 
 

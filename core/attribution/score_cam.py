@@ -51,7 +51,7 @@ def score_cam(
         coarse = torch.einsum("k,khw->hw", weights, features)[None]
         maps.append(enlarged(coarse.relu() if sign == "positive" else coarse, inputs)[0])
     facts: dict[str, Any] = {"parameters": {"layer": layer, "sign": sign, "fill": fill}}
-    known = [facts | {"warnings": warnings(m, layer)} for m in maps]
+    known = [facts | {"warnings": warnings(m, layer, sign)} for m in maps]
     return Explanation(torch.stack(maps), 0.0, certificates(classifier, "score_cam", inputs, classes, known))
 
 

@@ -150,15 +150,15 @@ def test_layer_cam_agrees_with_loops():
     torch.testing.assert_close(found, expected.relu(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("fill", ["mean", "black"])
-def test_score_cam_agrees_with_loops(fill):
+@pytest.mark.parametrize(("layer", "fill"), [("relu", "mean"), ("relu", "black"), ("conv", "mean")])
+def test_score_cam_agrees_with_loops(layer, fill):
     """Wang et al. 2020, algorithm 1, one channel at a time; the dead channel has no mask and no weight."""
     classifier, images = pooled(seed=2), pictures(2, seed=3)
     with classifier.exclusive() as module, torch.no_grad():
         module.conv.weight[1].zero_()
         module.conv.bias[1] = 0.5
-        activations = module.relu(module.conv(images))
-    found = coarse(score_cam(classifier, images, [1, 2], fill=fill).map)
+        activations = module.conv(images) if layer == "conv" else module.relu(module.conv(images))
+    found = coarse(score_cam(classifier, images, [1, 2], layer=layer, sign="signed", fill=fill).map)
     origin = classifier.fill(fill)
     for picture, (x, a, target) in enumerate(zip(images, activations, [1, 2], strict=True)):
         gains = {}
