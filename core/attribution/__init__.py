@@ -10,7 +10,15 @@ METHODS = Registry(
     "method",
     {
         "gradient": "core.attribution.gradients:gradient",
+        "input_x_gradient": "core.attribution.gradients:input_x_gradient",
         "integrated_gradients": "core.attribution.gradients:integrated_gradients",
+        "smoothgrad": "core.attribution.smoothgrad:smoothgrad",
+        "vargrad": "core.attribution.smoothgrad:vargrad",
+        "cam": "core.attribution.cam:cam",
+        "grad_cam": "core.attribution.cam:grad_cam",
+        "grad_cam_plus_plus": "core.attribution.cam:grad_cam_plus_plus",
+        "layer_cam": "core.attribution.cam:layer_cam",
+        "score_cam": "core.attribution.score_cam:score_cam",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
     },
 )

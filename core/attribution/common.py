@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.types import Certificate
+from core.types import Certificate, Progress
 
 
 def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -41,6 +42,22 @@ def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> 
         chosen = module(inputs.clone()).gather(1, targets.to(classifier.device)[:, None])
         (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
     return gradient.float().cpu()
+
+
+def in_parts(
+    compute: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, targets: Tensor, progress: Progress, what: str
+) -> Tensor:
+    """``compute(inputs, targets)`` over as many inputs at a time as fit the memory, reporting after each part."""
+    done = 0
+
+    def part(rows: Tensor) -> Tensor:
+        nonlocal done
+        output = compute(inputs[rows], targets[rows])
+        done += len(rows)
+        progress(done, len(inputs), what)
+        return output
+
+    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0]))
 
 
 def certificates(

@@ -33,6 +33,24 @@ class Awkward(nn.Module):
         return self.head(self.drop(F.relu(self.relu(y) - 0.1)).mean((2, 3)))
 
 
+def greedy(network: nn.Module) -> tuple[nn.Module, list[int]]:
+    """``network`` on a device that takes two inputs at a time, and the sizes of the batches it is given."""
+    sizes: list[int] = []
+
+    class Greedy(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, x: Tensor) -> Tensor:
+            sizes.append(len(x))
+            if len(x) > 2:
+                raise torch.OutOfMemoryError("out of memory")
+            return self.network(x)
+
+    return Greedy(), sizes
+
+
 class ToyA(nn.Module):
     """f(x) = relu(s - 10) + 3 relu(s + 1) - 1 with s the sum of three inputs (captum's BasicModel_MultiLayer)."""
 

@@ -9,11 +9,17 @@ import pytest
 import torch
 
 from core.attribution import METHODS
+from core.classifier import Classifier
 from core.parameters import declared, summary
 from core.types import Explanation
-from tests.core.networks import SIDE, awkward, pictures
+from tests.core.networks import SIDE, awkward, greedy, pictures, unit
 
-CHEAP = {"bayesian_teaching": {"samples": 96}, "integrated_gradients": {"steps": 8}}
+CHEAP = {
+    "bayesian_teaching": {"samples": 96},
+    "integrated_gradients": {"steps": 8},
+    "smoothgrad": {"samples": 6},
+    "vargrad": {"samples": 6, "noise": 0.8},
+}
 COMPLETE = {"integrated_gradients"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
@@ -69,6 +75,22 @@ def test_the_accelerator_gives_the_same_map(name):
     expected, found = (explain(name, classifier, pictures(2), [0, 1]).map for classifier in (cpu, gpu))
     assert found.device.type == "cpu"
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@every_method
+def test_out_of_memory_halves_the_chunk_and_goes_on(name):
+    """The same map from a device that takes two inputs at a time: nothing is lost and nothing counts twice."""
+    classifier, images = awkward(), pictures(5)
+    with classifier.exclusive() as module:
+        network, sizes = greedy(module)
+    small = Classifier(network, unit, classifier.categories, name="greedy")
+    sizes.clear()
+    parameters = {"layer": "drop"} if any(p.name == "layer" for p in declared(METHODS[name])) else {}
+    expected = explain(name, classifier, images, [0, 1, 2, 0, 1], **parameters)
+    parameters = {key: f"network.{layer}" for key, layer in parameters.items()}
+    found = explain(name, small, images, [0, 1, 2, 0, 1], **parameters)
+    assert max(sizes) > 2
+    torch.testing.assert_close(found.map, expected.map, rtol=1e-4, atol=1e-5)
 
 
 @every_method

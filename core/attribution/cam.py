@@ -1,0 +1,187 @@
+"""Class activation maps: where the last maps of features speak for the class.
+
+The coarse map of a layer's size is enlarged bilinearly to the picture's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.common import certificates, checked, in_parts
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Explanation, Progress, silent
+
+Sign = Literal["positive", "signed"]
+
+
+def cam(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+) -> Explanation:
+    """Feature maps weighted by the last layer's weights of the class: exact where only their average is read.
+
+    Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the mean of the coarse map plus the bias is the logit. Needs a
+    network that ends in global average pooling and one linear layer, and says so of any other.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    layer = chosen_layer(classifier, "")
+    weights = _head(classifier)[:, :-1].float()
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        activation, _ = activation_and_gradient(classifier, part, chosen, layer)
+        pooled = _pooled_as(classifier.features(part), activation)
+        if pooled is None:
+            raise _not_pooled(classifier)
+        return enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs)
+
+    maps = in_parts(compute, inputs, classes, progress, "class activation maps")
+    known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
+    return Explanation(maps, 0.0, certificates(classifier, "cam", inputs, classes, known))
+
+
+def _head(classifier: Classifier) -> Tensor:
+    try:
+        return classifier.head
+    except ForetellError:
+        raise _not_pooled(classifier) from None
+
+
+def _pooled_as(features: Tensor, activation: Tensor) -> Tensor | None:
+    """The maps (B, K, h, w) whose means are ``features``; a functional ReLU may stand between layer and pooling."""
+    tolerance = 1e-3 * float(features.abs().max())
+    for candidate in (activation, activation.relu()):
+        means = candidate.mean((2, 3))
+        if means.shape == features.shape and torch.allclose(means, features, rtol=1e-3, atol=tolerance):
+            return candidate
+    return None
+
+
+def _not_pooled(classifier: Classifier) -> ForetellError:
+    return ForetellError(
+        f"{classifier.name} does not end in global average pooling and one linear layer, which cam needs. "
+        "Use grad_cam, which gives the same map up to a factor where cam applies, and works elsewhere too."
+    )
+
+
+def grad_cam(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+    sign: Sign = "positive",
+) -> Explanation:
+    """Feature maps of a layer, each weighted by the mean gradient of the target's logit over its places.
+
+    Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
+    ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
+    """
+    return _explained("grad_cam", classifier, images, targets, progress, layer, sign, _grad_cam)
+
+
+def _grad_cam(activation: Tensor, gradient: Tensor) -> Tensor:
+    return (gradient.mean((2, 3), keepdim=True) * activation).sum(1)
+
+
+def grad_cam_plus_plus(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+    sign: Sign = "positive",
+) -> Explanation:
+    """Grad-CAM whose weights count the places that raise the logit, so that several things of a kind all show.
+
+    Chattopadhyay et al. 2018 (arXiv:1710.11063), eq. 19 for the class score exp(logit). Its factor exp(logit), the
+    same for the whole map, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
+    in `grad_cam`.
+    """
+    name = "grad_cam_plus_plus"
+    return _explained(name, classifier, images, targets, progress, layer, sign, _grad_cam_plus_plus)
+
+
+def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
+    # Eq. 19, g^2 / (2 g^2 + S g^3) with S the sum of A, divided by g^2: no 0 / 0 and no epsilon larger than g^2.
+    raising = gradient.relu()
+    divisor = 2 + activation.sum((2, 3), keepdim=True) * raising
+    if not bool((divisor > 0).all()):
+        raise ForetellError(
+            "grad_cam_plus_plus divides by 0 or less where a layer's features are mostly negative. "
+            "Choose a layer after a ReLU, or grad_cam."
+        )
+    return ((raising / divisor).sum((2, 3), keepdim=True) * activation).sum(1)
+
+
+def layer_cam(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+    sign: Sign = "positive",
+) -> Explanation:
+    """Each place of each feature map weighted by its own positive gradient: fine maps from early layers too.
+
+    Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7. ``layer`` and ``sign`` as in `grad_cam`.
+    """
+    return _explained("layer_cam", classifier, images, targets, progress, layer, sign, _layer_cam)
+
+
+def _layer_cam(activation: Tensor, gradient: Tensor) -> Tensor:
+    return (gradient.relu() * activation).sum(1)
+
+
+def _explained(
+    method: str,
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    progress: Progress,
+    layer: str,
+    sign: Sign,
+    combine: Callable[[Tensor, Tensor], Tensor],
+) -> Explanation:
+    """The maps ``combine(activation, gradient)``, (B, h, w) from twice (B, K, h, w), enlarged."""
+    inputs, classes = checked(classifier, images, targets)
+    layer = chosen_layer(classifier, layer)
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        coarse = combine(*activation_and_gradient(classifier, part, chosen, layer))
+        return enlarged(coarse.relu() if sign == "positive" else coarse, inputs)
+
+    maps = in_parts(compute, inputs, classes, progress, "class activation maps")
+    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer, sign)} for m in maps]
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+
+
+def warnings(found: Tensor, layer: str, sign: Sign) -> tuple[str, ...]:
+    """What to read before believing one map (H, W): that there is nothing in it."""
+    if found.any():
+        return ()
+    if sign == "signed":
+        return (f"Nothing in layer {layer!r} speaks for or against this class: the map is 0 everywhere.",)
+    return (f"Nothing in layer {layer!r} speaks for this class: the map is 0 everywhere. Try sign='signed'.",)
+
+
+def enlarged(coarse: Tensor, inputs: Tensor) -> Tensor:
+    """(B, h, w) -> (B, H, W)."""
+    size = list(inputs.shape[2:])
+    return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

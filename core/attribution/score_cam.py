@@ -1,0 +1,69 @@
+"""Score-CAM: each feature map is a mask, weighted by what the classifier says of the picture seen through it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.cam import Sign, enlarged, warnings
+from core.attribution.common import certificates, checked
+from core.classifier import Classifier
+from core.device import chunk_size
+from core.types import Explanation, Progress, silent
+
+Fill = Literal["mean", "black"]
+
+
+def score_cam(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+    sign: Sign = "positive",
+    fill: Fill = "mean",
+) -> Explanation:
+    """Feature maps of a layer, each weighted by the target's logit for the picture seen through it; no gradients.
+
+    Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
+    gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight. One
+    prediction per feature map and picture. ``layer`` and ``sign`` as in `grad_cam`.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    layer = chosen_layer(classifier, layer)
+    origin = classifier.fill(fill)
+    maps = []
+    for k, x in enumerate(inputs):
+        features = activation_and_gradient(classifier, x[None], classes[k : k + 1], layer)[0][0]
+        scores: list[Tensor] = []
+        for block in torch.split(features, chunk_size(x)):
+            scores.append(_scores(classifier, x, origin, block, int(classes[k])))
+            done = k * len(features) + sum(map(len, scores))
+            progress(done, len(inputs) * len(features), "masks of features")
+        # Where no feature map has a score the softmax is undefined, and the map of nothing is 0.
+        weights = torch.cat(scores).softmax(0).nan_to_num(0).float()
+        coarse = torch.einsum("k,khw->hw", weights, features)[None]
+        maps.append(enlarged(coarse.relu() if sign == "positive" else coarse, inputs)[0])
+    facts: dict[str, Any] = {"parameters": {"layer": layer, "sign": sign, "fill": fill}}
+    known = [facts | {"warnings": warnings(m, layer, sign)} for m in maps]
+    return Explanation(torch.stack(maps), 0.0, certificates(classifier, "score_cam", inputs, classes, known))
+
+
+def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor, target: int) -> Tensor:
+    """The target's logit (n,), float64, of ``x`` seen through each of ``features`` (n, h, w); -inf of a flat one.
+
+    The fill's own logit is left out: the softmax of gains is the softmax of logits.
+    """
+    masks = enlarged(features, x[None])
+    low, high = masks.amin((1, 2), keepdim=True), masks.amax((1, 2), keepdim=True)
+    # Up to rounding: scaled to [0, 1] the rounding of a flat map would become a mask of its own.
+    flat = high - low <= 1e-5 * torch.maximum(high.abs(), low.abs())
+    masks = (masks - low) / torch.where(flat, 1, high - low)
+    logits = classifier.logits(origin + masks[:, None] * (x - origin), chunk=len(masks))[:, target]
+    return logits.double().masked_fill(flat[:, 0, 0], -torch.inf)
