@@ -12,5 +12,7 @@ METHODS = Registry(
         "gradient": "core.attribution.gradients:gradient",
         "integrated_gradients": "core.attribution.gradients:integrated_gradients",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
+        "occlusion": "core.attribution.occlusion:occlusion",
+        "rise": "core.attribution.rise:rise",
     },
 )

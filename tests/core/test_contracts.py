@@ -14,6 +14,7 @@ from core.types import Explanation
 from tests.core.networks import SIDE, awkward, pictures
 
 CHEAP = {"bayesian_teaching": {"samples": 96}, "integrated_gradients": {"steps": 8}}
+CHEAP |= {"rise": {"samples": 96, "grid": 4}}
 COMPLETE = {"integrated_gradients"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
