@@ -14,5 +14,8 @@ METHODS = Registry(
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
         "occlusion": "core.attribution.occlusion:occlusion",
         "rise": "core.attribution.rise:rise",
+        "shapley_exact": "core.attribution.shapley:shapley_exact",
+        "shapley_sampling": "core.attribution.shapley:shapley_sampling",
+        "kernel_shap": "core.attribution.shapley:kernel_shap",
     },
 )

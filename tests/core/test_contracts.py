@@ -14,8 +14,14 @@ from core.types import Explanation
 from tests.core.networks import SIDE, awkward, pictures
 
 CHEAP = {"bayesian_teaching": {"samples": 96}, "integrated_gradients": {"steps": 8}}
-CHEAP |= {"rise": {"samples": 96, "grid": 4}}
+CHEAP |= {
+    "rise": {"samples": 96, "grid": 4},
+    "shapley_exact": {"grid": 2},
+    "shapley_sampling": {"grid": 3, "pairs": 3},
+    "kernel_shap": {"grid": 4, "samples": 128},
+}
 COMPLETE = {"integrated_gradients"}
+COMPLETE |= {"shapley_exact", "shapley_sampling", "kernel_shap"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
 
