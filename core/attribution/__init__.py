@@ -17,5 +17,6 @@ METHODS = Registry(
         "shapley_exact": "core.attribution.shapley:shapley_exact",
         "shapley_sampling": "core.attribution.shapley:shapley_sampling",
         "kernel_shap": "core.attribution.shapley:kernel_shap",
+        "lime": "core.attribution.lime:lime",
     },
 )

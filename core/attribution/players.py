@@ -15,6 +15,7 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Output, masked_scores, scores
+from core.types import Progress
 
 BLOCK = 64
 """Coalitions whose masks are held at a time, and that are drawn from one random stream."""
@@ -92,6 +93,16 @@ class Game:
                 chunk=self.chunk or None,
             )
             yield torch.cat([values for _, values in answers], 1)
+
+    def asked(self, coalitions: Tensor, progress: Progress) -> Tensor:
+        """v of all coalitions (m, n), (B, m) float64."""
+        found: list[Tensor] = []
+        done = 0
+        for values in self.values(torch.split(coalitions, BLOCK)):
+            found.append(values)
+            done += values.shape[1]
+            progress(done, len(coalitions), "coalitions")
+        return torch.cat(found, 1)
 
 
 def all_coalitions(players: int) -> Tensor:

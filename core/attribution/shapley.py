@@ -57,7 +57,7 @@ def shapley_exact(
         raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
     game = _game(classifier, images, targets, grid, fill, output, chunk)
     coalitions = all_coalitions(game.cells.players)
-    values = _asked(game, coalitions, progress)
+    values = game.asked(coalitions, progress)
     parameters = {"grid": grid, "fill": fill, "output": output}
     return _explained("shapley_exact", game, exact(values), None, {"parameters": parameters})
 
@@ -125,14 +125,14 @@ def kernel_shap(
     parameters = {"grid": grid, "samples": samples, "fill": fill, "output": output}
     if complete:
         coalitions = all_coalitions(players)[1:-1]
-        values = _asked(game, coalitions, progress)
+        values = game.asked(coalitions, progress)
         shares = kernel_regression(coalitions, values, kernel_weights(coalitions), game.empty, game.full)
         return _explained("kernel_shap", game, shares, None, {"parameters": parameters})
     if samples < 4 * players:
         raise ForetellError(f"samples={samples}: {players} cells need at least {4 * players} coalitions.")
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     coalitions = _drawn(players, samples // 2, seed)
-    values = _asked(game, coalitions, progress)
+    values = game.asked(coalitions, progress)
     weights = torch.ones(len(coalitions), dtype=torch.float64)
     shares = kernel_regression(coalitions, values, weights, game.empty, game.full)
     error = kernel_error(coalitions, values, shares, game.empty)
@@ -146,17 +146,6 @@ def _game(
     inputs, classes = checked(classifier, images, targets)
     cells = Cells(*classifier.input_shape[1:], grid)
     return Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
-
-
-def _asked(game: Game, coalitions: Tensor, progress: Progress) -> Tensor:
-    """v of all coalitions (m, n), (B, m)."""
-    found: list[Tensor] = []
-    done = 0
-    for values in game.values(torch.split(coalitions, BLOCK)):
-        found.append(values)
-        done += values.shape[1]
-        progress(done, len(coalitions), "coalitions")
-    return torch.cat(found, 1)
 
 
 def _orders(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:

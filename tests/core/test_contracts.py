@@ -19,6 +19,7 @@ CHEAP |= {
     "shapley_exact": {"grid": 2},
     "shapley_sampling": {"grid": 3, "pairs": 3},
     "kernel_shap": {"grid": 4, "samples": 128},
+    "lime": {"grid": 4, "samples": 128},
 }
 COMPLETE = {"integrated_gradients"}
 COMPLETE |= {"shapley_exact", "shapley_sampling", "kernel_shap"}
