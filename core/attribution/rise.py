@@ -65,6 +65,7 @@ def rise(
         progress(done, samples, "masks")
     maps, errors = estimate(sums, p, estimator)
     levels = (sums.q / sums.count).tolist()
+    zero = 0.0 if estimator == "centred" else sum(levels) / len(levels)
     parameters = {"grid": grid, "p": p, "fill": fill, "output": output, "estimator": estimator}
     known = [
         {
@@ -72,11 +73,21 @@ def rise(
             "seed": seed,
             "standard_error": float(error.max()),
             "parameters": parameters | {"level": level},
+            "warnings": () if estimator == "centred" else _off_zero(level, zero),
         }
         for error, level in zip(errors, levels, strict=True)
     ]
-    zero = 0.0 if estimator == "centred" else sum(levels) / len(levels)
     return Explanation(maps.float(), zero, certificates(classifier, "rise", inputs, classes, known), errors.float())
+
+
+def _off_zero(level: float, zero: float) -> tuple[str, ...]:
+    """Pictures explained together share one zero, their levels differ."""
+    if abs(level - zero) <= 1e-6 * abs(level):
+        return ()
+    return (
+        f"This map's level is {level:.3g}, but the zero of the pictures explained with it is {zero:.3g}: its colours are "
+        "anchored off. Use estimator='centred' or explain one picture at a time.",
+    )
 
 
 def estimate(sums: WeightedMasks, p: float, estimator: Estimator) -> tuple[Tensor, Tensor]:

@@ -108,6 +108,17 @@ def test_zero_is_the_level_of_a_classifier_that_does_not_look():
     assert float(((plain.map - level) / plain.error).square().mean().sqrt()) < 2
 
 
+def test_a_shared_zero_that_fits_no_picture_is_warned_of():
+    classifier, images = awkward(), pictures(2)
+    together = rise(classifier, images, [0, 1], samples=64, estimator="plain")
+    levels = [certificate.parameters["level"] for certificate in together.certificates]
+    assert together.zero == pytest.approx(sum(levels) / 2)
+    assert all("anchored off" in certificate.warnings[0] for certificate in together.certificates)
+    alone = rise(classifier, images[:1], [0], samples=64, estimator="plain")
+    assert alone.zero == pytest.approx(levels[0])
+    assert alone.certificates[0].warnings == rise(classifier, images, [0, 1]).certificates[0].warnings == ()
+
+
 def test_masks_are_bilinear_between_cells_and_of_mean_p():
     masks = GridMasks(20, 13, 4, 0.3).sample(20_000, torch.Generator().manual_seed(1))
     assert masks.shape == (20_000, 20, 13)
