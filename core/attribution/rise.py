@@ -85,8 +85,8 @@ def _off_zero(level: float, zero: float) -> tuple[str, ...]:
     if abs(level - zero) <= 1e-6 * abs(level):
         return ()
     return (
-        f"This map's level is {level:.3g}, but the zero of the pictures explained with it is {zero:.3g}: its colours are "
-        "anchored off. Use estimator='centred' or explain one picture at a time.",
+        f"This map's level is {level:.3g}, but the zero of the pictures explained with it is {zero:.3g}: its colours "
+        "are anchored off. Use estimator='centred' or explain one picture at a time.",
     )
 
 
