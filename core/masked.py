@@ -6,6 +6,7 @@ Every method that asks "what would it say if it saw only this part?" stands on i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,8 +14,10 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.device import chunk_size
 
+Output = Literal["logit", "probability"]
 
-def masked_probabilities(
+
+def masked_logits(
     classifier: Classifier,
     images: Tensor,
     masks: Iterable[Tensor],
@@ -22,7 +25,7 @@ def masked_probabilities(
     fill: Tensor,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """For each block of masks, the classifier's answer to each masked picture.
+    """For each block of masks, the classifier's logits for each masked picture.
 
     Parameters
     ----------
@@ -40,7 +43,7 @@ def masked_probabilities(
 
     Yields
     ------
-    block, probabilities
+    block, logits
         (n, H, W) float32 and (B, n, K) float64.
     """
     chunk = chunk or chunk_size(images[0])
@@ -48,7 +51,45 @@ def masked_probabilities(
         answers = []
         for image in images:
             shown = (image - fill)[None] * block[:, None]
-            logits = classifier.logits(shown.add_(fill), chunk=chunk)
             # float64: in float32 the softmax of a sure network underflows to zeros, and zeros weigh nothing.
-            answers.append(logits.double().softmax(1))
+            answers.append(classifier.logits(shown.add_(fill), chunk=chunk).double())
         yield block, torch.stack(answers)
+
+
+def masked_probabilities(
+    classifier: Classifier,
+    images: Tensor,
+    masks: Iterable[Tensor],
+    *,
+    fill: Tensor,
+    chunk: int | None = None,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """`masked_logits` as softmax probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
+    for block, logits in masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
+        yield block, logits.softmax(2)
+
+
+def masked_scores(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Tensor,
+    masks: Iterable[Tensor],
+    *,
+    fill: Tensor,
+    output: Output,
+    chunk: int | None = None,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """`masked_logits` of the target classes (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
+    for block, logits in masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
+        yield block, chosen(logits, targets[:, None].expand(-1, len(block)), output)
+
+
+def scores(classifier: Classifier, inputs: Tensor, targets: Tensor, output: Output) -> Tensor:
+    """f(x) of whole inputs (B, C, H, W) for targets (B,), (B,) float64: the unmasked end of `masked_scores`."""
+    return chosen(classifier.logits(inputs).double(), targets, output)
+
+
+def chosen(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
+    """The output of the target class: logits (..., K) and targets (...) -> (...)."""
+    answers = logits.softmax(-1) if output == "probability" else logits
+    return answers.gather(-1, targets[..., None])[..., 0]

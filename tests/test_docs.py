@@ -221,8 +221,8 @@ CONTRACTS = {
 def test_the_method_of_the_how_to_keeps_every_contract(
     contract: str, written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written("add-a-method.md", "core/attribution/occlusion.py", "example_occlusion")
-    CONTRACTS[contract](register(monkeypatch, METHODS, "add-a-method.md", "example_occlusion"))
+    written("add-a-method.md", "core/attribution/squares.py", "example_squares")
+    CONTRACTS[contract](register(monkeypatch, METHODS, "add-a-method.md", "example_squares"))
 
 
 def test_the_method_of_the_how_to_is_right(
@@ -232,8 +232,8 @@ def test_the_method_of_the_how_to_is_right(
     from core.classifier import Classifier
     from tests.core.networks import SIDE, pictures, unit
 
-    written("add-a-method.md", "core/attribution/occlusion.py", "example_occlusion")
-    name = register(monkeypatch, METHODS, "add-a-method.md", "example_occlusion")
+    written("add-a-method.md", "core/attribution/squares.py", "example_squares")
+    name = register(monkeypatch, METHODS, "add-a-method.md", "example_squares")
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIDE * SIDE, 2))
     with torch.no_grad():
         network[1].weight.copy_(torch.randn(network[1].weight.shape, generator=torch.Generator().manual_seed(2)))

@@ -20,5 +20,11 @@ METHODS = Registry(
         "layer_cam": "core.attribution.cam:layer_cam",
         "score_cam": "core.attribution.score_cam:score_cam",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
+        "occlusion": "core.attribution.occlusion:occlusion",
+        "rise": "core.attribution.rise:rise",
+        "shapley_exact": "core.attribution.shapley:shapley_exact",
+        "shapley_sampling": "core.attribution.shapley:shapley_sampling",
+        "kernel_shap": "core.attribution.shapley:kernel_shap",
+        "lime": "core.attribution.lime:lime",
     },
 )

@@ -90,3 +90,9 @@ def _version(package: str) -> str:
 def versions() -> dict[str, str]:
     """Versions of the libraries a map's numbers depend on."""
     return {package: _version(package) for package in ("torch", "numpy")}
+
+
+def residual(attribution: Tensor, start: float, end: float) -> float | None:
+    """(sum of the map - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
+    difference = end - start
+    return (float(attribution.double().sum()) - difference) / abs(difference) if difference else None

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, in_parts, output_gradient
+from core.attribution.common import certificates, checked, in_parts, output_gradient, residual
 from core.classifier import Classifier
 from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
@@ -99,7 +99,7 @@ def integrated_gradients(
     if baseline == "noise":
         facts["seed"] = seed
     known = [
-        facts | {"completeness": _residual(m, a, b)}
+        facts | {"completeness": residual(m, a, b)}
         for m, a, b in zip(maps, starts.tolist(), ends.tolist(), strict=True)
     ]
     name = "integrated_gradients"
@@ -131,9 +131,3 @@ def _path_integral(
 
     in_chunks(add, torch.arange(len(rule[0])), chunk_size(x))
     return (total * (x - origin)).sum(0).float()
-
-
-def _residual(attribution: Tensor, start: float, end: float) -> float | None:
-    """(sum of the map - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
-    difference = end - start
-    return (float(attribution.double().sum()) - difference) / abs(difference) if difference else None

@@ -19,8 +19,13 @@ CHEAP = {
     "integrated_gradients": {"steps": 8},
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
+    "rise": {"samples": 96, "grid": 4},
+    "shapley_exact": {"grid": 2},
+    "shapley_sampling": {"grid": 3, "pairs": 3},
+    "kernel_shap": {"grid": 4, "samples": 128},
+    "lime": {"grid": 4, "samples": 128},
 }
-COMPLETE = {"integrated_gradients"}
+COMPLETE = {"integrated_gradients", "shapley_exact", "shapley_sampling", "kernel_shap"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
 

@@ -1,0 +1,114 @@
+"""LIME: a linear model of the cells of one picture, true near that picture.
+
+Ribeiro, Singh & Guestrin 2016 (arXiv:1602.04938).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from core.attribution.common import certificates, checked
+from core.attribution.players import BLOCK, Cells, Game
+from core.classifier import Classifier
+from core.device import draw_seed, stream
+from core.errors import ForetellError
+from core.masked import Output
+from core.types import Explanation, Progress, silent
+
+Fill = Literal["mean", "black"]
+
+FAITHFUL = 0.5
+"""A local model that explains less than half the weighted variance does not describe the network there."""
+
+
+def lime(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    grid: int = 7,
+    samples: int = 1000,
+    kernel_width: float = 0.25,
+    ridge: float = 1.0,
+    fill: Fill = "mean",
+    output: Output = "probability",
+    chunk: int = 0,
+) -> Explanation:
+    """Weights of a linear model of the target's output on which cells are shown, fitted near the whole picture.
+
+    Ribeiro et al. 2016 (arXiv:1602.04938), eq. 1 and 2, with ridge regression in place of K-Lasso and the cells of a
+    grid in place of superpixels: each of ``samples`` pictures shows each cell with probability 1/2 and counts by
+    exp(-D^2 / kernel_width^2), D the cosine distance to the whole picture, 1 - sqrt(share of the cells shown). The
+    intercept is not penalised. A cell's weight is shared out equally to its pixels. The certificate's parameters hold
+    the local model's ``r2``; a low one is a warning. `Explanation.error` is the standard error over the samples.
+    """
+    if kernel_width <= 0 or ridge < 0:
+        raise ForetellError(f"kernel_width={kernel_width}, ridge={ridge}: give a positive width, a ridge of 0 or more.")
+    inputs, classes = checked(classifier, images, targets)
+    cells = Cells(*classifier.input_shape[1:], grid)
+    if samples < 2 * cells.players:
+        raise ForetellError(f"samples={samples}: {cells.players} cells need at least {2 * cells.players} samples.")
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    game = Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
+    shown = torch.cat(list(coalitions(cells.players, samples, seed)))
+    values = game.asked(shown, progress)
+    slopes, errors, r2 = local_model(shown, values, proximity(shown, kernel_width), ridge)
+    parameters = {"grid": grid, "kernel_width": kernel_width, "ridge": ridge, "fill": fill, "output": output}
+    maps, error = cells.spread(slopes).float(), cells.spread(errors).float()
+    known = [
+        {"samples": samples, "seed": seed, "standard_error": float(e.max())} | _fit(r, parameters)
+        for e, r in zip(error, r2.tolist(), strict=True)
+    ]
+    return Explanation(maps, 0.0, certificates(classifier, "lime", inputs, classes, known), error)
+
+
+def coalitions(players: int, samples: int, seed: int) -> Iterator[Tensor]:
+    """Random coalitions in blocks (n <= 64, players) bool, each from its own stream: each player is in by a coin."""
+    for block, start in enumerate(range(0, samples, BLOCK)):
+        coins = torch.rand(BLOCK, players, generator=stream(seed, block))
+        yield (coins < 0.5)[: samples - start]
+
+
+def proximity(shown: Tensor, width: float) -> Tensor:
+    """pi_x of coalitions (m, n), section 3.3: exp(-D^2 / width^2), D their cosine distance to all ones; (m,)."""
+    distance = 1 - shown.double().mean(1).sqrt()
+    return torch.exp(-((distance / width) ** 2))
+
+
+def local_model(shown: Tensor, values: Tensor, weights: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted ridge regression of values (B, m) on coalitions (m, n), the intercept free.
+
+    Returns
+    -------
+    slopes, errors, r2
+        (B, n) coefficients, their (B, n) standard errors (sandwich; White 1980, doi:10.2307/1912934), and the weighted
+        share (B,) of the variance they explain.
+    """
+    share = weights / weights.sum()
+    x = shown.double() - share @ shown.double()
+    y = values - (values @ share)[:, None]
+    weighted = weights[:, None] * x
+    inverse = torch.linalg.inv(weighted.T @ x + ridge * torch.eye(x.shape[1], dtype=torch.float64))
+    slopes = y @ weighted @ inverse
+    residual = y - slopes @ x.T
+    influence = weighted @ inverse
+    count, cells = x.shape
+    errors = (residual.square() @ influence.square() * count / (count - cells)).sqrt()
+    variance = (y.square() @ weights).clamp(min=torch.finfo(torch.float64).tiny)
+    return slopes, errors, 1 - residual.square() @ weights / variance
+
+
+def _fit(r2: float, parameters: dict[str, Any]) -> dict[str, Any]:
+    warnings: tuple[str, ...] = ()
+    if not r2 >= FAITHFUL:
+        warnings = (
+            f"The linear model explains {r2:.0%} of what the classifier does near this picture: do not read the map as "
+            "its reasons. Try fewer cells, output='logit' or more samples.",
+        )
+    return {"parameters": parameters | {"r2": r2}, "warnings": warnings}

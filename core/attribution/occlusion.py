@@ -1,0 +1,119 @@
+"""Occlusion: slide a window over the picture and see what covering it costs.
+
+Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from core.attribution.common import certificates, checked
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.masked import Output, masked_scores, scores
+from core.types import Explanation, Progress, silent
+
+Fill = Literal["mean", "black"]
+
+BLOCK = 64
+"""Windows whose masks are held at a time."""
+
+WINDOWS_PER_SIDE = 8
+"""The default window is this part of the shorter side: 28 of 224 px."""
+
+
+def occlusion(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    window: int = 0,
+    stride: int = 0,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: int = 0,
+) -> Explanation:
+    """Loss of the target's output when a sliding window is covered, averaged over the windows that cover a pixel.
+
+    Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2, as a loss (f(x) - f(covered), so that evidence is positive)
+    and laid back on the pixels: the mean over the windows that cover a pixel, which is also captum's convention.
+    ``window`` and ``stride`` are in px (0: an eighth of the shorter side; half the window). Windows start at 0,
+    stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge. ``chunk``
+    (0: by memory) changes speed and memory, never the map.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    windows = Windows.of(*classifier.input_shape[1:], window, stride)
+    whole = scores(classifier, inputs, classes, output)[:, None]
+    covered = torch.zeros(windows.height * windows.width, dtype=torch.float64)
+    lost = torch.zeros(len(inputs), len(covered), dtype=torch.float64)
+    neutral, done = classifier.fill(fill), 0
+    for block, left in masked_scores(
+        classifier, inputs, classes, windows.blocks(), fill=neutral, output=output, chunk=chunk or None
+    ):
+        hidden = 1 - block.flatten(1).double()
+        covered += hidden.sum(0)
+        lost += (whole - left) @ hidden
+        done += len(block)
+        progress(done, windows.count, "windows")
+    maps = (lost / covered).view(-1, windows.height, windows.width).float()
+    parameters = {"window": windows.side, "stride": windows.stride, "fill": fill, "output": output}
+    known = [{"parameters": parameters} for _ in targets]
+    return Explanation(maps, 0.0, certificates(classifier, "occlusion", inputs, classes, known))
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Positions of a square window of ``side`` px, ``stride`` px apart, that cover a (height, width) picture."""
+
+    height: int
+    width: int
+    side: int
+    stride: int
+
+    @classmethod
+    def of(cls, height: int, width: int, window: int, stride: int) -> Windows:
+        """The windows asked for, 0 standing for the defaults.
+
+        Raises
+        ------
+        ForetellError
+            A negative size, or a stride that leaves pixels uncovered.
+        """
+        if window < 0 or stride < 0:
+            raise ForetellError(f"window={window}, stride={stride}: occlusion needs sizes of at least 1 px.")
+        window = window or max(1, min(height, width) // WINDOWS_PER_SIDE)
+        stride = stride or max(1, window // 2)
+        if stride > window:
+            raise ForetellError(f"stride={stride} exceeds window={window}: pixels between the windows stay unseen.")
+        return cls(height, width, window, stride)
+
+    @property
+    def corners(self) -> list[tuple[int, int]]:
+        """Top left corners (row, column) in px."""
+        return [(top, left) for top in self._starts(self.height) for left in self._starts(self.width)]
+
+    @property
+    def count(self) -> int:
+        """How many windows."""
+        return len(self._starts(self.height)) * len(self._starts(self.width))
+
+    def blocks(self) -> Iterator[Tensor]:
+        """Masks (n <= 64, H, W), float32: 0 under the window, 1 elsewhere."""
+        corners = self.corners
+        for start in range(0, len(corners), BLOCK):
+            part = corners[start : start + BLOCK]
+            masks = torch.ones(len(part), self.height, self.width)
+            for mask, (top, left) in zip(masks, part, strict=True):
+                mask[top : top + self.side, left : left + self.side] = 0
+            yield masks
+
+    def _starts(self, length: int) -> range:
+        steps = -(-max(0, length - self.side) // self.stride)
+        return range(0, steps * self.stride + 1, self.stride)

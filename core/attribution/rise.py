@@ -1,0 +1,144 @@
+"""RISE: what the classifier says of randomly masked pictures, laid back on what the masks showed.
+
+Petsiuk, Das & Saenko 2018 (arXiv:1806.07421).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.attribution.common import certificates, checked
+from core.classifier import Classifier
+from core.device import draw_seed, stream
+from core.errors import ForetellError
+from core.masked import Output, masked_scores
+from core.teaching.expectation import WeightedMasks
+from core.teaching.masks import BLOCK
+from core.types import Explanation, Progress, silent
+
+Fill = Literal["mean", "black"]
+Estimator = Literal["centred", "plain"]
+
+
+def rise(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    samples: int = 1000,
+    grid: int = 8,
+    p: float = 0.5,
+    fill: Fill = "mean",
+    output: Output = "probability",
+    estimator: Estimator = "centred",
+    chunk: int = 0,
+) -> Explanation:
+    """Random masks, weighted by the target's output for what they leave visible: where it pays to see.
+
+    Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that does not mind a pixel
+    gives it E[q], not 0, so the map of the paper (``estimator="plain"``) has its zero at the mean output over the
+    masks, another for each picture: the certificate's ``level``; `Explanation.zero` is their mean. The default,
+    ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for
+    every picture, is gone. `Explanation.error` is the standard error. ``chunk`` (0: by memory) changes speed and
+    memory, never the map.
+    """
+    if samples < 2:
+        raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")
+    inputs, classes = checked(classifier, images, targets)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    masks = GridMasks(*classifier.input_shape[1:], grid, p)
+    sums = WeightedMasks(len(inputs), masks.height, masks.width, p)
+    neutral, done = classifier.fill(fill), 0
+    for block, answers in masked_scores(
+        classifier, inputs, classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
+    ):
+        sums.add(block, answers)
+        done += len(block)
+        progress(done, samples, "masks")
+    maps, errors = estimate(sums, p, estimator)
+    levels = (sums.q / sums.count).tolist()
+    zero = 0.0 if estimator == "centred" else sum(levels) / len(levels)
+    parameters = {"grid": grid, "p": p, "fill": fill, "output": output, "estimator": estimator}
+    known = [
+        {
+            "samples": samples,
+            "seed": seed,
+            "standard_error": float(error.max()),
+            "parameters": parameters | {"level": level},
+            "warnings": () if estimator == "centred" else _off_zero(level, zero),
+        }
+        for error, level in zip(errors, levels, strict=True)
+    ]
+    return Explanation(maps.float(), zero, certificates(classifier, "rise", inputs, classes, known), errors.float())
+
+
+def _off_zero(level: float, zero: float) -> tuple[str, ...]:
+    """Pictures explained together share one zero, their levels differ."""
+    if abs(level - zero) <= 1e-6 * abs(level):
+        return ()
+    return (
+        f"This map's level is {level:.3g}, but the zero of the pictures explained with it is {zero:.3g}: its colours "
+        "are anchored off. Use estimator='centred' or explain one picture at a time.",
+    )
+
+
+def estimate(sums: WeightedMasks, p: float, estimator: Estimator) -> tuple[Tensor, Tensor]:
+    """The map and its standard error, both (B, H, W) float64.
+
+    "plain" is mean(q m) / p; "centred" is mean((q - mean q)(m - mean m)) / p. Either is a mean over the masks, and
+    its error the standard deviation of the terms, divided by sqrt(N).
+    """
+    n = sums.count
+    if estimator == "plain":
+        terms, squares = sums.qm, sums.q2m2
+    else:
+        q, q2, m, m2 = sums.q[:, None] / n, sums.q2[:, None], sums.m / n, sums.m2
+        terms = sums.qm - n * q * m
+        # The expansion of sum (q_i - q)^2 (m_i - m)^2.
+        squares = sums.q2m2 - 2 * m * sums.q2m + m**2 * q2 - 2 * q * (sums.qm2 - 2 * m * sums.qm + m**2 * n * q)
+        squares = squares + q**2 * (m2 - n * m**2)
+    spread = (squares - terms**2 / n).clamp(min=0) / (n - 1)
+    return (terms / n / p).view(sums.shape), ((spread / n).sqrt() / p).view(sums.shape)
+
+
+@dataclass(frozen=True)
+class GridMasks:
+    """Random (grid, grid) pictures of 0 and 1, blown up bilinearly and shifted at random, section 3.2.
+
+    Each cell is 1 with probability ``p``. With C = ceil(side / grid) they grow to (grid + 1) C px a side and are cut to
+    the picture at a random offset in [0, C); so every pixel's mean is exactly p.
+    """
+
+    height: int
+    width: int
+    grid: int
+    p: float
+
+    def __post_init__(self) -> None:
+        if self.grid < 1:
+            raise ForetellError(f"grid={self.grid}: RISE masks need at least 1 cell a side.")
+        if not 0 < self.p < 1:
+            raise ForetellError(f"p={self.p} is out of range: give a probability between 0 and 1.")
+
+    def sample(self, count: int, generator: torch.Generator) -> Tensor:
+        """``count`` masks (count, H, W), float32 in [0, 1]."""
+        cells = [-(-side // self.grid) for side in (self.height, self.width)]
+        coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float()
+        fine = F.interpolate(coarse, [(self.grid + 1) * cell for cell in cells], mode="bilinear", align_corners=False)
+        fine.clamp_(0, 1)  # Interpolation rounds to 1 + 1e-7.
+        tops, lefts = (torch.randint(cell, (count,), generator=generator).tolist() for cell in cells)
+        crops = zip(fine[:, 0], tops, lefts, strict=True)
+        return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops])
+
+    def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
+        """``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
+        for block, start in enumerate(range(0, count, BLOCK)):
+            yield self.sample(BLOCK, stream(seed, block))[: count - start]

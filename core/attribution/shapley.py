@@ -1,0 +1,181 @@
+"""Shapley values of the cells of a picture: each cell's fair share of f(x) - f(fill).
+
+Shapley 1953 (doi:10.1515/9781400881970-018); Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004); Lundberg &
+Lee 2017 (arXiv:1705.07874).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from core.attribution.common import certificates, checked, residual
+from core.attribution.players import BLOCK, Cells, Game, all_coalitions
+from core.attribution.shapley_values import (
+    draw_pairs,
+    exact,
+    kernel_error,
+    kernel_regression,
+    kernel_weights,
+    marginals,
+    prefixes,
+)
+from core.classifier import Classifier
+from core.device import draw_seed, stream
+from core.errors import ForetellError
+from core.masked import Output
+from core.types import Explanation, Progress, silent
+
+Fill = Literal["mean", "black"]
+
+MOST_PLAYERS = 16
+"""2^16 forward passes a picture are minutes to hours; each further cell doubles them."""
+
+
+def shapley_exact(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    grid: int = 3,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: int = 0,
+) -> Explanation:
+    """Exact Shapley values of the ``grid`` x ``grid`` cells of a picture, from all 2^n coalitions of cells.
+
+    Shapley 1953 (doi:10.1515/9781400881970-018): what a cell adds to the target's output, averaged over all orders in
+    which cells may be uncovered; cells that are absent show the fill. At most 16 cells (grid 4: 65,536 forward
+    passes a picture). A cell's value is shared out equally to its pixels, so the map sums to f(x) - f(fill).
+    """
+    if grid**2 > MOST_PLAYERS:
+        raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
+    game = _game(classifier, images, targets, grid, fill, output, chunk)
+    coalitions = all_coalitions(game.cells.players)
+    values = game.asked(coalitions, progress)
+    parameters = {"grid": grid, "fill": fill, "output": output}
+    return _explained("shapley_exact", game, exact(values), None, {"parameters": parameters})
+
+
+def shapley_sampling(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    grid: int = 7,
+    pairs: int = 16,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: int = 0,
+) -> Explanation:
+    """Shapley values of the cells of a picture, averaged over random orders in which the cells are uncovered.
+
+    Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004). Orders come in ``pairs`` of one and its reverse, which
+    takes out much of the noise (Mitchell et al. 2022, arXiv:2104.12199); a pair costs 2 (grid^2 - 1) forward passes.
+    Each order's gains add up to f(x) - f(fill), so the map does, whatever the noise. `Explanation.error` is the
+    standard error over the pairs.
+    """
+    if pairs < 2:
+        raise ForetellError(f"pairs={pairs}: Shapley sampling needs at least 2 pairs of orders.")
+    game = _game(classifier, images, targets, grid, fill, output, chunk)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    found = []
+    for one, values in zip(_orders(game, pairs, seed), game.values(_ways(game, pairs, seed)), strict=True):
+        there, back = values.chunk(2, 1)
+        gains = marginals(one, there, game.empty, game.full) + marginals(one.flip(0), back, game.empty, game.full)
+        found.append(gains / 2)
+        progress(len(found), pairs, "orders")
+    gains = torch.stack(found)
+    error = gains.std(0) / pairs**0.5
+    parameters = {"grid": grid, "pairs": pairs, "fill": fill, "output": output}
+    facts = {"samples": 2 * pairs, "seed": seed, "parameters": parameters}
+    return _explained("shapley_sampling", game, gains.mean(0), error, facts)
+
+
+def kernel_shap(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    grid: int = 7,
+    samples: int = 2048,
+    fill: Fill = "mean",
+    output: Output = "logit",
+    chunk: int = 0,
+) -> Explanation:
+    """Shapley values of the cells of a picture, by weighted regression of the target's output on random coalitions.
+
+    Lundberg & Lee 2017 (arXiv:1705.07874), theorem 2. The efficiency constraint is eliminated, so the map sums to
+    f(x) - f(fill). Where ``samples`` reach all 2^n - 2 coalitions, they are all taken once with the kernel's
+    weights, and the result is exact. Else coalitions are drawn by the kernel, each with its complement (Covert & Lee
+    2021, arXiv:2012.01536), and `Explanation.error` is the standard error.
+    """
+    game = _game(classifier, images, targets, grid, fill, output, chunk)
+    players = game.cells.players
+    complete = 2**players - 2 <= samples
+    parameters = {"grid": grid, "samples": samples, "fill": fill, "output": output}
+    if complete:
+        coalitions = all_coalitions(players)[1:-1]
+        values = game.asked(coalitions, progress)
+        shares = kernel_regression(coalitions, values, kernel_weights(coalitions), game.empty, game.full)
+        return _explained("kernel_shap", game, shares, None, {"parameters": parameters})
+    if samples < 4 * players:
+        raise ForetellError(f"samples={samples}: {players} cells need at least {4 * players} coalitions.")
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    coalitions = _drawn(players, samples // 2, seed)
+    values = game.asked(coalitions, progress)
+    weights = torch.ones(len(coalitions), dtype=torch.float64)
+    shares = kernel_regression(coalitions, values, weights, game.empty, game.full)
+    error = kernel_error(coalitions, values, shares, game.empty)
+    facts = {"samples": len(coalitions), "seed": seed, "parameters": parameters}
+    return _explained("kernel_shap", game, shares, error, facts)
+
+
+def _game(
+    classifier: Classifier, images: Tensor, targets: Sequence[int], grid: int, fill: Fill, output: Output, chunk: int
+) -> Game:
+    inputs, classes = checked(classifier, images, targets)
+    cells = Cells(*classifier.input_shape[1:], grid)
+    return Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
+
+
+def _orders(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
+    """Random orders of the players, each from its own stream."""
+    for pair in range(pairs):
+        yield torch.randperm(game.cells.players, generator=stream(seed, pair))
+
+
+def _ways(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
+    """The coalitions of each order and of its reverse, (2 (n - 1), n)."""
+    for one in _orders(game, pairs, seed):
+        yield torch.cat([prefixes(one), prefixes(one.flip(0))])
+
+
+def _drawn(players: int, pairs: int, seed: int) -> Tensor:
+    """``pairs`` pairs of coalitions, in fixed blocks each from its own stream."""
+    half = BLOCK // 2
+    blocks = [draw_pairs(players, half, stream(seed, block)) for block in range(-(-pairs // half))]
+    return torch.cat(blocks)[: 2 * pairs]
+
+
+def _explained(method: str, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]) -> Explanation:
+    """The map of shares (B, players) with its certificates."""
+    maps = game.cells.spread(shares).float()
+    errors = None if error is None else game.cells.spread(error).float()
+    differences = (game.full - game.empty).tolist()
+    known = []
+    for b, difference in enumerate(differences):
+        own = {"completeness": residual(maps[b], 0.0, difference)}
+        noise = {} if errors is None else {"standard_error": float(errors[b].max())}
+        known.append(facts | own | noise)
+    named = certificates(game.classifier, method, game.inputs, game.targets, known)
+    return Explanation(maps, 0.0, named, errors)
