@@ -13,6 +13,7 @@ from core.attribution.cam import Sign, enlarged, warnings
 from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.device import chunk_size
+from core.masked import masked_scores
 from core.types import Explanation, Progress, silent
 
 Fill = Literal["mean", "black"]
@@ -65,5 +66,6 @@ def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor,
     # Up to rounding: scaled to [0, 1] the rounding of a flat map would become a mask of its own.
     flat = high - low <= 1e-5 * torch.maximum(high.abs(), low.abs())
     masks = (masks - low) / torch.where(flat, 1, high - low)
-    logits = classifier.logits(origin + masks[:, None] * (x - origin), chunk=len(masks))[:, target]
-    return logits.double().masked_fill(flat[:, 0, 0], -torch.inf)
+    seen = masked_scores(classifier, x[None], torch.tensor([target]), [masks], fill=origin, output="logit")
+    ((_, logits),) = seen
+    return logits[0].masked_fill(flat[:, 0, 0], -torch.inf)
