@@ -108,12 +108,13 @@ def _write(base: Path, explanation: Explanation, picture: Image.Image, classifie
     seen = fitted(picture, classifier.input_shape[1:])
     size = (PICTURE_SIDE, round(PICTURE_SIDE * seen.height / seen.width))
     scale = scale_of(explanation)
+    error = None if explanation.error is None else explanation.error[0]
     caption = (
         f"{certificate.method}: {plain(classifier.categories[certificate.target])} ({certificate.probability:.2f})"
     )
     drawn = Image.new("RGB", (2 * size[0], size[1]))
     drawn.paste(seen.resize(size, Image.Resampling.LANCZOS), (0, 0))
-    drawn.paste(overlay(seen, scale.signed(values), size, OPACITY), (size[0], 0))
+    drawn.paste(overlay(seen, scale.signed(values, error), size, OPACITY), (size[0], 0))
     with_scale(drawn, scale, caption).save(png)
     facts = certificate.as_dict() | {"category": classifier.categories[certificate.target]}
     json_file.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
