@@ -1,0 +1,149 @@
+"""Deletion and insertion: what the network says as pixels go or come in the order of the map.
+
+Petsiuk, Das & Saenko 2018 (arXiv:1806.07421), section 4.2 and algorithms 1 and 2 of its supplement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from core.attribution.baselines import baselines
+from core.attribution.common import checked
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.faithfulness.ranking import ranks
+from core.masked import Output, masked_scores
+from core.types import Progress, silent
+
+Substrate = Literal["mean", "black", "blur"]
+"""What stands where a pixel is gone: one colour, or the picture itself blurred (`core.attribution.baselines`)."""
+
+BLOCK = 64
+"""Points whose masks are held at a time."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What the network says of each picture along the order of its map.
+
+    Attributes
+    ----------
+    measure, substrate, output
+        The settings it was made with; curves of different settings do not compare.
+    fractions
+        (S + 1,) float64 from 0 to 1: the share of pixels deleted or inserted at each point.
+    values
+        (B, S + 1) float64: the target's output at each point.
+    area
+        (B,) float64: area under the curve by the trapezoid rule. Of a faithful map it is small for deletion and
+        large for insertion.
+    """
+
+    measure: str
+    substrate: str
+    output: str
+    fractions: Tensor
+    values: Tensor
+    area: Tensor
+
+
+def deletion(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    maps: Tensor,
+    *,
+    progress: Progress = silent,
+    steps: int = 100,
+    substrate: Substrate = "mean",
+    output: Output = "probability",
+    chunk: int = 0,
+) -> Curve:
+    """The target's output as the pixels of highest map value are replaced first, from f(x) to f(substrate).
+
+    Pixels go by decreasing value of ``maps`` (B, H, W), equal ones row by row from the top left; after step s of
+    ``steps`` s / steps of them are gone, rounded to whole pixels. ``chunk`` (0: by memory) changes speed and memory,
+    never the curve.
+
+    Raises
+    ------
+    ForetellError
+        Maps that do not fit the pictures or are not finite; fewer steps than 1 or more than pixels.
+    """
+    values, fractions = _values(
+        classifier, images, targets, maps, lambda rank, gone: rank >= gone, steps, substrate, output, chunk, progress
+    )
+    return Curve("deletion", substrate, output, fractions, values, torch.trapezoid(values, fractions))
+
+
+def insertion(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    maps: Tensor,
+    *,
+    progress: Progress = silent,
+    steps: int = 100,
+    substrate: Substrate = "blur",
+    output: Output = "probability",
+    chunk: int = 0,
+) -> Curve:
+    """The target's output as the pixels of highest map value appear first, from f(substrate) to f(x).
+
+    Order, steps, errors and ``chunk`` are those of `deletion`.
+    """
+    values, fractions = _values(
+        classifier, images, targets, maps, lambda rank, come: rank < come, steps, substrate, output, chunk, progress
+    )
+    return Curve("insertion", substrate, output, fractions, values, torch.trapezoid(values, fractions))
+
+
+def _values(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    maps: Tensor,
+    shown: Callable[[Tensor, Tensor], Tensor],
+    steps: int,
+    substrate: Substrate,
+    output: Output,
+    chunk: int,
+    progress: Progress,
+) -> tuple[Tensor, Tensor]:
+    """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the picture's."""
+    inputs, classes = checked(classifier, images, targets)
+    order, pixels = _order(inputs, maps), inputs[0, 0].numel()
+    if not 1 <= steps <= pixels:
+        raise ForetellError(f"steps={steps}: a picture of {pixels} pixels takes 1 to {pixels} steps.")
+    counts = torch.linspace(0, pixels, steps + 1, dtype=torch.float64).round()
+    fills = baselines(classifier, inputs, substrate, 0)
+    values = torch.empty(len(inputs), steps + 1, dtype=torch.float64)
+    for index, rank in enumerate(order):
+        one, done = slice(index, index + 1), 0
+        masks = _blocks(rank, counts, shown)
+        for block, scores in masked_scores(
+            classifier, inputs[one], classes[one], masks, fill=fills[index], output=output, chunk=chunk or None
+        ):
+            values[index, done : done + len(block)] = scores[0]
+            done += len(block)
+            progress(index * len(counts) + done, values.numel(), "points")
+    return values, counts / pixels
+
+
+def _order(inputs: Tensor, maps: Tensor) -> Tensor:
+    if maps.shape != inputs[:, 0].shape:
+        raise ForetellError(
+            f"Maps {tuple(maps.shape)} do not fit pictures {tuple(inputs.shape)}: give one map (H, W) per picture."
+        )
+    return ranks(maps)
+
+
+def _blocks(rank: Tensor, counts: Tensor, shown: Callable[[Tensor, Tensor], Tensor]) -> Iterator[Tensor]:
+    """Masks (n <= 64, H, W) float32, one per point."""
+    for start in range(0, len(counts), BLOCK):
+        yield shown(rank, counts[start : start + BLOCK, None, None]).float()
