@@ -16,5 +16,6 @@ MEASURES = Registry(
         "relevance_mass": "core.faithfulness.mass:relevance_mass",
         "relevance_rank": "core.faithfulness.mass:relevance_rank",
         "pointing_hit": "core.faithfulness.mass:pointing_hit",
+        "cascading_randomisation": "core.faithfulness.randomisation:cascading_randomisation",
     },
 )

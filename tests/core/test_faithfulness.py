@@ -155,9 +155,9 @@ def test_a_curve_runs_between_picture_and_substrate_in_exactly_its_steps(curve, 
 def test_a_slow_curve_pixel_by_pixel(curve, substrate):
     classifier, images, one = awkward(), pictures(2), maps(2).round(decimals=1)
     assert len(one[0].unique()) < one[0].numel()
-    counts = [round(s * SIDE * SIDE / 9) for s in range(10)]
+    counts = [round(s * SIDE * SIDE / 10) for s in range(11)]  # 14.4 pixels a step
     fills = baselines(classifier, images, substrate, 0)
-    found = curve(classifier, images, [2, 0], one, steps=9, substrate=substrate)
+    found = curve(classifier, images, [2, 0], one, steps=10, substrate=substrate)
     for b, target in enumerate([2, 0]):
         slow = slow_curve(classifier, images[b], target, one[b], counts, fills[b], curve is deletion)
         np.testing.assert_allclose(found.values[b], slow, rtol=1e-4, atol=1e-6)

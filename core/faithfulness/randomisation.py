@@ -1,0 +1,152 @@
+"""Cascading randomisation of the network: does a method's map depend on what the network has learnt?
+
+Adebayo et al. 2018 (arXiv:1810.03292), section 3.1: layers are re-initialised one after the other from the output
+down, and the maps of these networks are compared with the trained one's.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.stats import spearmanr
+from torch import Tensor, nn
+
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.device import draw_seed
+from core.errors import ForetellError
+from core.parameters import parsed
+from core.types import Explanation, Progress, silent
+
+
+@dataclass(frozen=True)
+class Randomisation:
+    """How alike a method's maps stay while the network forgets.
+
+    Attributes
+    ----------
+    method, seed, threshold
+        The settings it was made with.
+    layers
+        Names of the L layers with parameters, in the order they were re-initialised: the output's first.
+    correlations
+        (L, B) float64: Spearman's rank correlation of the absolute map (its distance from `Explanation.zero`) with
+        that of the trained network, after this layer and all above it were re-initialised. A map of one value
+        correlates with nothing: 0.
+    repeatability
+        (B,) float64: the same correlation of two maps of the trained network from different draws. 1 for
+        deterministic methods; where it is low, low `correlations` are noise and prove nothing.
+    """
+
+    method: str
+    seed: int
+    threshold: float
+    layers: tuple[str, ...]
+    correlations: Tensor
+    repeatability: Tensor
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the maps of a network that knows nothing are, on average, still like the trained one's."""
+        return float(self.correlations[-1].mean()) > self.threshold
+
+
+def cascading_randomisation(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    method: str,
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    threshold: float = 0.5,
+    parameters: Mapping[str, Any] | None = None,
+) -> Randomisation:
+    """Rank correlation of a method's maps with the originals as layers are re-initialised from the output down.
+
+    Layers are the modules that own parameters, from the last registered to the first; each draws anew as its class
+    does when it is made, or, where it cannot, from a normal distribution of its parameters' own mean and standard
+    deviation. All happens on copies. ``method`` is a registered name with its ``parameters``; every map has draws of
+    its own, so that shared draws do not pass for likeness.
+
+    Raises
+    ------
+    ForetellError
+        An unknown method or parameter; a network without parameters.
+    """
+    attribute, given = METHODS[method], parsed(METHODS[method], parameters or {})
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    draws = torch.Generator().manual_seed(seed)
+
+    def ranked(network: Classifier) -> np.ndarray:
+        own = torch.Generator().manual_seed(draw_seed(draws))
+        return _distances(attribute(network, images, targets, generator=own, **given))
+
+    original, repeated = ranked(classifier), ranked(classifier)
+    names, rows = [], []
+    for name, total, network in _cascade(classifier, draws):
+        names.append(name)
+        rows.append(_correlations(original, ranked(network)))
+        progress(len(names), total, "layers")
+    return Randomisation(method, seed, threshold, tuple(names), torch.stack(rows), _correlations(original, repeated))
+
+
+def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[str, int, Classifier]]:
+    """Name of the layer, number of layers, and the classifier with it and all above it re-initialised."""
+    with classifier.exclusive() as module:
+        forgetting = copy.deepcopy(module).cpu()
+    layers = [
+        (name, m) for name, m in forgetting.named_modules() if next(m.parameters(recurse=False), None) is not None
+    ]
+    if not layers:
+        raise ForetellError(f"{classifier.name} has no parameters to randomise: give a network that has learnt.")
+    for name, layer in reversed(layers):
+        _reinitialise(layer, draw_seed(draws))
+        yield name, len(layers), _sibling(classifier, copy.deepcopy(forgetting))
+
+
+@torch.no_grad()
+def _reinitialise(layer: nn.Module, seed: int) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        if callable(reset := getattr(layer, "reset_parameters", None)):
+            reset()
+            return
+        for parameter in layer.parameters(recurse=False):
+            deviation, mean = torch.std_mean(parameter, correction=0)
+            parameter.normal_(float(mean), float(deviation))
+
+
+def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
+    """The classifier with another network."""
+    return Classifier(
+        module,
+        classifier.preprocess,
+        classifier.categories,
+        name=f"{classifier.name}, randomised",
+        device=classifier.device,
+        mean_colour=classifier.mean_colour,
+    )
+
+
+def _distances(explanation: Explanation) -> np.ndarray:
+    """|map - zero| of each picture, (B, H * W) float64."""
+    distances: np.ndarray = (explanation.map.double() - explanation.zero).abs().flatten(1).numpy()
+    return distances
+
+
+def _correlations(one: np.ndarray, other: np.ndarray) -> Tensor:
+    """Spearman's correlation (B,) of the rows of two arrays (B, P)."""
+    pairs = zip(one, other, strict=True)
+    return torch.tensor([_spearman(a, b) for a, b in pairs], dtype=torch.float64)
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> float:
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    return float(spearmanr(a, b).statistic)
