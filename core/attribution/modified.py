@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient, chosen_layer
-from core.attribution.cam import enlarged, grad_cam_map, warnings
+from core.attribution.cam import enlarged, grad_cam_map
 from core.attribution.common import certificates, checked, in_parts, output_gradient
 from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
 from core.classifier import Classifier
@@ -79,8 +79,9 @@ def guided_grad_cam(
         return fine * enlarged(coarse, inputs)
 
     maps = in_parts(compute, inputs, classes, progress, "guided class activation maps")
+    empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
     known: list[dict[str, Any]] = [
-        {"parameters": {"layer": layer}, "warnings": _kept(others) + warnings(m, layer, "positive")} for m in maps
+        {"parameters": {"layer": layer}, "warnings": _kept(others) + (() if m.any() else (empty,))} for m in maps
     ]
     return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known))
 

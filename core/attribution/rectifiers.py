@@ -56,7 +56,7 @@ def _relu6(z: Tensor, inplace: bool = False) -> Call:
 
 
 def _clamp(z: Tensor, min: Any = None, max: Any = None, inplace: bool = False) -> Call | None:
-    if isinstance(min, Tensor) or isinstance(max, Tensor) or min != 0 or (max is not None and max <= 0):
+    if isinstance(min, Tensor) or isinstance(max, Tensor) or min != 0:
         return None
     return z, math.inf if max is None else float(max), inplace
 
@@ -115,7 +115,7 @@ class Rectifiers(TorchFunctionMode):
         if not inplace and not written.endswith("_"):
             return _rectified(z, ceiling, self.rule)
         # Written back: whoever else holds the tensor must see it changed, as the network's author intended.
-        return z.copy_(_rectified(z.clone(), ceiling, self.rule))
+        return z.copy_(_rectified(z, ceiling, self.rule))
 
     @staticmethod
     def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

@@ -34,12 +34,13 @@ WRITTEN = {
     "F.relu_": F.relu_,
     "F.relu6": F.relu6,
     "F.hardtanh": lambda z: F.hardtanh(z, 0.0, 9.0),
-    "keyword": lambda z: F.relu(input=z, inplace=False),
+    "keyword": lambda z: torch.relu(input=z),
     "torch.relu": torch.relu,
     "torch.relu_": torch.relu_,
     "Tensor.relu": lambda z: z.relu(),
     "Tensor.relu_": lambda z: z.relu_(),
     "clamp": lambda z: z.clamp(min=0),
+    "clip": lambda z: torch.clip(z, 0, 9),
     "clamp_min_": lambda z: z.clamp_min_(0),
 }
 TABLE = {"gradient": [1.0, -1.0, 0.0, 0.0], "deconvnet": [1.0, 0.0, 1.0, 0.0], "guided": [1.0, 0.0, 0.0, 0.0]}
@@ -193,6 +194,15 @@ def test_guided_grad_cam_is_the_product_on_an_awkward_network():
     torch.testing.assert_close(found, parts[0] * parts[1], rtol=1e-5, atol=1e-7)
 
 
+def test_guided_grad_cam_of_nothing_warns():
+    classifier = plain()
+    with classifier.exclusive() as module, torch.no_grad():
+        module[7].weight[0].zero_()
+    certificate = guided_grad_cam(classifier, pictures(1), [0], layer="3").certificates[0]
+    assert certificate.parameters == {"layer": "3"}
+    assert certificate.warnings[0].startswith("Guided backpropagation and layer '3' share no place")
+
+
 # Slow re-implementations
 
 
@@ -295,8 +305,13 @@ def test_a_network_without_relus_is_refused(method):
         method(linear, pictures(1), [0])
 
 
+def in_itself(network: nn.Module) -> nn.Module:
+    network.compile()
+    return network
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("wrap", [torch.jit.script, torch.compile], ids=["TorchScript", "compiled"])
+@pytest.mark.parametrize("wrap", [torch.jit.script, torch.compile, in_itself], ids=["TorchScript", "compiled", "self"])
 def test_relus_that_cannot_be_seen_are_said(wrap):
     """Half of the ReLUs unseen would give a map that is neither."""
     network = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
