@@ -89,10 +89,11 @@ def grad_cam(
     Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
     ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
     """
-    return _explained("grad_cam", classifier, images, targets, progress, layer, sign, _grad_cam)
+    return _explained("grad_cam", classifier, images, targets, progress, layer, sign, grad_cam_map)
 
 
-def _grad_cam(activation: Tensor, gradient: Tensor) -> Tensor:
+def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
+    """Eq. 1 and 2 without the ReLU: (B, h, w) from twice (B, K, h, w)."""
     return (gradient.mean((2, 3), keepdim=True) * activation).sum(1)
 
 

@@ -1,0 +1,125 @@
+"""Modified backpropagation: the gradient with other rules for the ReLUs, for sharp maps of what pushes a logit up.
+
+These maps show much of the picture itself: with random weights in the last layers they look nearly the same (Adebayo
+et al. 2018, arXiv:1810.03292).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.cam import enlarged, grad_cam_map
+from core.attribution.common import certificates, checked, in_parts, output_gradient
+from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Explanation, Progress, silent
+
+ELSEWHERE = "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
+
+
+def deconvnet(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+) -> Explanation:
+    """Gradient whose ReLUs pass back only what is positive, wherever they were open in the forward pass or not.
+
+    Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1, from the target's logit down to the pixels; signed, summed
+    over the channels. Needs a network with ReLUs.
+    """
+    return _explained("deconvnet", classifier, images, targets, progress, "deconvnet")
+
+
+def guided_backpropagation(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+) -> Explanation:
+    """Gradient whose ReLUs pass back only what is positive, and only where they were open in the forward pass.
+
+    Springenberg et al. 2014 (arXiv:1412.6806), section 3.4 and figure 1; signed, summed over the channels. Needs a
+    network with ReLUs.
+    """
+    return _explained("guided_backpropagation", classifier, images, targets, progress, "guided")
+
+
+def guided_grad_cam(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+) -> Explanation:
+    """Guided backpropagation times Grad-CAM: its fine lines, where the class is.
+
+    Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly;
+    ``layer=""`` is the last one with a map of places. Needs a network with ReLUs.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    layer = chosen_layer(classifier, layer)
+    others: set[str] = set()
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        fine = _propagated("guided_grad_cam", classifier, part, chosen, "guided", others)
+        coarse = grad_cam_map(*activation_and_gradient(classifier, part, chosen, layer)).relu()
+        return fine * enlarged(coarse, inputs)
+
+    maps = in_parts(compute, inputs, classes, progress, "guided class activation maps")
+    empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
+    known: list[dict[str, Any]] = [
+        {"parameters": {"layer": layer}, "warnings": _kept(others) + (() if m.any() else (empty,))} for m in maps
+    ]
+    return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known))
+
+
+def _explained(
+    method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, rule: Rule
+) -> Explanation:
+    inputs, classes = checked(classifier, images, targets)
+    others: set[str] = set()
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        return _propagated(method, classifier, part, chosen, rule, others)
+
+    maps = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    known: list[dict[str, Any]] = [{"warnings": _kept(others)} for _ in targets]
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+
+
+def _propagated(
+    method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: Rule, others: set[str]
+) -> Tensor:
+    """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W); notes ``others``."""
+    with classifier.exclusive() as module:
+        if hides_calls(module):
+            raise ForetellError(
+                f"{classifier.name} has TorchScript or compiled parts, in which {method} cannot change the ReLUs. "
+                f"Load the network uncompiled. {ELSEWHERE}"
+            )
+        with Rectifiers(rule) as rectifiers:
+            gradient = output_gradient(classifier, inputs, targets)
+    others |= rectifiers.others
+    if not rectifiers.met:
+        has = f" (it has {', '.join(sorted(others))})" if others else ""
+        raise ForetellError(f"{classifier.name} has no ReLU{has}, and {method} changes nothing else. {ELSEWHERE}")
+    return gradient.sum(1)
+
+
+def _kept(others: set[str]) -> tuple[str, ...]:
+    if not others:
+        return ()
+    return (f"Only ReLUs are changed; other activations keep their own gradient: {', '.join(sorted(others))}.",)

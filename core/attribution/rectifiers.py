@@ -1,0 +1,134 @@
+"""Another backward pass for the ReLUs of a network, whoever wrote them and however often they are used.
+
+The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are answered by one with
+a backward pass of our own, the calls that `torch.nn.ReLU` makes included. Nothing is hooked, copied or traced, so
+shared, in-place and functional ReLUs and a forward pass with Python control flow are all met.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.autograd.function import Function
+from torch.overrides import TorchFunctionMode
+
+Rule = Literal["deconvnet", "guided"]
+Call = tuple[Tensor, float, bool]
+"""What is rectified, the ceiling, whether in place."""
+
+OTHERS = frozenset(
+    {"celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid"}
+    | {"mish", "prelu", "rrelu", "selu", "sigmoid", "silu", "softplus", "softshrink", "softsign", "tanh", "tanhshrink"}
+    | {"threshold"}
+)
+"""Activations that are no ReLU: they keep their own gradient."""
+
+
+class _Rectified(Function):
+    """min(max(z, 0), ceiling), and backwards max(g, 0), under ``"guided"`` only where 0 < z < ceiling."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, ceiling: float, rule: Rule) -> Tensor:
+        ctx.rule = rule
+        if rule == "guided":
+            ctx.save_for_backward((z > 0) & (z < ceiling))
+        return z.clamp(0, ceiling)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        passed = gradients[0].relu()
+        return passed * ctx.saved_tensors[0] if ctx.rule == "guided" else passed, None, None
+
+
+_rectified: Callable[[Tensor, float, Rule], Tensor] = _Rectified.apply
+
+
+def _relu(z: Tensor, inplace: bool = False) -> Call:
+    return z, math.inf, inplace
+
+
+def _relu6(z: Tensor, inplace: bool = False) -> Call:
+    return z, 6.0, inplace
+
+
+def _clamp(z: Tensor, min: Any = None, max: Any = None, inplace: bool = False) -> Call | None:
+    if isinstance(min, Tensor) or isinstance(max, Tensor) or min != 0:
+        return None
+    return z, math.inf if max is None else float(max), inplace
+
+
+def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Call | None:
+    return _clamp(z, min_val, max_val, inplace)
+
+
+FORMS: Mapping[str, Callable[..., Call | None]] = {
+    "relu": _relu,
+    "relu6": _relu6,
+    "hardtanh": _hardtanh,
+    "clamp": _clamp,
+    "clip": _clamp,
+    "clamp_min": _clamp,
+}
+"""What computes min(max(z, 0), ceiling) in PyTorch, by name; `torch.nn.ReLU6` is a hardtanh."""
+
+
+class Rectifiers(TorchFunctionMode):
+    """While active in this thread, every ReLU passes gradients backwards by ``rule``; its output stays what it was.
+
+    A ReLU with a ceiling (ReLU6) counts, and so does ``clamp(min=0)``. Not seen are ReLUs inside TorchScript or
+    compiled code, and those written as arithmetic, such as ``x * (x > 0)``.
+
+    Attributes
+    ----------
+    met
+        How many ReLUs ran.
+    others
+        Names of the other activations that ran (`OTHERS`).
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        super().__init__()
+        self.rule = rule
+        self.met = 0
+        self.others: set[str] = set()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        written = getattr(func, "__name__", "")
+        name = written.rstrip("_")
+        kwargs = dict(kwargs or {})
+        found = self._form(name, args, kwargs)
+        if found is None:
+            self.others |= {name} & OTHERS
+            return func(*args, **kwargs)
+        self.met += 1
+        z, ceiling, inplace = found
+        if not inplace and not written.endswith("_"):
+            return _rectified(z, ceiling, self.rule)
+        # Written back: whoever else holds the tensor must see it changed, as the network's author intended.
+        return z.copy_(_rectified(z, ceiling, self.rule))
+
+    @staticmethod
+    def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+        if name not in FORMS:
+            return None
+        named = {key: value for key, value in kwargs.items() if key != "input"}
+        call = FORMS[name](*args, *([kwargs["input"]] if "input" in kwargs else []), **named)
+        return call if call and call[0].is_floating_point() else None
+
+
+def hides_calls(module: torch.nn.Module) -> bool:
+    """Whether parts of the network are TorchScript or compiled, where `Rectifiers` may see nothing."""
+    return any(
+        isinstance(part, torch.jit.ScriptModule) or hasattr(part, "_orig_mod") or part._compiled_call_impl is not None
+        for part in module.modules()
+    )
