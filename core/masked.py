@@ -15,6 +15,8 @@ from core.classifier import Classifier
 from core.device import chunk_size
 
 Output = Literal["logit", "probability"]
+Fill = Literal["mean", "black"]
+"""The colour of masked-out parts: the data's mean colour, or the black of the papers."""
 
 
 def masked_logits(

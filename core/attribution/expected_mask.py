@@ -15,12 +15,11 @@ from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
-from core.masked import masked_probabilities
+from core.masked import Fill, masked_probabilities
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.types import Explanation, Progress, silent
 
-Fill = Literal["mean", "black"]
 Estimator = Literal["controlled", "plain"]
 
 ENOUGH_EFFECTIVE_SAMPLES = 100

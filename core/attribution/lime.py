@@ -6,7 +6,7 @@ Ribeiro, Singh & Guestrin 2016 (arXiv:1602.04938).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,10 +16,8 @@ from core.attribution.players import BLOCK, Cells, Game
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import Output
+from core.masked import Fill, Output
 from core.types import Explanation, Progress, silent
-
-Fill = Literal["mean", "black"]
 
 FAITHFUL = 0.5
 """A local model that explains less than half the weighted variance does not describe the network there."""

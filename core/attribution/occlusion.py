@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,10 +14,8 @@ from torch import Tensor
 from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Output, masked_scores, scores
+from core.masked import Fill, Output, masked_scores, scores
 from core.types import Explanation, Progress, silent
-
-Fill = Literal["mean", "black"]
 
 BLOCK = 64
 """Windows whose masks are held at a time."""

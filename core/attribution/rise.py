@@ -17,12 +17,11 @@ from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import Output, masked_scores
+from core.masked import Fill, Output, masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
 from core.types import Explanation, Progress, silent
 
-Fill = Literal["mean", "black"]
 Estimator = Literal["centred", "plain"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,10 +13,8 @@ from core.attribution.cam import Sign, enlarged, warnings
 from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.masked import masked_scores
+from core.masked import Fill, masked_scores
 from core.types import Explanation, Progress, silent
-
-Fill = Literal["mean", "black"]
 
 
 def score_cam(

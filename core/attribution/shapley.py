@@ -7,7 +7,7 @@ Lee 2017 (arXiv:1705.07874).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,10 +26,8 @@ from core.attribution.shapley_values import (
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import Output
+from core.masked import Fill, Output
 from core.types import Explanation, Progress, silent
-
-Fill = Literal["mean", "black"]
 
 MOST_PLAYERS = 16
 """2^16 forward passes a picture are minutes to hours; each further cell doubles them."""
