@@ -16,6 +16,7 @@ from data.types import ImageSet
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.config import StudyConfig, read
 from study.design import Material
+from study.files import write_whole
 from study.plan import Plan, PlannedTrial, Planner
 from study.predictions import predict
 from study.provenance import code_digest, environment
@@ -76,7 +77,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         made.append(_unit(studio, planned, folder / "units"))
         progress(done, len(units), "explaining trials")
     manifest = _manifest(sources, plan, made, material, studio.assets)
-    _write_atomically(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
+    write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)
 
 
@@ -90,7 +91,7 @@ def _unit(studio: Studio, planned: PlannedTrial, units: Path) -> Trial:
     except (FileNotFoundError, ValidationError):
         pass
     trial = studio.make(planned, silent)
-    _write_atomically(path, trial.model_dump_json().encode())
+    write_whole(path, trial.model_dump_json().encode())
     return trial
 
 
@@ -168,10 +169,3 @@ def _differences(frozen: Manifest, again: Manifest) -> list[str]:
     if changed:
         faults.append(f"{len(changed)} trial(s) render differently now: {', '.join(changed[:5])}.")
     return faults or ["The manifest differs from a fresh build. Build the study again."]
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".partial")
-    temporary.write_bytes(content)
-    temporary.replace(path)

@@ -16,6 +16,7 @@ from core.classifier import Classifier
 from core.device import chunk_size
 from core.types import Progress
 from data.types import ImageSet
+from study.files import replacing
 from study.sources import class_of_labels
 
 Indices = NDArray[np.int64]
@@ -59,12 +60,9 @@ def predict(
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}|{features}".encode()).hexdigest()
     path = cache / "predictions" / f"{key}.npz"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".partial")
-        with temporary.open("wb") as file:
-            probabilities, seen = _answers(classifier, images, progress, features)
+        probabilities, seen = _answers(classifier, images, progress, features)
+        with replacing(path) as file:
             np.savez(file, probabilities=probabilities, features=seen)
-        temporary.replace(path)
     with np.load(path) as stored:
         probabilities = stored["probabilities"]
         found = torch.from_numpy(stored["features"])

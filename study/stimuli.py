@@ -21,6 +21,7 @@ from data.types import ImageSet
 from study.bundle import Example, Trial, TrialAssets
 from study.config import StudyConfig
 from study.design import Candidate, Material
+from study.files import write_whole
 from study.plan import PlannedTrial, seed_of
 from study.sources import plain
 
@@ -119,9 +120,7 @@ class Studio:
         name = hashlib.sha256(content).hexdigest()
         path = self.assets / f"{name}.webp"
         if not path.is_file():
-            temporary = path.with_suffix(".partial")
-            temporary.write_bytes(content)
-            temporary.replace(path)
+            write_whole(path, content)
         return name
 
     def _name(self, k: int) -> str:

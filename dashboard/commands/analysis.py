@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dashboard.commands.options import pairs
 from dashboard.terminal import Bars, say
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ def analyze(
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
-            analysis = analyze_file(Path(responses), out, _pairs(column or []), seed, progress=progress)
+            analysis = analyze_file(
+                Path(responses), out, pairs(column or [], "--column", "ours=theirs"), seed, progress=progress
+            )
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
     for test in analysis.tests:
@@ -105,15 +108,6 @@ def _print_model(model: dict[str, Any]) -> None:
     say(f"logLik {model['loglik']:.4f}, df {model['df']}, n {model['n']}")
     for message in model["messages"]:
         say(message)
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    from core.errors import ForetellError
-
-    for text in texts:
-        if "=" not in text:
-            raise ForetellError(f"--column {text!r} is not of the form ours=theirs.")
-    return dict(text.split("=", 1) for text in texts)  # type: ignore[misc]
 
 
 VERBS = [analyze, glmm]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dashboard.commands.options import pairs
 from dashboard.terminal import Bars, say
 
 
@@ -35,21 +36,16 @@ def explain(
             say(f"{name}: {summary(METHODS[name])}")
         return
     request = Request(
-        model=model, methods=tuple(method.split(",")), target=target, parameters=_pairs(param or []), seed=seed
+        model=model,
+        methods=tuple(method.split(",")),
+        target=target,
+        parameters=pairs(param or [], "--param", "name=value"),
+        seed=seed,
     )
     with Bars() as progress:
         written = explain_files(request, image or [], out, progress)
     for path in written:
         say(str(path))
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    from core.errors import ForetellError
-
-    for text in texts:
-        if "=" not in text:
-            raise ForetellError(f"--param {text!r} is not of the form name=value.")
-    return dict(text.split("=", 1) for text in texts)  # type: ignore[misc]
 
 
 VERBS = [explain]

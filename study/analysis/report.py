@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from study.analysis import figures
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
+from study.files import write_whole
 
 WORDS = {
     "(Intercept)": "(Intercept)",
@@ -147,18 +147,7 @@ def write(analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
         "report.md": markdown(analysis, data, seed=seed),
     }
-    out.mkdir(parents=True, exist_ok=True)
-    return tuple(_write(out / name, text) for name, text in files.items())
-
-
-def _write(path: Path, text: str) -> Path:
-    """Replace a file in one step, so that a reader never sees half of it."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=path.parent, delete=False) as file:
-        file.write(text)
-    whole = Path(file.name)
-    whole.chmod(0o644)  # temporary files are the owner's alone
-    whole.replace(path)
-    return path
+    return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
 def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0) -> str:

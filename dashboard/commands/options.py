@@ -1,0 +1,13 @@
+"""What options of several verbs have in common."""
+
+from __future__ import annotations
+
+from core.errors import ForetellError
+
+
+def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
+    """``["a=b", ...]`` as a mapping; ``option`` and ``form`` (``"name=value"``) name what was given wrongly."""
+    for text in texts:
+        if "=" not in text:
+            raise ForetellError(f"{option} {text!r} is not of the form {form}.")
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
