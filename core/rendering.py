@@ -44,13 +44,19 @@ class Scale:
         return np.clip(v / self.limit, -1, 1).astype(np.float32)
 
 
-def scale_of(explanation: Explanation, i: int | None = None) -> Scale:
-    """The scale of one map, or of all maps of the explanation together when ``i`` is None."""
-    part = slice(None) if i is None else slice(i, i + 1)
-    limit = float(np.quantile(np.abs(explanation.map[part].numpy() - explanation.zero), QUANTILE))
+def scale_of(explanation: Explanation, i: int = 0) -> Scale:
+    """The own scale of the explanation's map ``i``."""
+    limit = float(np.quantile(np.abs(explanation.evidence[i].numpy()), QUANTILE))
     if explanation.error is not None:
-        limit = max(limit, NOISE_MULTIPLE * float(np.median(explanation.error[part].numpy())))
-    return Scale(explanation.zero, limit or 1.0)
+        limit = max(limit, NOISE_MULTIPLE * float(np.median(explanation.error[i].numpy())))
+    return Scale(float(explanation.zeros[i]), limit or 1.0)
+
+
+def shared_scales(explanation: Explanation) -> tuple[Scale, ...]:
+    """One scale for each map, all reaching equally far from their zeros: colours compare between the pictures."""
+    own = [scale_of(explanation, i) for i in range(len(explanation.map))]
+    limit = max(scale.limit for scale in own)
+    return tuple(Scale(scale.zero, limit) for scale in own)
 
 
 def fitted(image: Image.Image, shape: tuple[int, int]) -> Image.Image:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor
 
 Progress = Callable[[int, int, str], None]
@@ -72,7 +73,7 @@ class Explanation:
         (B, H, W) float32 on the CPU; signed where the method is signed; never clipped or rescaled.
     zero
         The value that means "no evidence either way" (0 for signed methods, the prior mean of the mask for
-        Bayesian-teaching maps): rendering anchors its colours there.
+        Bayesian-teaching maps), one for all or one for each picture (B,): rendering anchors its colours there.
     certificates
         One per image.
     error
@@ -80,9 +81,19 @@ class Explanation:
     """
 
     map: Tensor
-    zero: float
+    zero: float | Tensor
     certificates: tuple[Certificate, ...]
     error: Tensor | None = None
+
+    @property
+    def zeros(self) -> Tensor:
+        """`zero` of each picture, (B,) float32."""
+        return torch.as_tensor(self.zero, dtype=torch.float32).expand(len(self.map))
+
+    @property
+    def evidence(self) -> Tensor:
+        """The map's distance from its zero, (B, H, W): above 0 for the class, below against it."""
+        return self.map - self.zeros[:, None, None]
 
 
 @dataclass(frozen=True)

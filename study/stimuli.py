@@ -139,7 +139,7 @@ class Studio:
             mask = Image.fromarray(np.asarray(images.mask(candidate.index), dtype=np.uint8) * 255)
             inside = np.asarray(fitted(mask, self._grid).convert("L").resize(self._grid[::-1])) > 127
             basis = "object mask"
-        evidence = (explanation.map[0].numpy() - explanation.zero).clip(min=0)
+        evidence = explanation.evidence[0].numpy().clip(min=0)
         on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
         return (_rounded(on / (on + off)) if on + off > 0 else 0.5), basis
 

@@ -44,7 +44,7 @@ def rise(
 
     Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that does not mind a pixel
     gives it E[q], not 0, so the map of the paper (``estimator="plain"``) has its zero at the mean output over the
-    masks, another for each picture: the certificate's ``level``; `Explanation.zero` is their mean. The default,
+    masks, another for each picture (`Explanation.zero`, and the certificate's ``level``). The default,
     ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for
     every picture, is gone. `Explanation.error` is the standard error. ``chunk`` (0: by memory) changes speed and
     memory, never the map.
@@ -64,7 +64,7 @@ def rise(
         progress(done, samples, "masks")
     maps, errors = estimate(sums, p, estimator)
     levels = (sums.q / sums.count).tolist()
-    zero = 0.0 if estimator == "centred" else sum(levels) / len(levels)
+    zero = 0.0 if estimator == "centred" else torch.tensor(levels)
     parameters = {"grid": grid, "p": p, "fill": fill, "output": output, "estimator": estimator}
     known = [
         {
@@ -72,21 +72,10 @@ def rise(
             "seed": seed,
             "standard_error": float(error.max()),
             "parameters": parameters | {"level": level},
-            "warnings": () if estimator == "centred" else _off_zero(level, zero),
         }
         for error, level in zip(errors, levels, strict=True)
     ]
     return Explanation(maps.float(), zero, certificates(classifier, "rise", inputs, classes, known), errors.float())
-
-
-def _off_zero(level: float, zero: float) -> tuple[str, ...]:
-    """Pictures explained together share one zero, their levels differ."""
-    if abs(level - zero) <= 1e-6 * abs(level):
-        return ()
-    return (
-        f"This map's level is {level:.3g}, but the zero of the pictures explained with it is {zero:.3g}: its colours "
-        "are anchored off. Use estimator='centred' or explain one picture at a time.",
-    )
 
 
 def estimate(sums: WeightedMasks, p: float, estimator: Estimator) -> tuple[Tensor, Tensor]:

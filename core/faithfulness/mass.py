@@ -13,10 +13,10 @@ from core.errors import ForetellError
 from core.faithfulness.ranking import finite, ranks
 
 
-def relevance_mass(maps: Tensor, inside: Tensor, *, zero: float = 0.0) -> Tensor:
+def relevance_mass(maps: Tensor, inside: Tensor) -> Tensor:
     """Share of the positive evidence that lies inside the mask, (B,) float64 in [0, 1].
 
-    Evidence is what exceeds ``zero``, the map's own (`Explanation.zero`), for maps (B, H, W); ``inside`` (B, H, W) is
+    ``maps`` (B, H, W) have their zero at 0 (`Explanation.evidence`): what exceeds it counts. ``inside`` (B, H, W) is
     bool. NaN for a map without positive evidence, which has no share anywhere.
 
     Raises
@@ -24,7 +24,7 @@ def relevance_mass(maps: Tensor, inside: Tensor, *, zero: float = 0.0) -> Tensor
     ForetellError
         Masks that do not fit, are not bool or are empty; maps that are not finite.
     """
-    evidence = (_fitting(maps, inside).double() - zero).clamp_min(0).flatten(1)
+    evidence = _fitting(maps, inside).double().clamp_min(0).flatten(1)
     return (evidence * inside.flatten(1)).sum(1) / evidence.sum(1)
 
 

@@ -136,7 +136,7 @@ def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
 
 def _distances(explanation: Explanation) -> np.ndarray:
     """|map - zero| of each picture, (B, H * W) float64."""
-    distances: np.ndarray = (explanation.map.double() - explanation.zero).abs().flatten(1).numpy()
+    distances: np.ndarray = explanation.evidence.double().abs().flatten(1).numpy()
     return distances
 
 

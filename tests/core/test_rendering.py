@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from core.rendering import AGAINST, FOR, NEUTRAL, Scale, fitted, heatmap, overlay, scale_of, with_scale
+from core.rendering import AGAINST, FOR, NEUTRAL, Scale, fitted, heatmap, overlay, scale_of, shared_scales, with_scale
 from core.types import Explanation
 
 SIZE = (40, 40)
@@ -61,7 +61,10 @@ def test_evidence_stays_and_noise_fades():
 
 def test_scale_is_shared_or_own():
     maps = explanation([[[1.0, 0.0]], [[5.0, 0.0]]])
-    assert scale_of(maps).limit > scale_of(maps, 0).limit
+    assert scale_of(maps, 0).limit < scale_of(maps, 1).limit
+    assert [scale.limit for scale in shared_scales(maps)] == [scale_of(maps, 1).limit] * 2
+    apart = Explanation(torch.tensor([[[1.0]], [[5.0]]]), torch.tensor([0.5, 4.0]), ())
+    assert shared_scales(apart) == (Scale(0.5, 1.0), Scale(4.0, 1.0))
     assert scale_of(explanation([[[0.0, 0.0]]])).limit == 1.0
 
 

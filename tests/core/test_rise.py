@@ -103,20 +103,18 @@ def test_zero_is_the_level_of_a_classifier_that_does_not_look():
     assert centred.map.abs().max() < 1e-7
     assert centred.zero == 0
     plain = rise(classifier, pictures(1), [1], samples=4000, estimator="plain")
-    assert plain.zero == pytest.approx(level, abs=1e-6)
+    assert float(plain.zeros[0]) == pytest.approx(level, abs=1e-6)
     assert plain.certificates[0].parameters["level"] == pytest.approx(level, abs=1e-6)
     assert float(((plain.map - level) / plain.error).square().mean().sqrt()) < 2
 
 
-def test_a_shared_zero_that_fits_no_picture_is_warned_of():
+def test_every_picture_has_its_own_zero():
     classifier, images = awkward(), pictures(2)
     together = rise(classifier, images, [0, 1], samples=64, estimator="plain")
     levels = [certificate.parameters["level"] for certificate in together.certificates]
-    assert together.zero == pytest.approx(sum(levels) / 2)
-    assert all("anchored off" in certificate.warnings[0] for certificate in together.certificates)
-    alone = rise(classifier, images[:1], [0], samples=64, estimator="plain")
-    assert alone.zero == pytest.approx(levels[0])
-    assert alone.certificates[0].warnings == rise(classifier, images, [0, 1]).certificates[0].warnings == ()
+    assert levels[0] != pytest.approx(levels[1], rel=1e-3)
+    torch.testing.assert_close(together.zeros, torch.tensor(levels), rtol=1e-6, atol=0)
+    torch.testing.assert_close(together.evidence[1], together.map[1] - levels[1], rtol=1e-6, atol=1e-7)
 
 
 def test_masks_are_bilinear_between_cells_and_of_mean_p():
