@@ -31,6 +31,8 @@ class Certificate:
         The classifier's softmax probability of ``target`` for the unmasked image.
     completeness
         sum of the map minus (f(x) - f(baseline)), divided by abs(f(x) - f(baseline)): 0 is exact.
+    conservation
+        sum of the map divided by f(x): 1 where all relevance has been shared out and nothing absorbed.
     standard_error
         Largest Monte Carlo standard error over the pixels of the map, in the map's unit.
     effective_samples
@@ -50,6 +52,7 @@ class Certificate:
     fingerprint: str
     probability: float
     completeness: float | None = None
+    conservation: float | None = None
     standard_error: float | None = None
     effective_samples: float | None = None
     samples: int | None = None

@@ -59,13 +59,13 @@ def _spatial_layers(classifier: Classifier, module: nn.Module, names: list[str])
 
     with ExitStack() as hooks, torch.no_grad():
         for name in names:
-            hooks.enter_context(_hooked(module.get_submodule(name), noting(name)))
+            hooks.enter_context(hooked(module.get_submodule(name), noting(name)))
         module(classifier.fill("mean")[None].to(classifier.device))
     return found
 
 
 @contextmanager
-def _hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
+def hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
     handle = layer.register_forward_hook(hook)
     try:
         yield
@@ -89,7 +89,7 @@ def activation_and_gradient(
         torch.set_grad_enabled(True)
         return kept[0].clone()
 
-    with classifier.exclusive() as module, torch.no_grad(), _hooked(module.get_submodule(layer), keep):
+    with classifier.exclusive() as module, torch.no_grad(), hooked(module.get_submodule(layer), keep):
         logits = module(inputs.to(classifier.device, copy=True))
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)

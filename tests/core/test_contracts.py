@@ -25,7 +25,14 @@ CHEAP = {
     "kernel_shap": {"grid": 4, "samples": 128},
     "lime": {"grid": 4, "samples": 128},
 }
-COMPLETE = {"integrated_gradients", "shapley_exact", "shapley_sampling", "kernel_shap"}
+COMPLETE = {
+    "deeplift",
+    "taylor_decomposition",
+    "integrated_gradients",
+    "shapley_exact",
+    "shapley_sampling",
+    "kernel_shap",
+}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
 

@@ -1,0 +1,218 @@
+"""PyTorch's functions by kind, and their arguments whichever way they are given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from torch.overrides import resolve_name
+
+NAMES = {
+    "shape": "flatten reshape view view_as reshape_as permute transpose swapaxes swapdims movedim moveaxis t T mT "
+    "clone contiguous chunk split tensor_split unbind cat concat concatenate stack getitem setitem narrow "
+    "select index_select gather unsqueeze squeeze expand expand_as broadcast_to broadcast_tensors pad roll "
+    "flip unflatten unfold fold tile pixel_shuffle pixel_unshuffle channel_shuffle to type type_as float "
+    "double repeat repeat_interleave masked_fill where tril triu positive dropout dropout1d dropout2d "
+    "dropout3d alpha_dropout feature_dropout feature_alpha_dropout",
+    "pointwise": "relu relu6 hardtanh clamp clip clamp_min clamp_max leaky_relu prelu rrelu elu celu selu gelu silu "
+    "mish hardswish hardsigmoid sigmoid logsigmoid tanh tanhshrink softplus softsign softshrink "
+    "hardshrink threshold erf exp expm1 log log1p sqrt rsqrt reciprocal abs square pow sin cos atan",
+    "total": "avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d mean sum "
+    "interpolate upsample",
+    "maximum": "max_pool1d max_pool2d max_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d",
+    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
+    "dense": "linear",
+    "add": "add radd iadd",
+    "sub": "sub subtract isub",
+    "rsub": "rsub",
+    "neg": "neg negative",
+    "mul": "mul multiply rmul imul",
+    "div": "div divide true_divide truediv itruediv idiv",
+    "rdiv": "rdiv rtruediv",
+    "matmul": "matmul mm bmm rmatmul einsum",
+    "softmax": "softmax",
+    "batch_norm": "batch_norm",
+    "layer_norm": "layer_norm",
+    "group_norm": "group_norm",
+    "attention": "multi_head_attention_forward scaled_dot_product_attention",
+    "constant": "detach data zeros_like ones_like full_like empty_like new_zeros new_ones new_full new_empty "
+    "new_tensor",
+}
+KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
+"""The kind of each function that `core.attribution.propagation` has an answer for."""
+
+WRITING = frozenset({"setitem", "iadd", "isub", "imul", "idiv", "itruediv"})
+"""Operators that change their first operand."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a PyTorch function, or of a tensor's method, operator or property.
+
+    Attributes
+    ----------
+    name
+        Without underscores: ``relu_`` and ``relu(inplace=True)`` are relu, ``__getitem__`` is getitem.
+    inplace
+        Whether it is to change its first argument.
+    overwrites
+        Whether `func` itself does so, as ``relu_`` does and ``relu(inplace=True)``, once read, does not.
+    """
+
+    func: Callable[..., Any]
+    name: str
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    inplace: bool
+    overwrites: bool
+
+    def __call__(self) -> Any:
+        """The result; the arguments stay as they are, also of an in-place call."""
+        if not self.overwrites:
+            return self.func(*self.args, **self.named)
+        copy = self.args[0].clone()
+        self.func(copy, *self.args[1:], **self.named)
+        return copy
+
+    def on(self, first: Any, **named: Any) -> Any:
+        """The result with another first argument, and further arguments by name."""
+        return replace(self, args=(first, *self.args[1:]), named=self.named | named)()
+
+    def operands(self) -> tuple[Any, Any]:
+        """Both operands; those of einsum behind its equation."""
+        given = [*self.args, *(self.named[key] for key in ("other", "mat2") if key in self.named)]
+        if self.name == "einsum":
+            given = list(given[1]) if isinstance(given[1], (list, tuple)) else given[1:]
+        if self.name == "rmatmul":
+            given.reverse()
+        return given[0], given[1]
+
+    def pair(self, a: Tensor, b: Tensor) -> Tensor:
+        """The bilinear function of this call at other operands."""
+        return torch.einsum(self.args[0], a, b) if self.name == "einsum" else torch.matmul(a, b)
+
+    def weighted(self) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
+        """Input, weight, bias, and the other arguments by position and by name."""
+        named = dict(self.named)
+        given = list(self.args[:3])
+        given += [named.pop(key, None) for key in ("input", "weight", "bias")[len(given) :]]
+        return given[0], given[1], given[2], self.args[3:], named
+
+
+def read(func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Call:
+    """A call as `torch.overrides.TorchFunctionMode` gives it."""
+    written = (resolve_name(func) or func.__name__).rpartition(".")[2]
+    if written == "__get__":  # a property: x.T, x.shape
+        return Call(func, func.__self__.__name__, args, named, False, False)  # type: ignore[attr-defined]
+    operator, name = written.startswith("__"), written.strip("_")
+    overwrites = name in WRITING if operator else written.endswith("_")
+    inplace = overwrites or bool(named.get("inplace", False))
+    named = {key: value if key != "inplace" else False for key, value in named.items()}
+    for key in ("input", "self"):
+        if key in named:
+            args = (named.pop(key), *args)
+    return Call(func, name, args, named, inplace, overwrites)
+
+
+def softmax_dim(input: Tensor, dim: int = -1, *_: Any, **__: Any) -> int:  # noqa: ARG001
+    """Over what a softmax sums to 1."""
+    return dim
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,  # noqa: ARG001 - PyTorch's own arguments
+    eps: float = 1e-5,
+) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Input, factor and shift (C,) of a batch norm; None where they come from the batch itself."""
+    if training or running_mean is None or running_var is None:
+        return None
+    scale = (running_var + eps).rsqrt()
+    scale = scale if weight is None else scale * weight.detach()
+    shift = -running_mean * scale
+    return input, scale, shift if bias is None else shift + bias.detach()
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> tuple[Tensor, Sequence[int], Tensor | None, Tensor | None, float]:
+    """The arguments of a layer norm."""
+    return input, normalized_shape, weight, bias, eps
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> tuple[Tensor, int, Tensor | None, Tensor | None, float]:
+    """The arguments of a group norm."""
+    return input, num_groups, weight, bias, eps
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,  # noqa: ARG001 - nothing drops out in eval mode
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`torch.nn.functional.scaled_dot_product_attention` (..., L, E), written out."""
+    if is_causal or enable_gqa:
+        raise NotImplementedError("causal or grouped attention")
+    weights = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    if attn_mask is not None:
+        closed = attn_mask.dtype == torch.bool
+        weights = weights.masked_fill(~attn_mask, -math.inf) if closed else weights + attn_mask
+    return F.softmax(weights, dim=-1) @ value
+
+
+def multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim_to_check: int,  # noqa: ARG001 - PyTorch's own arguments
+    num_heads: int,
+    in_proj_weight: Tensor,
+    in_proj_bias: Tensor | None,
+    bias_k: Tensor | None,
+    bias_v: Tensor | None,
+    add_zero_attn: bool,
+    dropout_p: float,  # noqa: ARG001
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    **options: Any,
+) -> tuple[Tensor, None]:
+    """`torch.nn.functional.multi_head_attention_forward` of (L, B, E), written out; gives no attention weights."""
+    masked = any(options.get(name) is not None for name in ("key_padding_mask", "attn_mask"))
+    apart = options.get("use_separate_proj_weight") or bias_k is not None or bias_v is not None or add_zero_attn
+    if masked or apart or options.get("need_weights", True):
+        raise NotImplementedError("masks, further keys, separate weights or attention weights as a result")
+    biases: Sequence[Tensor | None] = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
+    parts = [
+        F.linear(x, weight, bias).reshape(*x.shape[:2], num_heads, -1).permute(1, 2, 0, 3)
+        for x, weight, bias in zip((query, key, value), in_proj_weight.chunk(3), biases, strict=True)
+    ]
+    seen = attention(parts[0], parts[1], parts[2]).permute(2, 0, 1, 3).flatten(2)
+    return F.linear(seen, out_proj_weight, out_proj_bias), None
+
+
+ATTENTION: dict[str, Callable[..., Any]] = {
+    "scaled_dot_product_attention": attention,
+    "multi_head_attention_forward": multi_head_attention,
+}

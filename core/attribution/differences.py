@@ -1,0 +1,285 @@
+"""DeepLIFT's multipliers through any network: what a difference from a reference makes of the logit's difference.
+
+Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685). The reference goes through the network first and is remembered,
+call by call; then the input, whose way back carries multipliers m with sum m * (x - reference) = difference of the
+logit at every layer. Linear layers have their weights as multipliers. Where the paper is silent the rule is the one
+that keeps that sum: a product of two activations gives each its difference times the mean of the other, attention and
+layer norms being made of sums, products and functions of one value; the places of a maximum take what it gains over
+the reference, those of the reference's maximum what it loses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import Function
+from torch.utils._pytree import tree_leaves
+
+from core.attribution.calls import KINDS, Call
+from core.attribution.linear_maps import LinearMap
+from core.attribution.propagation import Mark, Propagation, mark_of, marked
+from core.attribution.relevance_rules import per
+from core.errors import ForetellError
+
+Rule = Literal["rescale", "reveal_cancel", "mixed"]
+"""For functions of one value: section 3.5.2, section 3.5.3, or Rescale behind convolutions and RevealCancel behind
+dense layers, the paper's advice for networks of both (section 4)."""
+
+
+class _Rescaled(Function):
+    """f(x); backwards, the multiplier (f(x) - f(r)) / (x - r), section 3.5.2."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, reference: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        y = function(x.detach())
+        ctx.save_for_backward(x, reference)
+        ctx.function = function
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
+        x, reference = ctx.saved_tensors
+        function, delta = ctx.function, x - reference
+        change = function(x) - function(reference)
+        # Below this a quotient is mostly rounding error; the derivative halfway is nearer to it.
+        near = delta.abs() <= torch.finfo(x.dtype).eps ** 0.5 * torch.maximum(x.abs(), reference.abs())
+        slope = per(change, delta)
+        if bool(near.any()):
+            slope = torch.where(near, _derivative(function, (x + reference) / 2), slope)
+        return (multipliers[0] * slope).sum_to_size(x.shape), None, None
+
+
+class _RevealedCancel(Function):
+    """f(z) of a linear layer's output; backwards, straight to the layer's input x, section 3.5.3.
+
+    z rises by its positive contributions and falls by its negative ones; each gets what it changes on average before
+    and after the other, and a multiplier of its own (the linear rule, section 3.5.1).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        z: Tensor,
+        references: tuple[Tensor, Tensor],
+        layer: LinearMap,
+        function: Callable[[Tensor], Tensor],
+    ) -> Tensor:
+        ctx.save_for_backward(x, z, *references)
+        ctx.how = layer, function
+        return function(z)
+
+    @staticmethod
+    def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor | None, ...]:
+        (layer, f), m = ctx.how, multipliers[0]
+        x, z, x0, z0 = ctx.saved_tensors
+        up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
+        delta = x - x0
+        above, below = delta.clamp(min=0), delta.clamp(max=0)
+        rise = layer.apply(above, up) + layer.apply(below, down)
+        fall = layer.apply(above, down) + layer.apply(below, up)
+        # z0 + rise + fall is z but for rounding, which z itself does not add.
+        gained = ((f(z0 + rise) - f(z0)) + (f(z) - f(z0 + fall))) / 2
+        lost = ((f(z0 + fall) - f(z0)) + (f(z) - f(z0 + rise))) / 2
+        to_rise, to_fall = m * per(gained, rise), m * per(lost, fall)
+        where_up = layer.transpose(to_rise, x, up) + layer.transpose(to_fall, x, down)
+        where_down = layer.transpose(to_rise, x, down) + layer.transpose(to_fall, x, up)
+        where_same = layer.transpose((to_rise + to_fall) / 2, x, layer.weight)
+        back = torch.where(delta > 0, where_up, torch.where(delta < 0, where_down, where_same))
+        return back, None, None, None, None
+
+
+class _Product(Function):
+    """A bilinear f(a, b); backwards, the multipliers at the means of both: f(a, b) - f(a0, b0) is exactly
+    f(a - a0, mean b) + f(mean a, b - b0)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, a: Tensor, b: Tensor, references: tuple[Tensor, Tensor], function: Callable[[Tensor, Tensor], Tensor]
+    ) -> Tensor:
+        ctx.save_for_backward((a + references[0]) / 2, (b + references[1]) / 2)
+        ctx.function = function
+        return function(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        with torch.enable_grad():
+            means = tuple(mean.detach().requires_grad_() for mean in ctx.saved_tensors)
+            to_a, to_b = torch.autograd.grad(ctx.function(*means), means, multipliers[0])
+        return to_a, to_b, None, None
+
+
+class _Maximum(Function):
+    """A max-pooling; backwards, each output's difference to where it is largest or to where the reference was."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, places: Tensor, references: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+        ctx.save_for_backward(x, y, places, *references)
+        return y.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None, None]:
+        x, y, places, x0, y0, places0 = ctx.saved_tensors
+        larger = torch.maximum(y, y0)
+        # What the output gains stems from where it is largest now, what it loses from where the reference was: there
+        # the input differs by at least as much, so that no quotient is above 1.
+        given = _scattered(multipliers[0] * (larger - y0), places, x)
+        given = given + _scattered(multipliers[0] * (y - larger), places0, x)
+        return per(given, x - x0), None, None, None
+
+
+class _Softmax(Function):
+    """A softmax e / sum e with e = exp(x): Rescale for exp and for 1 / sum, the product rule between them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, reference: Tensor, dim: int) -> Tensor:
+        ctx.save_for_backward(x, reference)
+        ctx.dim = dim
+        return x.softmax(dim)
+
+    @staticmethod
+    def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
+        (x, x0), dim, m = ctx.saved_tensors, ctx.dim, multipliers[0]
+        # Softmax does not mind a constant: the same for both, lest exp overflow.
+        largest = torch.maximum(x, x0).amax(dim, keepdim=True)
+        x, x0 = x - largest, x0 - largest
+        e, e0 = x.exp(), x0.exp()
+        share, share0 = 1 / e.sum(dim, keepdim=True), 1 / e0.sum(dim, keepdim=True)
+        # (share - share0) / (1 / share - 1 / share0)
+        of_sum = -share * share0 * (m * (e + e0) / 2).sum(dim, keepdim=True)
+        slope = torch.where(x == x0, e, torch.expm1(x - x0) * e0 / torch.where(x == x0, 1, x - x0))
+        return (m * (share + share0) / 2 + of_sum) * slope, None, None
+
+
+_rescaled: Callable[..., Tensor] = _Rescaled.apply
+_revealed_cancel: Callable[..., Tensor] = _RevealedCancel.apply
+_product: Callable[..., Tensor] = _Product.apply
+_maximum: Callable[..., Tensor] = _Maximum.apply
+_softmax: Callable[..., Tensor] = _Softmax.apply
+
+
+class Differences(Propagation):
+    """Two forward passes, of the reference and of the input, whose way back carries multipliers.
+
+    Raises
+    ------
+    ForetellError
+        A call without a rule, or a network that takes another way for the input than for the reference.
+    """
+
+    def __init__(self, who: str, method: str, rule: Rule) -> None:
+        super().__init__(who, method)
+        self.rule = rule
+        self._remembering = True
+        self._memory: list[tuple[Tensor, ...]] = []
+        self._way: list[tuple[str, list[Tensor]]] = []
+
+    def logits(self, module: nn.Module, inputs: Tensor, references: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (B, K) of inputs (B, C, H, W), differentiable by multipliers, and those of the references."""
+        self._remembering, self._memory, self._way = True, [], []
+        with torch.no_grad():
+            start = self.output(module, references)
+        self._remembering = False
+        self._memory.reverse()
+        self._way.reverse()
+        with torch.enable_grad():
+            return self.output(module, inputs), start
+
+    def answered(self, call: Call) -> Any:
+        if call.name in KINDS:
+            leaves = (leaf for leaf in tree_leaves((call.args, call.named)) if isinstance(leaf, Tensor))
+            step = call.name, [leaf for leaf in leaves if not leaf.is_floating_point()]  # masks and places
+            if self._remembering:
+                self._way.append(step)
+            elif not self._way or not _same_step(self._way.pop(), step):
+                raise self._other_way()
+        return super().answered(call)
+
+    def _other_way(self) -> ForetellError:
+        return ForetellError(
+            f"{self.who} takes another way for the picture than for its reference: {self.method} cannot compare them. "
+            "Use another baseline, or a method that needs none, such as smoothgrad or bayesian_teaching."
+        )
+
+    def _references(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """On the reference's pass, remember its values; on the input's, recall them."""
+        if self._remembering:
+            self._memory.append(tuple(value.detach() for value in values))
+            return ()
+        recalled = self._memory.pop() if self._memory else ()
+        if [a.shape for a in recalled] != [b.shape for b in values]:
+            raise self._other_way()
+        return recalled
+
+    def linear(self, x: Tensor, layer: LinearMap, value: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
+        return value()
+
+    def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        mark = mark_of(x)
+        source = None if mark is None else mark.source
+        cancels = self.rule == "reveal_cancel" or (self.rule == "mixed" and source and source[1].kind == "dense")
+        if source is None or not cancels:
+            references = self._references(x)
+            return _rescaled(x, *references, function) if references else function(x)
+        before, layer = source
+        references = self._references(before, x)
+        return _revealed_cancel(before, x.detach(), references, layer, function) if references else function(x)
+
+    def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
+        references = self._references(a, b)
+        return _product(a, b, references, function) if references else function(a, b)
+
+    def divide(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.bilinear(torch.mul, a, self.pointwise(b, torch.reciprocal))
+
+    def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
+        y, places = function(x.detach(), return_indices=True)
+        references = self._references(x, y, places)
+        return _maximum(x, y, places, references) if references else y
+
+    def softmax(self, x: Tensor, dim: int) -> Tensor:
+        references = self._references(x)
+        return marked(_softmax(x, *references, dim) if references else x.softmax(dim), Mark())
+
+    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+        over = tuple(dims)
+        deviation = x - x.mean(over, keepdim=True)
+        variance = self.pointwise(deviation, torch.square).mean(over, keepdim=True)
+        return self.bilinear(torch.mul, deviation, self.pointwise(variance, lambda value: (value + eps).rsqrt()))
+
+
+def _same_step(one: tuple[str, list[Tensor]], other: tuple[str, list[Tensor]]) -> bool:
+    same = one[0] == other[0] and len(one[1]) == len(other[1])
+    return same and all(torch.equal(a, b) for a, b in zip(one[1], other[1], strict=True))
+
+
+def contributions(
+    module: nn.Module,
+    inputs: Tensor,
+    references: Tensor,
+    propagation: Differences,
+    chosen: Callable[[Tensor], Tensor],
+) -> tuple[Tensor, Tensor]:
+    """Contributions (B, C, H, W) to the difference of ``chosen(logits)`` (B,), and that difference (B,)."""
+    leaf = inputs.detach().requires_grad_()
+    logits, start = propagation.logits(module, leaf, references)
+    with torch.enable_grad():
+        output = chosen(logits)
+        (multipliers,) = torch.autograd.grad(output.sum(), leaf)
+    return multipliers * (inputs - references), output.detach() - chosen(start)
+
+
+def _derivative(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
+    with torch.enable_grad():
+        at = at.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(function(at).sum(), at)
+    return slope
+
+
+def _scattered(values: Tensor, places: Tensor, like: Tensor) -> Tensor:
+    """``values`` summed at their flat ``places`` in each map of ``like`` (B, C, ...)."""
+    flat = torch.zeros_like(like).flatten(2)
+    return flat.scatter_add(2, places.flatten(2), values.flatten(2)).view_as(like)

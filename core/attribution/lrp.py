@@ -1,0 +1,219 @@
+"""Layer-wise relevance propagation: the logit shared out over the pixels, layer by layer.
+
+Bach et al. 2015 (doi:10.1371/journal.pone.0130140); rules and composites after Montavon et al. 2019
+(doi:10.1007/978-3-030-28954-6_10). How each kind of layer is met: `core.attribution.relevance`. What normalises the
+picture within the network counts as part of the picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.attribution.common import certificates, checked, in_parts
+from core.attribution.rectifiers import hides_calls
+from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance_rules import AlphaBeta, Box, Epsilon, Flat, Gamma, Rule, SquaredWeights
+from core.classifier import PROBE_SIDE, Classifier
+from core.errors import ForetellError
+from core.types import Explanation, Progress, silent
+
+Bias = Literal["absorbs", "left_out"]
+RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
+FirstRule = Literal["same", "flat", "w_square", "z_box"]
+
+
+def lrp_0(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP-0: every layer shares relevance in proportion to the contributions themselves.
+
+    Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 56. On a network of ReLUs and linear layers it is input
+    x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
+    """
+    rule = Epsilon(0.0)
+    return _explained("lrp_0", classifier, images, targets, progress, _uniform(rule, bias), {"bias": bias})
+
+
+def lrp_epsilon(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    epsilon: float = 0.01,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP-epsilon: contributions in proportion, outputs near 0 damped by epsilon, which absorbs some relevance.
+
+    Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 58.
+    """
+    _need(epsilon >= 0, f"epsilon={epsilon}: give 0 or more.")
+    known = {"epsilon": epsilon, "bias": bias}
+    return _explained("lrp_epsilon", classifier, images, targets, progress, _uniform(Epsilon(epsilon), bias), known)
+
+
+def lrp_gamma(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    gamma: float = 0.25,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP-gamma: contributions of the output's own sign weigh 1 + gamma, which calms the map.
+
+    Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.2.3.
+    """
+    _need(gamma >= 0, f"gamma={gamma}: give 0 or more.")
+    known = {"gamma": gamma, "bias": bias}
+    return _explained("lrp_gamma", classifier, images, targets, progress, _uniform(Gamma(gamma), bias), known)
+
+
+def lrp_alpha_beta(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    alpha: float = 2.0,
+    beta: float = 1.0,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP-alpha-beta: positive contributions share alpha times the relevance, negative ones lose beta times.
+
+    Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 60, in today's convention alpha - beta = 1, alpha >= 1;
+    the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
+    """
+    _need(abs(alpha - beta - 1) < 1e-9 and beta >= 0, f"alpha={alpha}, beta={beta}: alpha - beta must be 1, beta >= 0.")
+    known = {"alpha": alpha, "beta": beta, "bias": bias}
+    composite = _uniform(AlphaBeta(alpha, beta), bias)
+    return _explained("lrp_alpha_beta", classifier, images, targets, progress, composite, known)
+
+
+def lrp_z_plus(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP-z+: positive contributions alone share the relevance, as in deep Taylor decomposition.
+
+    Montavon et al. 2017 (arXiv:1512.02479), eq. 15; LRP-alpha-beta with alpha = 1, beta = 0.
+    """
+    composite = _uniform(AlphaBeta(1, 0), bias)
+    return _explained("lrp_z_plus", classifier, images, targets, progress, composite, {"bias": bias})
+
+
+def lrp_composite(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    dense: RuleName = "epsilon",
+    convolution: RuleName = "z_plus",
+    first: FirstRule = "flat",
+    epsilon: float = 1e-6,
+    gamma: float = 0.25,
+    alpha: float = 2.0,
+    beta: float = 1.0,
+    bias: Bias = "absorbs",
+) -> Explanation:
+    """LRP with a rule for each kind of layer: the way to maps that are both calm and sharp.
+
+    Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.3; Kohlbrenner et al. 2020 (arXiv:1910.09840).
+    ``first`` is for the layers the picture enters: ``"flat"``, ``"w_square"`` (arXiv:1512.02479, eq. 12) and
+    ``"z_box"`` (z^B, eq. 14, between the inputs of black and white) suit values of either sign.
+    """
+    _need(abs(alpha - beta - 1) < 1e-9 and beta >= 0, f"alpha={alpha}, beta={beta}: alpha - beta must be 1, beta >= 0.")
+    _need(epsilon >= 0 and gamma >= 0, f"epsilon={epsilon}, gamma={gamma}: give 0 or more.")
+    rules: dict[str, Rule] = {
+        "zero": Epsilon(0.0),
+        "epsilon": Epsilon(epsilon),
+        "gamma": Gamma(gamma),
+        "alpha_beta": AlphaBeta(alpha, beta),
+        "z_plus": AlphaBeta(1, 0),
+    }
+    entries: dict[str, Rule | None] = {"same": None, "flat": Flat(), "w_square": SquaredWeights(), "z_box": Box()}
+    composite = Composite(rules[dense], rules[convolution], entries[first], bias_absorbs=bias == "absorbs")
+    known = {"dense": dense, "convolution": convolution, "first": first, "bias": bias}
+    numbers = {"epsilon": {"epsilon": epsilon}, "gamma": {"gamma": gamma}, "alpha_beta": {"alpha": alpha, "beta": beta}}
+    used = {key: value for name in {dense, convolution} for key, value in numbers.get(name, {}).items()}
+    return _explained("lrp_composite", classifier, images, targets, progress, composite, known | used)
+
+
+def _need(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise ForetellError(sentence)
+
+
+def _uniform(rule: Rule, bias: Bias) -> Composite:
+    """One rule everywhere; sums without weights share in proportion."""
+    other = {"other": rule} if isinstance(rule, Epsilon) else {}
+    return Composite(rule, rule, bias_absorbs=bias == "absorbs", **other)
+
+
+def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
+    """Lowest and highest input (C, H, W) that a picture can give."""
+    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
+    black = classifier.fill("black")
+    return torch.minimum(black, white), torch.maximum(black, white)
+
+
+def _explained(
+    method: str,
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    progress: Progress,
+    composite: Composite,
+    parameters: dict[str, Any],
+) -> Explanation:
+    inputs, classes = checked(classifier, images, targets)
+    ends = pixel_bounds(classifier)
+    logits: list[Tensor] = []
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        bounds = tuple(end.to(classifier.device).expand(part.shape) for end in ends)
+        with classifier.exclusive() as module:
+            refuse_hidden(classifier, module, method)
+            propagation = Relevance(classifier.name, method, composite)
+            on_device = part.to(classifier.device), chosen.to(classifier.device)
+            relevance, logit = relevance_of_inputs(module, *on_device, propagation, (bounds[0], bounds[1]))
+        logits.append(logit.float().cpu())
+        return relevance.sum(1).float().cpu()
+
+    maps = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    known = [
+        {"conservation": float(m.double().sum()) / logit if logit else None, "parameters": parameters}
+        for m, logit in zip(maps, torch.cat(logits).tolist(), strict=True)
+    ]
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+
+
+def refuse_hidden(classifier: Classifier, module: torch.nn.Module, method: str) -> None:
+    """The sentence for a network whose layers cannot be met one by one."""
+    if hides_calls(module):
+        raise ForetellError(
+            f"{classifier.name} has TorchScript or compiled parts, in which {method} cannot meet the layers. "
+            "Load the network uncompiled, or use a method for any network, such as integrated_gradients or smoothgrad."
+        )

@@ -1,0 +1,313 @@
+"""A network's forward pass with another way back: every call it makes to PyTorch is met and told apart by kind.
+
+The network runs as it is, whoever wrote it: nothing is hooked, copied or traced, so that shared, in-place and
+functional activations, residual sums written as ``+=`` and Python control flow are all met. What `Propagation` does
+not know it refuses: a rule that skips a layer would be silently wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves, tree_map_only
+
+from core.attribution import calls
+from core.attribution.linear_maps import LinearMap, along_channels, convolution, dense, product, scaling, summing
+from core.errors import ForetellError
+
+Bounds = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is known of a tensor that comes from the network's input.
+
+    Attributes
+    ----------
+    bounds
+        Lowest and highest values it can have, while it is still the input, only rescaled or reshaped; else None.
+    source
+        The input and the map of the linear layer whose output it is; else None.
+    """
+
+    bounds: Bounds | None = None
+    source: tuple[Tensor, LinearMap] | None = None
+
+
+def mark_of(tensor: Any) -> Mark | None:
+    """The mark of an activation; None for weights and constants."""
+    return getattr(tensor, "_foretell_mark", None)
+
+
+def marked(tensor: Tensor, mark: Mark) -> Tensor:
+    """The tensor, known as an activation."""
+    tensor._foretell_mark = mark  # type: ignore[attr-defined]
+    return tensor
+
+
+def _end(i: int) -> Callable[[Tensor], Tensor]:
+    """An activation's lower (0) or upper (1) bound in its place."""
+
+    def end(tensor: Tensor) -> Tensor:
+        mark = mark_of(tensor)
+        return tensor if mark is None or mark.bounds is None else mark.bounds[i]
+
+    return end
+
+
+class Propagation(TorchFunctionMode):
+    """While active in this thread, the calls of a network go to the methods below, one for each kind.
+
+    Parameters
+    ----------
+    who, method
+        The classifier and the method, for the sentence that refuses a call.
+    """
+
+    def __init__(self, who: str, method: str) -> None:
+        super().__init__()
+        self.who = who
+        self.method = method
+        self._written: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def linear(self, x: Tensor, layer: LinearMap, value: Callable[[], Tensor]) -> Tensor:
+        """A linear layer; ``value()`` is the network's own output."""
+        raise NotImplementedError
+
+    def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """A function of each value alone: an activation, or a product with a constant (which may broadcast)."""
+        raise NotImplementedError
+
+    def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
+        """A product of two activations, element by element or of matrices."""
+        raise NotImplementedError
+
+    def divide(self, a: Tensor, b: Tensor) -> Tensor:
+        """A quotient of two activations."""
+        raise NotImplementedError
+
+    def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
+        """A max-pooling; ``function(x, return_indices=True)`` gives the values and their flat places in each map."""
+        raise NotImplementedError
+
+    def softmax(self, x: Tensor, dim: int) -> Tensor:
+        """A softmax within the network."""
+        raise NotImplementedError
+
+    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+        """(x - mean) / sqrt(variance + eps) over ``dims``: what a layer norm does before its weights."""
+        raise NotImplementedError
+
+    def output(self, module: torch.nn.Module, inputs: Tensor, bounds: Bounds | None = None) -> Tensor:
+        """The network's logits (B, K) for inputs (B, C, H, W), whose way back goes by the methods of this class."""
+        self._written.clear()
+        with self:
+            logits = module(marked(inputs.clone(), Mark(bounds=bounds)))
+        logits = self.current(logits) if isinstance(logits, Tensor) else logits
+        if mark_of(logits) is None:
+            raise self._refused("gives logits that PyTorch does not trace to the input")
+        self._written.clear()
+        return logits
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        given = args
+        args, named = tree_map_only(Tensor, self.current, (args, dict(kwargs or {})))
+        if not any(mark_of(leaf) for leaf in tree_leaves((args, named))):
+            return func(*args, **named)
+        call = calls.read(func, args, named)
+        result = self.answered(call)
+        if not call.inplace:
+            return result
+        if result is not call.args[0]:
+            # Nothing is overwritten, since the way back needs it: from here on, the old tensor means the new one.
+            self._written[id(given[0])] = (given[0], result)
+        return given[0]
+
+    def current(self, tensor: Tensor) -> Tensor:
+        """What a tensor is after the in-place calls on it."""
+        while id(tensor) in self._written:
+            tensor = self._written[id(tensor)][1]
+        return tensor
+
+    def answered(self, call: calls.Call) -> Any:
+        """What the network gets for a call that has an activation among its arguments."""
+        answer = calls.KINDS.get(call.name)
+        if answer is not None:
+            return getattr(self, f"_{answer}")(call)
+        result = call()
+        floating = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
+        if floating:
+            raise self._refused(f"computes {call.name}()")
+        return result  # sizes, types, comparisons: nothing that carries evidence
+
+    def _refused(self, what: str) -> ForetellError:
+        return ForetellError(
+            f"{self.who} {what}, for which {self.method} has no rule. "
+            "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
+        )
+
+    def _constant(self, call: calls.Call) -> Any:
+        result: Any = call()
+        return tree_map_only(Tensor, Tensor.detach, result)
+
+    def _shape(self, call: calls.Call) -> Any:
+        """Values only move, or are left out: PyTorch's own way back is right."""
+        moved = call()
+        known = [mark.bounds for leaf in tree_leaves(call.args) if (mark := mark_of(leaf)) is not None]
+        if None in known or not isinstance(moved, Tensor):
+            return tree_map_only(Tensor, lambda leaf: marked(leaf, Mark()), moved)
+        low, high = (replace(call, args=tree_map_only(Tensor, _end(i), call.args))() for i in range(2))
+        return marked(moved, Mark(bounds=(low, high)))
+
+    def _pointwise(self, call: calls.Call) -> Tensor:
+        """One activation among the arguments, anywhere."""
+        self._only_first(call)
+        return marked(self.pointwise(call.args[0], call.on), Mark())
+
+    def _only_first(self, call: calls.Call) -> None:
+        if mark_of(call.args[0]) is None or any(mark_of(leaf) for leaf in tree_leaves((call.args[1:], call.named))):
+            raise self._refused(f"computes {call.name}() with other activations as its arguments")
+
+    def _rescaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """A product with a constant, or its sum with one: the input stays the input."""
+        mark = mark_of(x)
+        ends = None if mark is None or mark.bounds is None else [function(bound) for bound in mark.bounds]
+        # A negative factor turns the ends around.
+        bounds = None if ends is None else (torch.minimum(*ends), torch.maximum(*ends))
+        return marked(self.pointwise(x, function), Mark(bounds=bounds))
+
+    def _mul(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        if mark_of(a) is not None and mark_of(b) is not None:
+            return marked(self.bilinear(torch.mul, a, b), Mark())
+        x, factor = (a, b) if mark_of(a) is not None else (b, a)
+        return self._rescaled(x, lambda value: value * factor)
+
+    def _div(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        if mark_of(b) is None:
+            return self._rescaled(a, lambda value: value / b)
+        if mark_of(a) is None:
+            return marked(self.pointwise(b, lambda value: a / value), Mark())
+        return marked(self.divide(a, b), Mark())
+
+    def _add(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        alpha = call.named.get("alpha", 1)
+        return self._sum(a, b if alpha == 1 else self._rescaled(b, lambda value: value * alpha))
+
+    def _sub(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        return self._sum(a, self._negative(b))
+
+    def _rsub(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        return self._sum(self._negative(a), b)
+
+    def _rdiv(self, call: calls.Call) -> Tensor:
+        x, dividend = call.operands()
+        return marked(self.pointwise(x, lambda value: dividend / value), Mark())
+
+    def _neg(self, call: calls.Call) -> Tensor:
+        return self._rescaled(call.args[0], torch.neg)
+
+    def _negative(self, x: Any) -> Any:
+        return -x if mark_of(x) is None else self._rescaled(x, torch.neg)
+
+    def _sum(self, a: Any, b: Any) -> Tensor:
+        if mark_of(a) is not None and mark_of(b) is not None:
+            pair = torch.stack(torch.broadcast_tensors(a, b))  # type: ignore[no-untyped-call]
+            return marked(self.linear(pair, summing(lambda both: both.sum(0), a), lambda: a + b), Mark())
+        x, shift = (a, b) if mark_of(a) is not None else (b, a)
+        mark = mark_of(x)
+        if mark is not None and mark.bounds is not None:
+            return self._rescaled(x, lambda value: value + shift)
+        shift = torch.as_tensor(shift, dtype=x.dtype, device=x.device)
+        whole = x.expand(torch.broadcast_shapes(x.shape, shift.shape))  # type: ignore[no-untyped-call]
+        return marked(self.linear(whole, scaling(torch.ones_like(shift), shift), lambda: x + shift), Mark())
+
+    def _matmul(self, call: calls.Call) -> Tensor:
+        a, b = call.operands()
+        if mark_of(a) is not None and mark_of(b) is not None:
+            return marked(self.bilinear(call.pair, a, b), Mark())
+        if mark_of(a) is not None:
+            return self._layer(a, product(call.pair, b), call)
+        return self._layer(b, product(lambda x, w: call.pair(w, x), a), call)
+
+    def _layer(self, x: Tensor, layer: LinearMap, call: calls.Call) -> Tensor:
+        return marked(self.linear(x, layer, call), Mark(source=(x, layer)))
+
+    def _convolution(self, call: calls.Call) -> Tensor:
+        self._only_first(call)
+        x, weight, bias, rest, named = call.weighted()
+        return self._layer(x, convolution(call.func, weight, bias, *rest, **named), call)
+
+    def _dense(self, call: calls.Call) -> Tensor:
+        self._only_first(call)
+        x, weight, bias, _, _ = call.weighted()
+        return self._layer(x, dense(weight, bias), call)
+
+    def _total(self, call: calls.Call) -> Tensor:
+        """Sums and averages of places: pooling, mean, enlarging."""
+        self._only_first(call)
+        return marked(self.linear(call.args[0], summing(call.on, call.args[0]), call), Mark())
+
+    def _maximum(self, call: calls.Call) -> Tensor:
+        self._only_first(call)
+        if call.named.pop("return_indices", False):
+            raise self._refused(f"uses the places of {call.name}()")
+        return marked(self.maximum(call.on, call.args[0]), Mark())
+
+    def _softmax(self, call: calls.Call) -> Tensor:
+        return self.softmax(call.args[0], calls.softmax_dim(*call.args, **call.named))
+
+    def _batch_norm(self, call: calls.Call) -> Tensor:
+        norm = calls.batch_norm(*call.args, **call.named)
+        if norm is None:
+            raise self._refused(f"computes {call.name}() with the batch's own statistics")
+        x, scale, shift = norm
+        mark = mark_of(x)
+        if mark is not None and mark.bounds is not None:
+            factor, term = along_channels(scale, x.ndim), along_channels(shift, x.ndim)
+            return self._rescaled(x, lambda value: value * factor + term)
+        if mark is not None and mark.source is not None and mark.source[1].foldable:
+            before, layer = mark.source
+            return self._layer(before, layer.followed_by(scale, shift), call)
+        layer = scaling(along_channels(scale, x.ndim), along_channels(shift, x.ndim))
+        return marked(self.linear(x, layer, call), Mark())
+
+    def _layer_norm(self, call: calls.Call) -> Tensor:
+        x, shape, weight, bias, eps = calls.layer_norm(*call.args, **call.named)
+        normalised = marked(self.normalised(x, range(x.ndim - len(shape), x.ndim), eps), Mark())
+        return self._affine(normalised, weight, bias)
+
+    def _group_norm(self, call: calls.Call) -> Tensor:
+        x, groups, weight, bias, eps = calls.group_norm(*call.args, **call.named)
+        normalised = self.normalised(x.reshape(len(x), groups, -1), [2], eps).reshape(x.shape)
+        columns = [None if values is None else along_channels(values, x.ndim) for values in (weight, bias)]
+        return self._affine(marked(normalised, Mark()), *columns)
+
+    def _affine(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        if weight is None:
+            return x
+        layer = scaling(weight, bias)
+        return marked(self.linear(x, layer, lambda: x * weight + (0 if bias is None else bias)), Mark())
+
+    def _attention(self, call: calls.Call) -> Any:
+        try:
+            rewritten = calls.ATTENTION[call.name]
+            with self:
+                return rewritten(*call.args, **call.named)
+        except NotImplementedError as error:
+            raise self._refused(f"computes {call.name}() with {error}") from None

@@ -1,0 +1,174 @@
+"""Layer-wise relevance propagation through any network: a logit is shared out, layer by layer, down to the pixels.
+
+Bach et al. 2015 (doi:10.1371/journal.pone.0130140). Linear layers share by a rule of
+`core.attribution.relevance_rules`, a batch norm behind one being part of it; activations and products with constants
+pass relevance on, max-pooling to the largest. A product of two activations gives each half, what each adds to it on
+average when both grow from 0. Attention weights and the spread that a layer norm divides by count as constants (Ali
+et al. 2022, arXiv:2202.07304).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import Function
+
+from core.attribution.linear_maps import LinearMap, summing
+from core.attribution.propagation import Bounds, Propagation, mark_of
+from core.attribution.relevance_rules import Epsilon, Flow, Rule, per, stabilised
+
+STABILISER = 1e-6
+"""Added to the sums of residual connections and poolings, which have no trained weights."""
+
+
+@dataclass(frozen=True)
+class Composite:
+    """Which rule goes where.
+
+    Attributes
+    ----------
+    dense, convolution
+        For layers with trained weights.
+    first
+        For the layers that the picture itself enters; None is the rule of their kind.
+    other
+        For sums without trained weights and for batch norms that stand alone.
+    bias_absorbs
+        Whether biases take a share of the relevance, which then is lost: without it the sum is kept.
+    """
+
+    dense: Rule
+    convolution: Rule
+    first: Rule | None = None
+    other: Rule = field(default=Epsilon(STABILISER))
+    bias_absorbs: bool = True
+
+
+class _Shared(Function):
+    """A linear layer's output; backwards, relevance by its rule."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, z: Tensor, layer: LinearMap, rule: Rule, absorbs: bool, bounds: Bounds | None
+    ) -> Tensor:
+        ctx.save_for_backward(x, z)
+        ctx.how = layer, rule, absorbs, bounds
+        return z.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *relevance: Tensor) -> tuple[Tensor | None, ...]:
+        layer, rule, absorbs, bounds = ctx.how
+        x, z = ctx.saved_tensors
+        if layer.bias is not None and not absorbs:
+            z, layer = z - layer.bias, replace(layer, bias=None)
+        return rule(Flow(layer, x, z, relevance[0], bounds)), None, None, None, None, None
+
+
+class _Passed(Function):
+    """A function of each value alone; backwards, relevance as it is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.shape = x.shape
+        return function(x.detach())
+
+    @staticmethod
+    def backward(ctx: Any, *relevance: Tensor) -> tuple[Tensor, None]:
+        return relevance[0].sum_to_size(ctx.shape), None
+
+
+class _Halved(Function):
+    """A product of two activations; backwards, half of the relevance to each."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, function: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+        z = function(a, b)
+        ctx.save_for_backward(a, b, z)
+        ctx.function = function
+        return z
+
+    @staticmethod
+    def backward(ctx: Any, *relevance: Tensor) -> tuple[Tensor, Tensor, None]:
+        a, b, z = ctx.saved_tensors
+        quotient = per(relevance[0], stabilised(z, STABILISER)) / 2
+        with torch.enable_grad():
+            factors = a.detach().requires_grad_(), b.detach().requires_grad_()
+            to_a, to_b = torch.autograd.grad(ctx.function(*factors), factors, quotient)
+        return a * to_a, b * to_b, None
+
+
+_shared: Callable[..., Tensor] = _Shared.apply
+_passed: Callable[..., Tensor] = _Passed.apply
+_halved: Callable[..., Tensor] = _Halved.apply
+
+
+class Relevance(Propagation):
+    """A forward pass whose way back carries relevance instead of gradients.
+
+    Raises
+    ------
+    ForetellError
+        From the forward pass: a call without a rule, or a first layer with the box rule whose inputs are unknown.
+    """
+
+    def __init__(self, who: str, method: str, composite: Composite) -> None:
+        super().__init__(who, method)
+        self.composite = composite
+
+    def linear(self, x: Tensor, layer: LinearMap, value: Callable[[], Tensor]) -> Tensor:
+        mark = mark_of(x)
+        bounds = None if mark is None else mark.bounds
+        with torch.no_grad():
+            z = value()
+        return _shared(x, z, layer, self._rule(layer, first=bounds is not None), self.composite.bias_absorbs, bounds)
+
+    def _rule(self, layer: LinearMap, *, first: bool) -> Rule:
+        if layer.kind == "other":
+            return self.composite.other
+        if first and self.composite.first is not None:
+            return self.composite.first
+        return self.composite.dense if layer.kind == "dense" else self.composite.convolution
+
+    def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        return _passed(x, function)
+
+    def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
+        return _halved(a, b, function)
+
+    def divide(self, a: Tensor, b: Tensor) -> Tensor:
+        return _passed(a, lambda value: value / b.detach())
+
+    def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
+        largest: Tensor = function(x)
+        return largest
+
+    def softmax(self, x: Tensor, dim: int) -> Tensor:
+        return x.detach().softmax(dim)
+
+    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+        if not isinstance(self.composite.other, Epsilon):
+            raise self._refused("normalises its activations (layer norm)")
+        over = tuple(dims)
+        spread = (x.detach().var(over, keepdim=True, correction=0) + eps).sqrt()
+        layer = summing(lambda value: (value - value.mean(over, keepdim=True)) / spread, x)
+        return self.linear(x, layer, lambda: layer.apply(x, layer.weight))
+
+
+def relevance_of_inputs(
+    module: nn.Module,
+    inputs: Tensor,
+    targets: Tensor,
+    propagation: Relevance,
+    bounds: Bounds,
+) -> tuple[Tensor, Tensor]:
+    """Relevance of the inputs (B, C, H, W) when the target's logit starts as its own relevance, and the logits (B,)."""
+    inputs = inputs.detach().requires_grad_()
+    with torch.enable_grad():
+        logits = propagation.output(module, inputs, bounds)
+        chosen = logits.gather(1, targets[:, None])[:, 0]
+        (relevance,) = torch.autograd.grad(chosen, inputs, chosen.detach())
+    return relevance, chosen.detach()

@@ -1,0 +1,121 @@
+"""Taylor decomposition: the class's lead over its rivals, expanded around a picture where it has none.
+
+Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9 to 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from core.attribution.baselines import Baseline, baselines
+from core.attribution.common import certificates, checked, in_parts
+from core.classifier import Classifier
+from core.device import draw_seed
+from core.types import Explanation, Progress, silent
+
+HALVINGS = 30
+"""Of the way between two pictures of opposite sign: more than float32 can tell apart."""
+ELSEWHERE: tuple[Baseline, ...] = ("black", "mean", "blur", "noise", "zero")
+"""Where to look for the other sign when the chosen baseline has the picture's own."""
+
+
+def taylor_decomposition(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    baseline: Baseline = "blur",
+) -> Explanation:
+    """First-order Taylor terms of the class's lead, at the root nearest the picture on the way to a baseline.
+
+    Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9: f(x) = sum of grad f(x0) (x - x0) + a remainder, where f
+    is the target's logit less the largest other and f(x0) = 0, found by halving the way from x to a picture with the
+    other sign: ``baseline``, or the first of the others that has it. Where none has, x0 is the baseline itself and the
+    certificate warns. Its completeness is the remainder.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    far, found = _opposite(classifier, inputs, classes, baseline, seed)
+    roots = _roots(classifier, inputs, far, classes, found, progress)
+
+    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+        x, root = part.chunk(2, 1)
+        terms: Tensor = _lead_gradient(classifier, root, chosen) * (x - root)
+        return terms.sum(1)
+
+    maps = in_parts(compute, torch.cat([inputs, roots], 1), classes, progress, "taylor decomposition")
+    leads, starts = _lead(classifier, inputs, classes), _lead(classifier, roots, classes)
+    known = [
+        {
+            "parameters": {"baseline": baseline},
+            "completeness": (float(m.double().sum()) - change) / abs(change) if change else None,
+            "warnings": () if crossed else (_no_root(classifier, baseline),),
+            "seed": seed,
+        }
+        for m, change, crossed in zip(maps, (leads - starts).tolist(), found.tolist(), strict=True)
+    ]
+    return Explanation(maps, 0.0, certificates(classifier, "taylor_decomposition", inputs, classes, known))
+
+
+def _no_root(classifier: Classifier, baseline: str) -> str:
+    return (
+        f"No root: {classifier.name} ranks this class alike (first, or not) on the picture and on every baseline, "
+        f"so the expansion is around the baseline {baseline!r} itself and explains the difference from it."
+    )
+
+
+def _lead(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Tensor:
+    """The target's logit less the largest other, (B,) float64."""
+    return _margin(classifier.logits(inputs).double(), classes)
+
+
+def _margin(logits: Tensor, classes: Tensor) -> Tensor:
+    own = logits.gather(1, classes[:, None])[:, 0]
+    others = logits.scatter(1, classes[:, None], -torch.inf)
+    return own - others.amax(1)
+
+
+def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Tensor:
+    leaf = inputs.detach().to(classifier.device).requires_grad_()
+    with classifier.exclusive() as module, torch.enable_grad():
+        lead = _margin(module(leaf.clone()), classes.to(classifier.device))
+        (gradient,) = torch.autograd.grad(lead.sum(), leaf)
+    return gradient.float().cpu()
+
+
+def _opposite(
+    classifier: Classifier, inputs: Tensor, classes: Tensor, baseline: Baseline, seed: int
+) -> tuple[Tensor, Tensor]:
+    """For each picture another whose lead has the other sign (B, C, H, W), and whether there is one (B,)."""
+    sign = _lead(classifier, inputs, classes) > 0
+    far = baselines(classifier, inputs, baseline, seed).clone()
+    found = torch.zeros(len(inputs), dtype=torch.bool)
+    for kind in (baseline, *(other for other in ELSEWHERE if other != baseline)):
+        candidates = baselines(classifier, inputs, kind, seed)
+        fresh = ((_lead(classifier, candidates, classes) > 0) != sign) & ~found
+        far[fresh] = candidates[fresh]
+        found |= fresh
+    return far, found
+
+
+def _roots(
+    classifier: Classifier, inputs: Tensor, far: Tensor, classes: Tensor, found: Tensor, progress: Progress
+) -> Tensor:
+    """Points (B, C, H, W) where the lead changes sign on the straight way to ``far``, the picture's own side."""
+    sign = _lead(classifier, inputs, classes) > 0
+    near_end, far_end = torch.zeros(len(inputs)), torch.ones(len(inputs))
+
+    def at(share: Tensor) -> Tensor:
+        return inputs + share[:, None, None, None] * (far - inputs)
+
+    for step in range(HALVINGS):
+        middle = (near_end + far_end) / 2
+        same: Tensor = (_lead(classifier, at(middle), classes) > 0) == sign
+        near_end, far_end = torch.where(same, middle, near_end), torch.where(same, far_end, middle)
+        progress(step + 1, HALVINGS, "root search")
+    return torch.where(found[:, None, None, None], at(near_end), far)

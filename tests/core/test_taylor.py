@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from core.attribution.taylor import taylor_decomposition
+from core.classifier import Classifier
+from tests.core.networks import awkward, pictures, raw
+
+WEIGHTS = torch.tensor([1.0, 2.0, -1.0])
+
+
+class Leaning(nn.Module):
+    """Logits (w x - 2, 0), or with ``bent`` ((w x)^2 + 1, 0), which always leads."""
+
+    def __init__(self, bent: bool) -> None:
+        super().__init__()
+        self.bent = bent
+
+    def forward(self, x):
+        s = x.flatten(1) @ WEIGHTS
+        lead = s.square() + 1 if self.bent else s - 2
+        return torch.stack([lead, torch.zeros_like(lead)], 1)
+
+
+def row(*values):
+    return torch.tensor(values).view(1, 1, 1, 3)
+
+
+def test_a_linear_network_is_expanded_exactly_at_a_bisected_root():
+    """f = w x - 2 with baseline 0, where f = -2: the terms w_i (x - x0)_i sum to f(x) = 3, without a remainder."""
+    x = row(2.0, 1.0, -1.0)
+    explanation = taylor_decomposition(Classifier(Leaning(False), raw, name="leaning"), x, [0], baseline="zero")
+    # The root is at the share 2/5 of x: x0 = .4 x.
+    torch.testing.assert_close(explanation.map.flatten(), WEIGHTS * x.flatten() * 0.6, rtol=1e-5, atol=1e-6)
+    certificate = explanation.certificates[0]
+    assert abs(certificate.completeness) < 1e-5
+    assert certificate.warnings == ()
+
+
+def test_without_a_root_it_warns_and_tells_the_remainder():
+    """f = s^2 + 1 at s = 5 from 0: no sign change, gradient 0 at the baseline, so all of 25 is remainder."""
+    classifier = Classifier(Leaning(True), raw, name="bent")
+    explanation = taylor_decomposition(classifier, row(2.0, 1.0, -1.0), [0], baseline="zero")
+    certificate = explanation.certificates[0]
+    assert "No root: bent ranks this class alike" in certificate.warnings[0]
+    assert certificate.completeness == pytest.approx(-1, abs=1e-6)
+
+
+def test_the_root_is_where_the_class_stops_leading():
+    """On a network with ReLUs and a residual sum, against a slow bisection in float64."""
+    classifier, images = awkward(9), pictures(4, seed=8)
+    answers = classifier.logits(images).argmax(1).tolist()
+    explanation = taylor_decomposition(classifier, images, answers, baseline="mean")
+    assert not any(certificate.warnings for certificate in explanation.certificates)
+    far = classifier.fill("mean").double()
+    with classifier.exclusive() as module:
+        network = module.double()
+    for found, x, k in zip(explanation.map, images.double(), answers, strict=True):
+
+        def lead(point, k=k):
+            logits = network(point[None].clone())[0]
+            return logits[k] - torch.cat([logits[:k], logits[k + 1 :]]).max()
+
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if lead(x + middle * (far - x)) > 0 else (low, middle)
+        root = (x + low * (far - x)).requires_grad_()
+        (gradient,) = torch.autograd.grad(lead(root), root)
+        expected = (gradient * (x - root.detach())).sum(0)
+        torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
