@@ -17,6 +17,7 @@ from tests.core.networks import SIDE, awkward, greedy, pictures, unit
 CHEAP = {
     "bayesian_teaching": {"samples": 96},
     "integrated_gradients": {"steps": 8},
+    "expected_gradients": {"samples": 12},
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
     "rise": {"samples": 96, "grid": 4},
@@ -25,7 +26,7 @@ CHEAP = {
     "kernel_shap": {"grid": 4, "samples": 128},
     "lime": {"grid": 4, "samples": 128},
 }
-COMPLETE = {"integrated_gradients", "shapley_exact", "shapley_sampling", "kernel_shap"}
+COMPLETE = {"integrated_gradients", "expected_gradients", "shapley_exact", "shapley_sampling", "kernel_shap"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
 
