@@ -31,8 +31,8 @@ def score_cam(
     """Feature maps of a layer, each weighted by the target's logit for the picture seen through it; no gradients.
 
     Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
-    gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; every other one
-    costs a prediction per picture. ``layer`` and ``sign`` as in `grad_cam`.
+    gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
+    other one costs a prediction. ``layer`` and ``sign`` as in `grad_cam`.
     """
     inputs, classes = checked(classifier, images, targets)
     layer = chosen_layer(classifier, layer)
