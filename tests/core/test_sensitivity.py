@@ -29,6 +29,18 @@ def test_a_map_that_cannot_move_does_not(method, given):
     assert found.distances.shape == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("method", "given"), [("expected_gradients", {"samples": 4}), ("rise", {"samples": 32, "grid": 4})]
+)
+def test_a_random_methods_own_noise_does_not_count(method, given):
+    """A picture that hardly changes has hardly another map, although other draws would give quite another."""
+    classifier, images = awkward(), pictures(1)
+    found = max_sensitivity(classifier, images, [0], method, samples=2, radius=1e-6, parameters=given)
+    assert float(found.relative) < 1e-2
+    one, two = (METHODS[method](classifier, images, [0], generator=generator(k), **given).evidence for k in (1, 2))
+    assert float((one - two).norm() / one.norm()) > 0.1
+
+
 class Squares(nn.Module):
     """f(x) = sum x^2: its gradient moves by twice what the picture moves."""
 

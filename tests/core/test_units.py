@@ -49,7 +49,7 @@ def test_equal_activations_keep_the_order_of_the_pictures_and_of_reading():
     classifier = awkward()
     with classifier.exclusive() as module, torch.no_grad():
         module.conv1.weight.zero_()
-    found = top_activations(classifier, Unit(0, "conv1"), [pictures(5)], count=3)
+    found = top_activations(classifier, Unit(0, "conv1"), [pictures(100)], count=3)
     assert found.pictures.tolist() == [0, 1, 2]
     assert found.places.tolist() == [[0, 0]] * 3
 
