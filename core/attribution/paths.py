@@ -1,6 +1,6 @@
 """Ways from a baseline to a picture, and the gradient collected along them. `PATHS` names every way.
 
-Friedman 2004 (doi:10.1007/s001820400169); Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), section 3: whatever the
+Friedman 2004 (doi:10.1007/s001820400173); Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), section 3: whatever the
 way, the map sums to f(x) - f(baseline).
 """
 
