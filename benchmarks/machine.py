@@ -57,10 +57,19 @@ def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
 
 def report(benchmark: str, measure: Callable[[], dict[str, Any]]) -> None:
     """Run a benchmark, print its JSON, and write it where ``--json FILE`` says."""
+    hand_over(benchmark, arguments(benchmark).parse_args(), measure)
+
+
+def arguments(benchmark: str) -> argparse.ArgumentParser:
+    """What every benchmark can be told; one that can be told more adds to it."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     parser.add_argument("--threads", type=int, help="threads of torch; 1 where other programs use the cores")
-    given = parser.parse_args()
+    return parser
+
+
+def hand_over(benchmark: str, given: argparse.Namespace, measure: Callable[[], dict[str, Any]]) -> None:
+    """`report` for arguments already read."""
     if given.threads:
         torch.set_num_threads(given.threads)
     machine = describe()  # before: afterwards the load would be the benchmark's own

@@ -12,6 +12,7 @@ METHODS = Registry(
         "gradient": "core.attribution.gradients:gradient",
         "input_x_gradient": "core.attribution.gradients:input_x_gradient",
         "integrated_gradients": "core.attribution.gradients:integrated_gradients",
+        "expected_gradients": "core.attribution.expected_gradients:expected_gradients",
         "smoothgrad": "core.attribution.smoothgrad:smoothgrad",
         "vargrad": "core.attribution.smoothgrad:vargrad",
         "deconvnet": "core.attribution.modified:deconvnet",

@@ -10,7 +10,6 @@ from typing import Literal
 import torch
 from PIL import Image
 from torch import Tensor
-from torch.nn import functional as F
 
 from core.classifier import Classifier
 from core.device import stream
@@ -31,24 +30,36 @@ def baselines(classifier: Classifier, inputs: Tensor, kind: str, seed: int) -> T
     if kind == "zero":
         return torch.zeros_like(inputs)
     if kind == "blur":
-        return _blurred(inputs, BLUR * max(inputs.shape[2:]))
+        return blurred(inputs, BLUR * max(inputs.shape[2:]))
     if kind == "noise":
-        return _noise(classifier, seed).expand_as(inputs)
+        return noise(classifier, stream(seed, 0)).expand_as(inputs)
     return classifier.fill(kind).expand_as(inputs)
 
 
-def _noise(classifier: Classifier, seed: int) -> Tensor:
+def noise(classifier: Classifier, generator: torch.Generator) -> Tensor:
+    """The input (C, H, W) of a picture of uniformly random pixels."""
     shape = (*classifier.input_shape[1:], 3)
-    pixels = torch.randint(256, shape, generator=stream(seed, 0), dtype=torch.uint8)
+    pixels = torch.randint(256, shape, generator=generator, dtype=torch.uint8)
     return classifier.preprocess(Image.fromarray(pixels.numpy()))
 
 
-def _blurred(inputs: Tensor, deviation: float) -> Tensor:
-    """Gaussian blur with a standard deviation in px; the border repeats outwards."""
+def colour(classifier: Classifier, generator: torch.Generator) -> Tensor:
+    """The input (C, H, W) of a picture of one uniformly random colour."""
+    red, green, blue = torch.randint(256, (3,), generator=generator).tolist()
+    height, width = classifier.input_shape[1:]
+    return classifier.preprocess(Image.new("RGB", (width, height), (red, green, blue)))
+
+
+def blurred(inputs: Tensor, deviation: float) -> Tensor:
+    """Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
+    down, across = (_blur(size, deviation).to(inputs.dtype) for size in inputs.shape[2:])
+    return down @ inputs @ across.T
+
+
+def _blur(size: int, deviation: float) -> Tensor:
+    """The blur of a line of ``size`` px as a matrix: an order faster than a convolution where the kernel is wide."""
     reach = max(1, round(3 * deviation))
-    kernel = torch.exp(-0.5 * (torch.arange(-reach, reach + 1) / deviation) ** 2)
-    weight = (kernel / kernel.sum()).view(1, 1, -1, 1).expand(inputs.shape[1], 1, -1, 1)
-    for turned in (weight, weight.transpose(2, 3)):
-        pad = (reach, reach, 0, 0) if turned.shape[2] == 1 else (0, 0, reach, reach)
-        inputs = F.conv2d(F.pad(inputs, pad, mode="replicate"), turned, groups=inputs.shape[1])
-    return inputs
+    offsets = torch.arange(-reach, reach + 1)
+    kernel = torch.exp(-0.5 * (offsets / deviation) ** 2).double()
+    seen = (torch.arange(size)[:, None] + offsets).clamp(0, size - 1)
+    return torch.zeros(size, size, dtype=torch.float64).scatter_add_(1, seen, (kernel / kernel.sum()).expand_as(seen))

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import certificates, checked, in_parts, output_gradient, residual
+from core.attribution.paths import PathName, Quadrature, along, chosen_path
 from core.classifier import Classifier
-from core.device import chunk_size, draw_seed, in_chunks
+from core.device import draw_seed
 from core.errors import ForetellError
+from core.masked import scores
 from core.types import Explanation, Progress, silent
-
-Quadrature = Literal["midpoint", "gauss_legendre"]
 
 
 def gradient(
@@ -77,57 +76,28 @@ def integrated_gradients(
     steps: int = 64,
     baseline: Baseline = "black",
     quadrature: Quadrature = "midpoint",
+    path: PathName = "straight",
 ) -> Explanation:
-    """Gradient averaged along the straight way from a baseline, times the way: what made the logit what it is.
+    """Gradient collected along a way from a baseline to the picture: what made the logit what it is.
 
-    Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), eq. 1, by a rule with ``steps`` points: midpoints, or
-    Gauss-Legendre, which is the better one where the gradient is smooth along the way. The sum of the map is
-    f(x) - f(baseline) up to the certificate's completeness residual. Only ``baseline="noise"`` is random.
+    Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), eq. 1 on the straight way and section 3 on any other
+    (`core.attribution.paths`), by a rule with ``steps`` points: midpoints, or Gauss-Legendre, which is the better one
+    where the way is straight and the gradient smooth along it. The sum of the map is f(x) - f(baseline) up to the
+    certificate's completeness residual. Only ``baseline="noise"`` is random.
     """
     if steps < 1:
         raise ForetellError(f"steps={steps}: integrated gradients need at least 1 step.")
     inputs, classes = checked(classifier, images, targets)
+    way = chosen_path(path, baseline)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     origins = baselines(classifier, inputs, baseline, seed)
-    rule = _rule(quadrature, steps)
     maps = []
     for x, target, origin in zip(inputs, classes.tolist(), origins, strict=True):
-        maps.append(_path_integral(classifier, x, target, origin, rule))
+        maps.append(along(classifier, way, origin, x, target, quadrature, steps))
         progress(len(maps), len(inputs), "integrated gradients")
-    ends, starts = (classifier.logits(points).gather(1, classes[:, None])[:, 0] for points in (inputs, origins))
-    facts: dict[str, Any] = {"parameters": {"steps": steps, "baseline": baseline, "quadrature": quadrature}}
-    if baseline == "noise":
-        facts["seed"] = seed
-    known = [
-        facts | {"completeness": residual(m, a, b)}
-        for m, a, b in zip(maps, starts.tolist(), ends.tolist(), strict=True)
-    ]
+    settings = {"steps": steps, "baseline": baseline, "quadrature": quadrature, "path": path}
+    facts: dict[str, Any] = {"parameters": settings} | ({"seed": seed} if baseline == "noise" else {})
+    starts, ends = (scores(classifier, points, classes, "logit").tolist() for points in (origins, inputs))
+    known = [facts | {"completeness": residual(m, a, b)} for m, a, b in zip(maps, starts, ends, strict=True)]
     name = "integrated_gradients"
     return Explanation(torch.stack(maps), 0.0, certificates(classifier, name, inputs, classes, known))
-
-
-def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:
-    """Points (steps,) in [0, 1] and weights (steps,) that sum to 1, float64."""
-    if quadrature == "midpoint":
-        points = (torch.arange(steps, dtype=torch.float64) + 0.5) / steps
-        return points, torch.full_like(points, 1 / steps)
-    nodes, weights = (torch.from_numpy(array) for array in np.polynomial.legendre.leggauss(steps))
-    return (nodes + 1) / 2, weights / 2
-
-
-def _path_integral(
-    classifier: Classifier, x: Tensor, target: int, origin: Tensor, rule: tuple[Tensor, Tensor]
-) -> Tensor:
-    """Integrated gradients (H, W) of one input (C, H, W)."""
-    total = torch.zeros_like(x, dtype=torch.float64)
-
-    def add(rows: Tensor) -> Tensor:
-        nonlocal total
-        points, weights = (part[rows][:, None, None, None] for part in rule)
-        on_the_way = origin + points.float() * (x - origin)
-        gradients = output_gradient(classifier, on_the_way, torch.full((len(rows),), target))
-        total += (weights * gradients).sum(0)
-        return rows
-
-    in_chunks(add, torch.arange(len(rule[0])), chunk_size(x))
-    return (total * (x - origin)).sum(0).float()

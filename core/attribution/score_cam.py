@@ -31,8 +31,8 @@ def score_cam(
     """Feature maps of a layer, each weighted by the target's logit for the picture seen through it; no gradients.
 
     Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
-    gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight. One
-    prediction per feature map and picture. ``layer`` and ``sign`` as in `grad_cam`.
+    gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
+    other one costs a prediction. ``layer`` and ``sign`` as in `grad_cam`.
     """
     inputs, classes = checked(classifier, images, targets)
     layer = chosen_layer(classifier, layer)
@@ -62,8 +62,11 @@ def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor,
     masks = enlarged(features, x[None])
     low, high = masks.amin((1, 2), keepdim=True), masks.amax((1, 2), keepdim=True)
     # Up to rounding: scaled to [0, 1] the rounding of a flat map would become a mask of its own.
-    flat = high - low <= 1e-5 * torch.maximum(high.abs(), low.abs())
-    masks = (masks - low) / torch.where(flat, 1, high - low)
-    seen = masked_scores(classifier, x[None], torch.tensor([target]), [masks], fill=origin, output="logit")
-    ((_, logits),) = seen
-    return logits[0].masked_fill(flat[:, 0, 0], -torch.inf)
+    told = (high - low > 1e-5 * torch.maximum(high.abs(), low.abs()))[:, 0, 0]
+    logits = torch.full((len(features),), -torch.inf, dtype=torch.float64)
+    if told.any():
+        scaled = ((masks - low) / (high - low))[told]
+        seen = masked_scores(classifier, x[None], torch.tensor([target]), [scaled], fill=origin, output="logit")
+        ((_, scores),) = seen
+        logits[told] = scores[0]
+    return logits

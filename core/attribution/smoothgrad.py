@@ -6,15 +6,16 @@ batch nor its chunks change a map, and pictures and classes compare under common
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from core.attribution.common import certificates, checked, output_gradient
+from core.attribution.monte_carlo import moments
 from core.classifier import Classifier
-from core.device import chunk_size, draw_seed, in_chunks, stream
+from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
@@ -88,24 +89,11 @@ def _moments(
 ) -> tuple[Tensor, Tensor]:
     """Mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C; float64."""
     deviations = noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3)))
-    shape = inputs[:, 0].shape if summed else inputs.shape
-    total = torch.zeros(2, *shape, dtype=torch.float64)
-    done = 0
 
-    def add(rows: Tensor) -> Tensor:
-        nonlocal done
+    def sampled(rows: Tensor) -> Iterator[Tensor]:
         drawn = torch.stack([torch.randn(inputs.shape[1:], generator=stream(seed, i)) for i in rows.tolist()])
-        sums = []
         for x, target, deviation in zip(inputs, targets, deviations, strict=True):
             gradients = output_gradient(classifier, x + deviation * drawn, target.expand(len(rows))).double()
-            values = gradients.sum(1) if summed else gradients
-            sums.append(torch.stack([values.sum(0), values.square().sum(0)]))
-        # Only now, when no picture can run out of memory any more: a repeated chunk must not count twice.
-        total.add_(torch.stack(sums, 1))
-        done += len(rows)
-        progress(done, samples, "noisy gradients")
-        return rows
+            yield gradients.sum(1) if summed else gradients
 
-    in_chunks(add, torch.arange(samples), chunk_size(inputs[0]))
-    mean, square = total / samples
-    return mean, (square - mean.square()).clamp(min=0) * (samples / (samples - 1))
+    return moments(sampled, inputs, samples, progress, "noisy gradients")

@@ -16,7 +16,7 @@ from core.attribution.baselines import baselines
 from core.attribution.common import checked
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.faithfulness.ranking import ranks
+from core.faithfulness.ranking import fitting, ranks
 from core.masked import Output, masked_scores
 from core.types import Progress, silent
 
@@ -117,7 +117,7 @@ def _values(
 ) -> tuple[Tensor, Tensor]:
     """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the picture's."""
     inputs, classes = checked(classifier, images, targets)
-    order, pixels = _order(inputs, maps), inputs[0, 0].numel()
+    order, pixels = ranks(fitting(maps, inputs)), inputs[0, 0].numel()
     if not 1 <= steps <= pixels:
         raise ForetellError(f"steps={steps}: a picture of {pixels} pixels takes 1 to {pixels} steps.")
     counts = torch.linspace(0, pixels, steps + 1, dtype=torch.float64).round()
@@ -133,14 +133,6 @@ def _values(
             done += len(block)
             progress(index * len(counts) + done, values.numel(), "points")
     return values, counts / pixels
-
-
-def _order(inputs: Tensor, maps: Tensor) -> Tensor:
-    if maps.shape != inputs[:, 0].shape:
-        raise ForetellError(
-            f"Maps {tuple(maps.shape)} do not fit pictures {tuple(inputs.shape)}: give one map (H, W) per picture."
-        )
-    return ranks(maps)
 
 
 def _blocks(rank: Tensor, counts: Tensor, shown: Callable[[Tensor, Tensor], Tensor]) -> Iterator[Tensor]:

@@ -18,6 +18,15 @@ def finite(maps: Tensor) -> Tensor:
     return maps.detach().cpu()
 
 
+def fitting(maps: Tensor, inputs: Tensor) -> Tensor:
+    """Maps (B, H, W), finite and one for each of ``inputs`` (B, C, H, W), or the sentence that says what is wrong."""
+    if maps.shape != inputs[:, 0].shape:
+        raise ForetellError(
+            f"Maps {tuple(maps.shape)} do not fit pictures {tuple(inputs.shape)}: give one map (H, W) per picture."
+        )
+    return finite(maps)
+
+
 def ranks(maps: Tensor) -> Tensor:
     """Rank (B, H, W) int64 of each pixel by decreasing value of its map, 0 for the largest.
 

@@ -172,6 +172,24 @@ def test_score_cam_agrees_with_loops(layer, fill):
         torch.testing.assert_close(found[picture], expected, rtol=1e-3, atol=1e-5)
 
 
+def test_score_cam_asks_nothing_about_a_dead_channel(monkeypatch):
+    """One prediction for each channel that says something, here 4 of 5: the dead one would be seen in vain."""
+    from core.attribution import score_cam as module_of_score_cam
+
+    classifier, asked = pooled(seed=2), []
+    with classifier.exclusive() as module, torch.no_grad():
+        module.conv.weight[1].zero_()
+    whole = module_of_score_cam.masked_scores
+
+    def counting(classifier, images, targets, masks, **options):
+        asked.extend(len(block) for block in masks)
+        return whole(classifier, images, targets, masks, **options)
+
+    monkeypatch.setattr(module_of_score_cam, "masked_scores", counting)
+    score_cam(classifier, pictures(1), [0])
+    assert sum(asked) == 4
+
+
 @pytest.mark.parametrize("chunk", [1, 3])
 def test_the_chunk_does_not_change_the_map_of_score_cam(chunk, monkeypatch):
     classifier, images = awkward(), pictures(2)

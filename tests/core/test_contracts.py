@@ -17,6 +17,7 @@ from tests.core.networks import SIDE, awkward, greedy, pictures, unit
 CHEAP = {
     "bayesian_teaching": {"samples": 96},
     "integrated_gradients": {"steps": 8},
+    "expected_gradients": {"samples": 12},
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
     "rise": {"samples": 96, "grid": 4},
@@ -29,6 +30,7 @@ COMPLETE = {
     "deeplift",
     "taylor_decomposition",
     "integrated_gradients",
+    "expected_gradients",
     "shapley_exact",
     "shapley_sampling",
     "kernel_shap",

@@ -1,0 +1,144 @@
+"""Which maps point at the object, and which give the context its measured due?
+
+``python -m benchmarks.faithfulness --real FOLDER``. The pointing game on photographs with boxes, against the middle of
+the photograph and a random pixel (`benchmarks.pointing`); on scenes, the context's share of a map's evidence against
+its share of the measured causal effect (`benchmarks.contexts`). Every method runs with its defaults. Rows are kept as
+they come in ``--rows FILE``: stopped and started again with the same words, it goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.contexts import OUTPUTS, context_share, context_table, even, staged
+from benchmarks.machine import arguments, hand_over
+from benchmarks.pointing import centre_hit, chance, hit, photographs, pointing_table
+from benchmarks.rows import Row, Rows
+from core import loading
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.errors import ForetellError
+from study.sources import open_classifier
+from study.workspace import home
+
+BUDGET = 20.0
+"""Seconds that a method's first map of a picture may take, by default."""
+PARTS = ("pointing", "contexts")
+
+
+class OverBudget(Exception):
+    """A map took longer than it may."""
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Read the arguments, make what rows are lacking, print the tables."""
+    parser = arguments("faithfulness")
+    parser.add_argument("--real", type=Path, default=os.environ.get("FORETELL_REAL"), help="folder of real networks")
+    parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all by default")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"comma-separated out of {', '.join(PARTS)}")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds a method's first map may take")
+    parser.add_argument("--pictures", type=int, default=0, help="photographs, the first ones; 0 is all")
+    parser.add_argument("--scenes", type=int, default=200, help="scenes")
+    parser.add_argument("--seed", type=int, default=0, help="of the scenes and of random methods")
+    parser.add_argument("--rows", type=Path, help="where rows are kept; in the workspace by default")
+    given = parser.parse_args(words)
+    unknown = set(given.parts.split(",")) - set(PARTS)
+    if unknown or (given.real is None and "pointing" in given.parts):
+        parser.error(f"--parts takes {', '.join(PARTS)}; pointing needs --real FOLDER or FORETELL_REAL.")
+    hand_over("faithfulness", given, lambda: measure(given))
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Both tables and what was left out, JSON-ready."""
+    parts: dict[str, Callable[[argparse.Namespace, Path], dict[str, Any]]]
+    parts = {"pointing": _pointing, "contexts": _contexts}
+    path = given.rows or home() / "benchmarks" / "faithfulness.jsonl"
+    return {name: parts[name](given, path) for name in given.parts.split(",")}
+
+
+def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
+    folder = Path(given.real) / "imagenet"
+    classifier = loading.load(f"{folder / 'mobilenet_v2.py'}:build")
+    shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
+    work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": hit(one, map_)}) for one in shown]
+    found, left_out = _rows("pointing", classifier, work, given, path)
+    hits = {method: [row["hit"] for row in rows] for method, rows in found.items()}
+    table = pointing_table(hits, [centre_hit(one) for one in shown], [chance(one) for one in shown])
+    return table | _told(found, left_out)
+
+
+def _contexts(given: argparse.Namespace, path: Path) -> dict[str, Any]:
+    classifier = open_classifier("scenes", Path.cwd())
+    shown = staged(classifier, given.scenes, given.seed)
+    work = [(one.name, one.x, one.target, lambda map_, one=one: {"share": context_share(one, map_)}) for one in shown]
+    found, left_out = _rows("contexts", classifier, work, given, path)
+    shares = {method: np.array([row["share"] for row in rows]) for method, rows in found.items()}
+    effects = {output: np.array([one.shares[output] for one in shown]) for output in OUTPUTS}
+    return context_table(shares, effects, np.array([even(one) for one in shown])) | _told(found, left_out)
+
+
+Work = list[tuple[str, Tensor, int, Callable[[Tensor], Row]]]
+"""Name, input, target of each picture, and what is asked of its map."""
+
+
+def _rows(
+    part: str, classifier: Classifier, work: Work, given: argparse.Namespace, path: Path
+) -> tuple[dict[str, list[Row]], dict[str, str]]:
+    """The rows of each method that applies, picture by picture, and why the others were left out."""
+    rows = Rows(path, {"network": classifier.fingerprint, "seed": given.seed})
+    found: dict[str, list[Row]] = {}
+    left_out: dict[str, str] = {}
+    for method in given.methods.split(","):
+        try:
+            found[method] = [
+                rows.get(part, method, name)
+                or rows.add(_row(classifier, method, x, target, asked, given, first=not index), part, method, name)
+                for index, (name, x, target, asked) in enumerate(work)
+            ]
+        except OverBudget:
+            left_out[method] = f"its first map took more than {given.budget:g} s"
+        except ForetellError as error:
+            left_out[method] = str(error)
+        print(f"{part}: {method} {left_out.get(method, 'done')}", file=sys.stderr, flush=True)
+    return found, left_out
+
+
+def _row(
+    classifier: Classifier,
+    method: str,
+    x: Tensor,
+    target: int,
+    asked: Callable[[Tensor], Row],
+    given: argparse.Namespace,
+    *,
+    first: bool,
+) -> Row:
+    start = time.perf_counter()
+
+    def watch(*_: object) -> None:
+        if first and time.perf_counter() - start > given.budget:
+            raise OverBudget
+
+    generator = torch.Generator().manual_seed(given.seed)
+    explanation = METHODS[method](classifier, x[None], [target], generator=generator, progress=watch)
+    return asked(explanation.evidence[0]) | {"seconds": round(time.perf_counter() - start, 3)}
+
+
+def _told(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
+    seconds = {method: round(statistics.median(row["seconds"] for row in rows), 3) for method, rows in found.items()}
+    return {"seconds_per_map": seconds, "left_out": left_out}
+
+
+if __name__ == "__main__":
+    main()

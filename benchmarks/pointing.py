@@ -1,0 +1,127 @@
+"""The pointing game on photographs, in the photograph's own frame.
+
+Zhang et al. 2016 (arXiv:1608.00507), section 4.2. A map lives on the square the network saw: the short side made 256
+px, the middle 224 px cut out. Its maximum is carried back to the photograph, where the boxes and the tolerance are.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.ndimage import distance_transform_edt
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.faithfulness.mass import pointing_hit
+from core.faithfulness.ranking import ranks
+
+SHORT, SEEN = 256, 224
+"""Short side of the resized photograph, side of its middle that the network sees, px."""
+TOLERANCE = 15.0
+"""px of the photograph."""
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """A photograph with boxes of what the network calls it: its input, the class, (height, width) bool inside them."""
+
+    name: str
+    x: Tensor
+    target: int
+    inside: Tensor
+
+
+def photographs(folder: Path, classifier: Classifier) -> list[Photograph]:
+    """The photographs that ``folder/targets.json`` lists, with their boxes."""
+    return [_opened(folder, classifier, entry) for entry in json.loads((folder / "targets.json").read_text("utf-8"))]
+
+
+def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
+    with Image.open(folder / entry["image"]) as image:
+        x, (width, height) = classifier.preprocess(image), image.size
+    inside = torch.zeros(height, width, dtype=torch.bool)
+    for left, top, right, bottom in entry["boxes_xyxy_relative"]:
+        rows, columns = (
+            slice(max(0, round(low * size)), max(1, round(high * size)))
+            for low, high, size in ((top, bottom, height), (left, right, width))
+        )
+        inside[rows, columns] = True
+    return Photograph(Path(entry["image"]).name, x, int(entry["class_index"]), inside)
+
+
+def carried_back(places: NDArray[np.int64], size: int, shorter: int) -> NDArray[np.int64]:
+    """Rows (or columns) of the photograph under rows (columns) of the network's square.
+
+    ``size`` is the photograph's extent that way, ``shorter`` its short side, all in px.
+    """
+    resized = round(size * SHORT / shorter)
+    seen = (resized - SEEN) // 2 + places + 0.5
+    return np.clip(np.floor(seen / resized * size), 0, size - 1).astype(np.int64)
+
+
+def hit(photograph: Photograph, evidence: Tensor) -> bool:
+    """Whether the maximum of a map (224, 224) lies at most 15 px of the photograph from a box."""
+    row, column = (int(place) for place in (ranks(evidence[None])[0] == 0).nonzero()[0])
+    height, width = photograph.inside.shape
+    point = torch.zeros(1, height, width)
+    shorter = min(height, width)
+    back = (int(carried_back(np.array(place), size, shorter)) for place, size in ((row, height), (column, width)))
+    point[(0, *back)] = 1
+    return bool(pointing_hit(point, photograph.inside[None], tolerance=TOLERANCE)[0])
+
+
+def centre_hit(photograph: Photograph) -> bool:
+    """The same of the photograph's middle."""
+    middle = torch.zeros(SEEN, SEEN)
+    middle[SEEN // 2, SEEN // 2] = 1
+    return hit(photograph, middle)
+
+
+def chance(photograph: Photograph) -> float:
+    """The same of a random pixel of the network's square: its probability."""
+    height, width = photograph.inside.shape
+    near = distance_transform_edt(~photograph.inside.numpy()) <= TOLERANCE
+    places, shorter = np.arange(SEEN), min(height, width)
+    rows, columns = (carried_back(places, size, shorter) for size in (height, width))
+    return float(near[np.ix_(rows, columns)].mean())
+
+
+def pointing_table(hits: dict[str, list[bool]], centre: list[bool], chances: list[float]) -> dict[str, Any]:
+    """Share of hits of each method with Wilson's 95 % interval, and the exact McNemar test against the centre.
+
+    ``p_holm`` corrects for the number of methods tested.
+    """
+    tests = {name: _against(own, centre) for name, own in hits.items()}
+    corrected = multipletests(list(tests.values()), method="holm")[1] if tests else []
+    return {
+        "photographs": len(centre),
+        "tolerance_px": TOLERANCE,
+        "random_pixel": round(float(np.mean(chances)), 4),
+        "centre": _share(centre),
+        "methods": {
+            name: _share(hits[name]) | {"p_against_centre": tests[name], "p_holm": float(p)}
+            for name, p in zip(tests, corrected, strict=True)
+        },
+    }
+
+
+def _share(hits: list[bool]) -> dict[str, Any]:
+    low, high = proportion_confint(sum(hits), len(hits), method="wilson")
+    return {"share": round(sum(hits) / len(hits), 4), "interval_95": [round(float(low), 4), round(float(high), 4)]}
+
+
+def _against(hits: list[bool], centre: list[bool]) -> float:
+    """p of the exact two-sided McNemar test that both hit equally often."""
+    own, middle = np.array(hits), np.array(centre)
+    table = [[(own & middle).sum(), (own & ~middle).sum()], [(~own & middle).sum(), (~own & ~middle).sum()]]
+    return float(mcnemar(table, exact=True).pvalue)

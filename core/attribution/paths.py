@@ -1,0 +1,86 @@
+"""Ways from a baseline to a picture, and the gradient collected along them. `PATHS` names every way.
+
+Friedman 2004 (doi:10.1007/s001820400173); Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), section 3: whatever the
+way, the map sums to f(x) - f(baseline).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.attribution.baselines import BLUR, blurred
+from core.attribution.common import output_gradient
+from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
+from core.errors import ForetellError
+
+Quadrature = Literal["midpoint", "gauss_legendre"]
+PathName = Literal["straight", "blur"]
+Path = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""``path(start, end, positions)``: the points (n, C, H, W) of a way from ``start`` to ``end`` (C, H, W) at
+``positions`` (n,) in [0, 1]; continuous, and at its ends where it says."""
+
+
+def straight(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:
+    """All pixels change together: the one way that treats equal pixels alike (Sundararajan et al. 2017, theorem 1)."""
+    return start + positions[:, None, None, None] * (end - start)
+
+
+def into_focus(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG001 - the start follows from the end
+    """The picture from its blur to itself, so that nothing new appears on the way: no colour, no edge.
+
+    Xu, Venugopalan & Sundararajan 2020 (arXiv:2004.03383), section 3; the blur's standard deviation falls evenly from
+    that of the baseline ``"blur"``.
+    """
+    deviations = (1 - positions) * BLUR * max(end.shape[1:])
+    return torch.cat([blurred(end[None], deviation) if deviation else end[None] for deviation in deviations.tolist()])
+
+
+PATHS: Mapping[str, Path] = {"straight": straight, "blur": into_focus}
+
+
+def chosen_path(name: str, baseline: str) -> Path:
+    """The way of that name, or the sentence that says why it does not begin at ``baseline``."""
+    if name == "blur" and baseline != "blur":
+        raise ForetellError(
+            f'path="blur" begins at the blurred picture, not at the baseline {baseline!r}: give baseline="blur" too.'
+        )
+    return PATHS[name]
+
+
+def along(
+    classifier: Classifier, path: Path, start: Tensor, end: Tensor, target: int, quadrature: str, steps: int
+) -> Tensor:
+    """Sum over the ``steps`` of a rule of gradient times movement, summed over the channels: (H, W) float32.
+
+    Each step goes as far along the path as its point has weight, so that the movements add up to ``end - start`` and a
+    linear network is explained exactly, whatever the path and the rule.
+    """
+    points, bounds = _rule(quadrature, steps)
+    exact = start.double(), end.double()
+    total = torch.zeros_like(exact[0])
+
+    def add(rows: Tensor) -> Tensor:
+        movements = path(*exact, bounds[rows[0] : rows[-1] + 2]).diff(dim=0)
+        gradients = output_gradient(classifier, path(*exact, points[rows]).float(), torch.full((len(rows),), target))
+        total.add_((gradients * movements).sum(0))
+        return rows
+
+    in_chunks(add, torch.arange(steps), chunk_size(start))
+    return total.sum(0).float()
+
+
+def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:
+    """Points (steps,) in [0, 1] and the bounds (steps + 1,) of the steps they stand for, from 0 to 1; float64."""
+    if quadrature == "midpoint":
+        bounds = torch.arange(steps + 1, dtype=torch.float64) / steps
+        return (bounds[1:] + bounds[:-1]) / 2, bounds
+    nodes, weights = (torch.from_numpy(array) for array in np.polynomial.legendre.leggauss(steps))
+    bounds = torch.cat([torch.zeros(1), (weights / 2).cumsum(0)])
+    bounds[-1] = 1  # exactly, whatever the rounding of the sum
+    return (nodes + 1) / 2, bounds

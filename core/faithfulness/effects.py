@@ -1,0 +1,49 @@
+"""What an intervention on the world does to the network's answer: the truth a map of evidence can be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from core.attribution.common import checked
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.masked import Output, scores
+
+
+def effect(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    changed: Tensor,
+    *,
+    output: Output = "logit",
+) -> Tensor:
+    """What a part of each picture gives its target, (B,) float64: f(x) less the mean of f where that part is another.
+
+    ``changed`` (B, N, C, H, W) holds N pictures for each of ``images`` that differ from it in this part alone, as
+    scenes do that were drawn again with another context. Averaged over the others, it is the average causal effect of
+    this part (Pearl 2009, doi:10.1017/CBO9780511803161, definition 3.2.1 of do).
+
+    Raises
+    ------
+    ForetellError
+        Pictures that do not fit the network or one another; no changed pictures.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    if changed.ndim != 5 or changed.shape[0] != len(inputs) or not changed.shape[1]:
+        raise ForetellError(
+            f"Changed pictures {tuple(changed.shape)} do not fit {tuple(inputs.shape)}: give (B, N, C, H, W), "
+            "at least one changed picture for each."
+        )
+    others = changed.shape[1]
+    again, repeated = checked(classifier, changed.flatten(0, 1), classes.repeat_interleave(others).tolist())
+    left = scores(classifier, again, repeated, output).view(-1, others)
+    return scores(classifier, inputs, classes, output) - left.mean(1)
+
+
+def share(one: Tensor, other: Tensor) -> Tensor:
+    """``one`` as a share of both, (B,) in [0, 1], where effects below 0 count as none; NaN where both do."""
+    given, rest = one.clamp_min(0), other.clamp_min(0)
+    return given / (given + rest)

@@ -1,0 +1,36 @@
+"""Inputs of a network as pictures, and back: for transforms that scale each channel on its own, as nearly all do."""
+
+from __future__ import annotations
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import PROBE_SIDE, Classifier
+from core.errors import ForetellError
+
+
+def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
+    """The inputs (C, H, W) of a black and of a white picture: between them lie all pictures.
+
+    Raises
+    ------
+    ForetellError
+        A network of neither one nor three channels, or whose transforms make black and white the same.
+    """
+    black, white = (
+        classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (level,) * 3)) for level in (0, 255)
+    )
+    if len(black) not in (1, 3) or bool((white == black).any()):
+        raise ForetellError(
+            f"Inputs of {classifier.name} cannot be shown as pictures: its transforms must give 1 or 3 channels "
+            "in which black and white differ."
+        )
+    return black, white
+
+
+def displayed(classifier: Classifier, inputs: Tensor) -> Tensor:
+    """Inputs (B, C, H, W) as colours (B, H, W, 3) uint8; what lies beyond black or white is cut off."""
+    black, white = black_and_white(classifier)
+    levels = ((inputs.cpu() - black) / (white - black)).clamp(0, 1).mul(255).round().to(torch.uint8)
+    return levels.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).contiguous()

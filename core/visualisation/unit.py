@@ -1,0 +1,100 @@
+"""A unit of a network, and what it answers to a picture."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One channel of a layer, at one place or at all.
+
+    Attributes
+    ----------
+    channel
+        Index of the feature map; of the class where ``layer`` is ``""``, the network's logits.
+    layer
+        Name of any module of the network whose output is (B, K) or (B, K, h, w); the last run where it runs often.
+    row, column
+        The place in the feature map; None for the mean over all places.
+    """
+
+    channel: int
+    layer: str = ""
+    row: int | None = None
+    column: int | None = None
+
+
+@contextmanager
+def outputs_of(module: nn.Module, layer: str) -> Iterator[list[Tensor]]:
+    """A list that holds the output of ``layer`` after each forward pass of ``module``: a copy, with its graph."""
+    kept: list[Tensor] = []
+
+    def keep(_: nn.Module, __: Any, output: Any) -> None:
+        kept[:] = [output.clone()] if isinstance(output, Tensor) else []  # an in-place ReLU may follow
+
+    handle = (module.get_submodule(layer) if layer else module).register_forward_hook(keep)
+    try:
+        yield kept
+    finally:
+        handle.remove()
+
+
+def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
+    """The unit's activation (B,) for inputs (B, C, H, W), with its graph if gradients are on."""
+    with outputs_of(module, unit.layer) as kept:
+        module(inputs.clone())
+    channel = kept[0][:, unit.channel]
+    if unit.row is not None and unit.column is not None:
+        return channel[:, unit.row, unit.column]
+    return channel.flatten(1).mean(1) if channel.ndim > 1 else channel
+
+
+def known(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
+    """Shape (K,) or (K, h, w) of the unit's layer for one picture.
+
+    Raises
+    ------
+    ForetellError
+        No such layer (with the nearest), one whose output is no (B, K) or (B, K, h, w), no such channel or place.
+    """
+    with classifier.exclusive() as module:
+        names = [name for name, _ in module.named_modules()]
+        if unit.layer not in names:
+            near = difflib.get_close_matches(unit.layer, names, n=3, cutoff=0.5)
+            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has: {', '.join(names[1:])}."
+            raise ForetellError(f"{classifier.name} has no layer {unit.layer!r}. {hint}")
+        with torch.no_grad(), outputs_of(module, unit.layer) as kept:
+            module(classifier.fill("mean")[None].to(classifier.device))
+    shape = tuple(kept[0].shape[1:]) if kept else ()
+    if len(shape) not in (1, 3):
+        raise ForetellError(
+            f"Layer {unit.layer!r} of {classifier.name} gives no channels (B, K) or (B, K, h, w). Choose another layer."
+        )
+    if not 0 <= unit.channel < shape[0]:
+        raise ForetellError(f"Layer {unit.layer!r} has channels 0 to {shape[0] - 1}, not {unit.channel}.")
+    _check_place(unit, shape)
+    return shape
+
+
+def _check_place(unit: Unit, shape: tuple[int, ...]) -> None:
+    if unit.row is None and unit.column is None:
+        return
+    if unit.row is None or unit.column is None:
+        raise ForetellError("A place is a row and a column: give both, or neither for the mean over all places.")
+    if len(shape) == 1:
+        raise ForetellError(f"Layer {unit.layer!r} has no places: leave out row and column.")
+    if not (0 <= unit.row < shape[1] and 0 <= unit.column < shape[2]):
+        raise ForetellError(
+            f"Layer {unit.layer!r} has places (0, 0) to ({shape[1] - 1}, {shape[2] - 1}), not {unit.row, unit.column}."
+        )
