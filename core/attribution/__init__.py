@@ -24,6 +24,7 @@ METHODS = Registry(
         "score_cam": "core.attribution.score_cam:score_cam",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
         "occlusion": "core.attribution.occlusion:occlusion",
+        "erasure": "core.attribution.erasure:erasure",
         "prediction_difference": "core.attribution.prediction_difference:prediction_difference",
         "rise": "core.attribution.rise:rise",
         "shapley_exact": "core.attribution.shapley:shapley_exact",
