@@ -25,6 +25,7 @@ METHODS = Registry(
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
         "occlusion": "core.attribution.occlusion:occlusion",
         "erasure": "core.attribution.erasure:erasure",
+        "meaningful_perturbation": "core.attribution.meaningful_perturbation:meaningful_perturbation",
         "prediction_difference": "core.attribution.prediction_difference:prediction_difference",
         "rise": "core.attribution.rise:rise",
         "shapley_exact": "core.attribution.shapley:shapley_exact",

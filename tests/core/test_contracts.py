@@ -19,6 +19,7 @@ CHEAP = {
     "integrated_gradients": {"steps": 8},
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
+    "meaningful_perturbation": {"iterations": 12, "grid": 6},
     "prediction_difference": {"window": 4, "samples": 4},
     "rise": {"samples": 96, "grid": 4},
     "shapley_exact": {"grid": 2},
