@@ -25,6 +25,7 @@ METHODS = Registry(
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
         "occlusion": "core.attribution.occlusion:occlusion",
         "erasure": "core.attribution.erasure:erasure",
+        "extremal_perturbation": "core.attribution.extremal_perturbation:extremal_perturbation",
         "meaningful_perturbation": "core.attribution.meaningful_perturbation:meaningful_perturbation",
         "prediction_difference": "core.attribution.prediction_difference:prediction_difference",
         "rise": "core.attribution.rise:rise",
@@ -32,5 +33,6 @@ METHODS = Registry(
         "shapley_sampling": "core.attribution.shapley:shapley_sampling",
         "kernel_shap": "core.attribution.shapley:kernel_shap",
         "lime": "core.attribution.lime:lime",
+        "anchors": "core.attribution.anchors:anchors",
     },
 )

@@ -20,12 +20,14 @@ CHEAP = {
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
     "meaningful_perturbation": {"iterations": 12, "grid": 6},
+    "extremal_perturbation": {"iterations": 12, "grid": 6, "areas": "0.2"},
     "prediction_difference": {"window": 4, "samples": 4},
     "rise": {"samples": 96, "grid": 4},
     "shapley_exact": {"grid": 2},
     "shapley_sampling": {"grid": 3, "pairs": 3},
     "kernel_shap": {"grid": 4, "samples": 128},
     "lime": {"grid": 4, "samples": 128},
+    "anchors": {"grid": 3, "samples": 256, "share": 0.99},
 }
 COMPLETE = {"integrated_gradients", "shapley_exact", "shapley_sampling", "kernel_shap"}
 every_method = pytest.mark.parametrize("name", list(METHODS))
