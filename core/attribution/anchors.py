@@ -44,7 +44,7 @@ def anchors(
     *,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
-    grid: int = 6,
+    grid: int = 4,
     tau: float = 0.95,
     delta: float = 0.05,
     beam: int = 2,
@@ -185,7 +185,8 @@ class Draws:
         """What each cell of the anchor added to the precision, and its variance: twice (players,), 0 elsewhere."""
         steps = [found.anchor[:size] for size in range(len(found.anchor) + 1)]
         counts, held = self.tally(steps)
-        p, n = held / counts, counts.clone()
+        n = counts.clamp(min=1)
+        p = held / n
         p[-1], n[-1] = found.precision, found.draws
         # Laplace's rule in the variance: 20 of 20 is not certainty.
         spread = (p * n + 1) / (n + 2)

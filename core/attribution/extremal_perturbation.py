@@ -122,7 +122,7 @@ def off_area(mask: Tensor, share: float) -> Tensor:
     ones = max(1, round(share * mask.numel()))
     template = torch.zeros(mask.numel())
     template[-ones:] = 1
-    return (mask.flatten().sort().values - template).square().mean()
+    return (mask.flatten().sort(stable=True).values - template).square().mean()
 
 
 @dataclass(frozen=True)
