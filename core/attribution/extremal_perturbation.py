@@ -108,13 +108,21 @@ def _mask(game: Faded, share: float, grid: int, iterations: int, report: Callabl
     spots = Spots(grid)
 
     def cost(values: Tensor, step: int) -> Tensor:
-        weight = FIRST * (LAST / FIRST) ** (step / max(1, iterations - 1))
-        mask = spots.joined(values)
-        costs: Tensor = weight * off_area(mask, share) - game.pull(full_size(mask, game.size))
-        return costs
+        return objective(game, spots, values, share, area_weight(step, iterations))
 
     values = descend(torch.full((grid, grid), 0.5), cost, iterations, RATE, report)
     return full_size(spots.joined(values), game.size)
+
+
+def area_weight(step: int, iterations: int) -> float:
+    """The weight of the area at a step: FIRST to LAST, by the same factor each time."""
+    return float(FIRST * (LAST / FIRST) ** (step / max(1, iterations - 1)))
+
+
+def objective(game: Faded, spots: Spots, values: Tensor, share: float, weight: float) -> Tensor:
+    """A number with the gradient of eq. 4, as a cost, with respect to the cells' values (grid, grid)."""
+    mask = spots.joined(values)
+    return weight * off_area(mask, share) - game.pull(full_size(mask, game.size))
 
 
 def off_area(mask: Tensor, share: float) -> Tensor:

@@ -8,7 +8,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.extremal_perturbation import Spots, extremal_perturbation, off_area
+from core.attribution.extremal_perturbation import Spots, area_weight, extremal_perturbation, objective, off_area
+from core.attribution.learned_masks import Faded
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit
@@ -79,27 +80,27 @@ def test_off_area_by_hand():
     assert float(off_area(torch.tensor([[0.0, 1.0], [0.0, 0.0]]), 0.01)) == 0  # at least one
 
 
-def test_it_equals_a_slow_reimplementation():
-    """Eq. 4 with autograd through the whole, spots and area by loops, Adam written out."""
-    classifier, image, grid, steps = awkward(), pictures(1), 4, 6
-    found = extremal_perturbation(classifier, image, [1], areas="0.3", grid=grid, iterations=steps)
-    reference = baselines(classifier, image, "blur", 0)[0]
-    values = torch.full((grid, grid), 0.5)
-    m, v = torch.zeros(grid, grid), torch.zeros(grid, grid)
-    for step in range(steps):
-        values.requires_grad_()
-        mask = slow_joined(values)
-        large = F.interpolate(mask[None, None], [SIDE, SIDE], mode="bilinear", align_corners=False)[0, 0]
-        with classifier.exclusive() as module:
-            logit = module((reference + large * (image[0] - reference))[None].clone())[0, 1]
-        ranked = sorted(mask.flatten(), key=lambda value: value.item())
-        area = sum((value - float(rank >= 16 - 5)) ** 2 for rank, value in enumerate(ranked)) / 16
-        (g,) = torch.autograd.grad(3000 ** (step / (steps - 1)) * area - logit, values)
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
-        one, two = m / (1 - 0.9 ** (step + 1)), v / (1 - 0.999 ** (step + 1))
-        values = (values.detach() - 0.05 * one / (two.sqrt() + 1e-8)).clamp(0, 1)
-    large = F.interpolate(slow_joined(values)[None, None], [SIDE, SIDE], mode="bilinear", align_corners=False)[0, 0]
-    torch.testing.assert_close(found.map[0], large, rtol=1e-3, atol=1e-4)
+@pytest.mark.parametrize(("share", "weight", "ones"), [(0.3, 1.0, 5), (0.1, 50.0, 2)])
+def test_the_objective_has_the_gradient_of_a_slow_reimplementation(share, weight, ones):
+    """Eq. 4 with autograd through the network too, spots and area by loops; where no two cells are equal."""
+    classifier, image = awkward(), pictures(1)[0]
+    reference = baselines(classifier, image[None], "blur", 0)[0]
+    values = torch.rand(4, 4, generator=torch.Generator().manual_seed(2), requires_grad=True)
+    game = Faded(classifier, image, reference, 1, "logit")
+    (found,) = torch.autograd.grad(objective(game, Spots(4), values, share, weight), values)
+    mask = slow_joined(values)
+    large = F.interpolate(mask[None, None], [SIDE, SIDE], mode="bilinear", align_corners=False)[0, 0]
+    with classifier.exclusive() as module:
+        logit = module((reference + large * (image - reference))[None].clone())[0, 1]
+    ranked = sorted(mask.flatten(), key=lambda value: value.item())
+    area = sum((value - float(rank >= 16 - ones)) ** 2 for rank, value in enumerate(ranked)) / 16
+    (expected,) = torch.autograd.grad(weight * area - logit, values)
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-5)
+
+
+def test_the_weight_of_the_area_grows_by_the_same_factor():
+    assert [area_weight(step, 3) for step in range(3)] == pytest.approx([1, 3000**0.5, 3000])
+    assert area_weight(0, 1) == 1
 
 
 def test_several_areas_are_the_mean_of_each():
