@@ -224,9 +224,9 @@ def search(draws: Draws, tau: float, delta: float, beam: int) -> Found:
         seen += kept
     counts, held = draws.tally(seen)
     top = int(((held + 1) / (counts + 2)).argmax())
-    n, k = counts[top : top + 1], held[top : top + 1]
-    lower, upper = (float(kl_bound(k, n, math.log(1 / delta), side)) for side in (-1, 1))
-    return Found(seen[top], float(k / n.clamp(min=1)), lower, upper, int(n), False)
+    n, k = int(counts[top]), int(held[top])
+    lower, upper = proof.bounds(torch.arange(n) < k, n) if n else (0.0, 1.0)
+    return Found(seen[top], k / max(1, n), lower, upper, n, False)
 
 
 @dataclass
@@ -241,20 +241,27 @@ class Proof:
     def of(self, anchor: Anchor) -> Found | None:
         """The anchor with its bounds if it is proved; None if it is not within the samples it may take."""
         counts, held = self.draws.tally([anchor])
-        if not float(held) >= self.tau * float(counts):
+        if not self.draws.left or float(held) < self.tau * float(counts):
             return None
         fresh = self.draws.draw(anchor, 2 * DRAW)
+        most = 2 * self.draws.budget // LEVEL
         while True:
             self.looks += 1
-            # The shares delta / (j (j + 1)) of all looks add up to delta.
-            level = math.log(self.looks * (self.looks + 1) / self.delta)
-            k, n = fresh.sum()[None].double(), torch.tensor([float(len(fresh))], dtype=torch.float64)
-            lower, upper = (float(kl_bound(k, n, level, side)) for side in (-1, 1))
+            lower, upper = self.bounds(fresh, len(fresh))
             if lower >= self.tau:
-                return Found(anchor, float(k / n), lower, upper, len(fresh), True)
-            if upper < self.tau or not self.draws.left or len(fresh) >= 2 * self.draws.budget // LEVEL:
+                return Found(anchor, float(fresh.double().mean()), lower, upper, len(fresh), True)
+            # What all it may take would not prove, with precision as seen, is left for a larger anchor.
+            if self.bounds(fresh, most)[0] < self.tau or 2 * len(fresh) > min(most, len(fresh) + self.draws.left):
                 return None
             fresh = torch.cat([fresh, self.draws.draw(anchor, len(fresh))])
+
+    def bounds(self, held: Tensor, count: int) -> tuple[float, float]:
+        """Bounds of the precision of which ``held`` (n,) bool shows the mean, as if from ``count`` draws."""
+        # The shares delta / (j (j + 1)) of all looks add up to delta.
+        level = math.log(max(1, self.looks) * (self.looks + 1) / self.delta)
+        n = torch.tensor([float(count)], dtype=torch.float64)
+        lower, upper = (float(kl_bound(held.double().mean()[None] * n, n, level, side)) for side in (-1, 1))
+        return lower, upper
 
 
 def best(draws: Draws, anchors: list[Anchor], beam: int, delta: float) -> list[Anchor]:
