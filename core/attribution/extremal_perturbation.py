@@ -35,6 +35,7 @@ FIRST, LAST = 1.0, 3000.0
 """The weight of the area, from the first step to the last: the class chooses the place before the area binds."""
 
 RATE = 0.05
+"""Step of Adam: half the way from 1/2 to an end takes five."""
 
 
 def extremal_perturbation(
