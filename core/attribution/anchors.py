@@ -25,7 +25,7 @@ DRAW = 32
 """Pictures drawn at a time, each time from a random stream of their own."""
 
 START = 128
-"""Draws without an anchor: each cell is shown in half of them, so they serve all anchors of one cell."""
+"""First draws, or half of all: without an anchor each cell is shown in half of them, so they serve all of one cell."""
 
 LEVEL = 10
 """One size of anchors may take this part of the samples to pick the best, and two such parts to prove one."""
@@ -70,8 +70,8 @@ def anchors(
             f"tau={tau}, delta={delta}, beam={beam}, share={share}: give tau and delta between 0 and 1, at least 1 "
             "anchor to keep, and a share from 0 to below 1."
         )
-    if samples < 2 * START:
-        raise ForetellError(f"samples={samples}: the search for an anchor needs at least {2 * START} samples.")
+    if samples < 2 * DRAW:
+        raise ForetellError(f"samples={samples}: the search for an anchor needs at least {2 * DRAW} samples.")
     inputs, classes = checked(classifier, images, targets)
     cells = Cells(*classifier.input_shape[1:], grid)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
@@ -207,7 +207,7 @@ class Draws:
 def search(draws: Draws, tau: float, delta: float, beam: int) -> Found:
     """Algorithm 2: the first anchor, by size, that is proved to reach ``tau``; else the most precise one seen."""
     proof = Proof(draws, tau, delta)
-    draws.draw((), START)
+    draws.draw((), min(START, draws.budget // 2))
     kept: list[Anchor] = [()]
     seen = list(kept)
     while True:

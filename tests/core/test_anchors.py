@@ -214,7 +214,7 @@ def test_nothing_is_known_without_draws():
         ({"delta": 0.0}, "tau and delta between 0 and 1"),
         ({"beam": 0}, "at least 1 anchor"),
         ({"share": 1.0}, "share from 0 to below 1"),
-        ({"samples": 255}, "at least 256"),
+        ({"samples": 63}, "at least 64"),
         ({"grid": 1}, "grid=1"),
     ],
 )

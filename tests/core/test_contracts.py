@@ -21,7 +21,7 @@ CHEAP = {
     "vargrad": {"samples": 6, "noise": 0.8},
     "meaningful_perturbation": {"iterations": 12, "grid": 6},
     "extremal_perturbation": {"iterations": 12, "grid": 6, "areas": "0.2"},
-    "prediction_difference": {"window": 4, "samples": 4},
+    "prediction_difference": {"window": 6, "stride": 6, "samples": 3},
     "rise": {"samples": 96, "grid": 4},
     "shapley_exact": {"grid": 2},
     "shapley_sampling": {"grid": 3, "pairs": 3},
