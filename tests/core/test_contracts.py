@@ -20,11 +20,15 @@ CHEAP = {
     "expected_gradients": {"samples": 12},
     "smoothgrad": {"samples": 6},
     "vargrad": {"samples": 6, "noise": 0.8},
+    "meaningful_perturbation": {"iterations": 12, "grid": 6},
+    "extremal_perturbation": {"iterations": 12, "grid": 6, "areas": "0.2"},
+    "prediction_difference": {"window": 6, "stride": 6, "samples": 3},
     "rise": {"samples": 96, "grid": 4},
     "shapley_exact": {"grid": 2},
     "shapley_sampling": {"grid": 3, "pairs": 3},
     "kernel_shap": {"grid": 4, "samples": 128},
     "lime": {"grid": 4, "samples": 128},
+    "anchors": {"grid": 3, "samples": 256, "share": 0.99},
 }
 COMPLETE = {
     "deeplift",

@@ -1,0 +1,313 @@
+"""Anchors: the fewest cells of a picture that hold the class in place, whatever happens to the others.
+
+Ribeiro, Singh & Guestrin 2018 (doi:10.1609/aaai.v32i1.11491).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.attribution.common import certificates, checked
+from core.attribution.players import Cells
+from core.classifier import Classifier
+from core.device import draw_seed, stream
+from core.errors import ForetellError
+from core.masked import Fill, masked_logits, scores
+from core.types import Explanation, Progress, silent
+
+DRAW = 32
+"""Pictures drawn at a time, each time from a random stream of their own."""
+
+START = 128
+"""First draws, or half of all: without an anchor each cell is shown in half of them, so they serve all of one cell."""
+
+LEVEL = 10
+"""One size of anchors may take this part of the samples to pick the best, and two such parts to prove one."""
+
+TOLERANCE = 0.15
+"""How much worse than the best the anchors kept by the search may be (epsilon of KL-LUCB)."""
+
+Anchor = tuple[int, ...]
+"""Cells in the order in which the search took them up."""
+
+
+def anchors(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    grid: int = 4,
+    tau: float = 0.95,
+    delta: float = 0.05,
+    beam: int = 2,
+    samples: int = 4000,
+    share: float = 0.0,
+    fill: Fill = "mean",
+    chunk: int = 0,
+) -> Explanation:
+    """The smallest anchor found: cells that keep the class when each other cell is covered by the toss of a coin.
+
+    Ribeiro et al. 2018 (doi:10.1609/aaai.v32i1.11491), algorithm 2 on the cells of a grid: a beam search that adds cell
+    to cell, the ``beam`` best of each size picked by KL-LUCB (Kaufmann & Kalyanakrishnan 2013). An anchor's precision
+    is the probability that the class holds: that it is the classifier's first answer or, with ``share`` above 0, that
+    its probability is at least this share of the whole picture's (for a class that never is or always is the first).
+    It stands when fresh draws show it to be at least ``tau`` with confidence 1 - ``delta``. Covered cells show the
+    fill, not another picture. The map has at each pixel of an anchor's cell the precision that the cell added, in the
+    order of the search, and 0 elsewhere. Costs at most ``samples`` forward passes a picture. The certificate's
+    parameters hold the anchor's ``cells`` (row, column), its ``precision`` with ``lower`` and ``upper`` bound, and its
+    ``coverage``, the share of pictures covered by coins that show it whole.
+    """
+    if not (0 < tau < 1 and 0 < delta < 1 and beam >= 1 and 0 <= share < 1):
+        raise ForetellError(
+            f"tau={tau}, delta={delta}, beam={beam}, share={share}: give tau and delta between 0 and 1, at least 1 "
+            "anchor to keep, and a share from 0 to below 1."
+        )
+    if samples < 2 * DRAW:
+        raise ForetellError(f"samples={samples}: the search for an anchor needs at least {2 * DRAW} samples.")
+    inputs, classes = checked(classifier, images, targets)
+    cells = Cells(*classifier.input_shape[1:], grid)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    parameters = {"grid": grid, "tau": tau, "delta": delta, "beam": beam, "share": share, "fill": fill}
+    whole = scores(classifier, inputs, classes, "probability").tolist()
+    neutral = classifier.fill(fill)
+    maps, errors, facts = [], [], []
+    for b, (x, target) in enumerate(zip(inputs, classes.tolist(), strict=True)):
+
+        def held(coalitions: Tensor, x: Tensor = x, target: int = target, least: float = share * whole[b]) -> Tensor:
+            masks = [cells.masks(coalitions)]
+            ((_, logits),) = masked_logits(classifier, x[None], masks, fill=neutral, chunk=chunk or None)
+            first: Tensor = logits[0].argmax(1) == target
+            return logits[0].softmax(1)[:, target] >= least if share else first
+
+        def report(drawn: int, b: int = b) -> None:
+            progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
+
+        draws = Draws(held, cells.players, samples, seed, report)
+        found = search(draws, tau, delta, beam)
+        gains, variances = draws.added(found)
+        maps.append(gains[cells.index].float())
+        errors.append(variances.sqrt()[cells.index].float())
+        facts.append({"samples": draws.spent, "seed": seed, "standard_error": float(errors[-1].max())})
+        facts[-1] |= _known(found, cells, parameters)
+    progress(len(inputs) * samples, len(inputs) * samples, "searching anchors")
+    named = certificates(classifier, "anchors", inputs, classes, facts)
+    return Explanation(torch.stack(maps), 0.0, named, torch.stack(errors))
+
+
+@dataclass(frozen=True)
+class Found:
+    """An anchor with its precision, the bounds of it, and whether the lower one is proved to reach the threshold."""
+
+    anchor: Anchor
+    precision: float
+    lower: float
+    upper: float
+    draws: int
+    proved: bool
+
+
+def _known(found: Found, cells: Cells, parameters: dict[str, Any]) -> dict[str, Any]:
+    tau = parameters["tau"]
+    warnings: tuple[str, ...] = ()
+    if not found.proved:
+        warnings = (
+            f"No anchor was shown to reach a precision of {tau:g}: this one has {found.precision:.2f} (between "
+            f"{found.lower:.2f} and {found.upper:.2f}). Try more samples, a coarser grid or a lower tau.",
+        )
+    elif not found.anchor:
+        warnings = ("The class stays whichever cells are covered: no cell is needed, and the map is 0 everywhere.",)
+    facts = {
+        "cells": [divmod(cell, cells.grid) for cell in found.anchor],
+        "precision": found.precision,
+        "lower": found.lower,
+        "upper": found.upper,
+        "coverage": 0.5 ** len(found.anchor),
+    }
+    return {"parameters": parameters | facts, "warnings": warnings}
+
+
+@dataclass
+class Draws:
+    """Pictures whose cells outside an anchor are covered by the toss of a coin, and whether the class held in each.
+
+    A picture drawn for one anchor also counts for every larger one whose cells it happens to show.
+    """
+
+    holds: Callable[[Tensor], Tensor]
+    players: int
+    budget: int
+    seed: int
+    report: Callable[[int], None]
+    shown: list[Tensor] = field(default_factory=list)
+    given: list[Tensor] = field(default_factory=list)
+    held: list[Tensor] = field(default_factory=list)
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        """How many more may be drawn."""
+        return self.budget - self.spent
+
+    def draw(self, anchor: Anchor, count: int) -> Tensor:
+        """Draw ``count`` pictures, or as many as are left, for an anchor: whether the class held, (n,) bool."""
+        before = len(self.held)
+        goal = self.spent + min(count, self.left)
+        while self.spent < goal:
+            coins = torch.rand(DRAW, self.players, generator=stream(self.seed, len(self.held)))[: goal - self.spent]
+            fixed = self._indicator([anchor])[0].expand_as(coins)
+            shown = (coins < 0.5) | fixed
+            self.held.append(self.holds(shown))
+            self.shown.append(shown)
+            self.given.append(fixed)
+            self.spent += len(shown)
+            self.report(self.spent)
+        return torch.cat([torch.zeros(0, dtype=torch.bool), *self.held[before:]])
+
+    def tally(self, anchors: Sequence[Anchor]) -> tuple[Tensor, Tensor]:
+        """For each anchor, how many pictures count for it and in how many of them the class held, (n,) float64."""
+        wanted = self._indicator(anchors).double()
+        shown, given = torch.cat(self.shown).double(), torch.cat(self.given).double()
+        lacking = wanted @ (1 - shown).T
+        # A picture that was made to show other cells too is no fair draw.
+        foreign = (1 - wanted) @ given.T
+        counts = ((lacking == 0) & (foreign == 0)).double()
+        return counts.sum(1), counts @ torch.cat(self.held).double()
+
+    def added(self, found: Found) -> tuple[Tensor, Tensor]:
+        """What each cell of the anchor added to the precision, and its variance: twice (players,), 0 elsewhere."""
+        steps = [found.anchor[:size] for size in range(len(found.anchor) + 1)]
+        counts, held = self.tally(steps)
+        n = counts.clamp(min=1)
+        p = held / n
+        p[-1], n[-1] = found.precision, found.draws
+        # Laplace's rule in the variance: 20 of 20 is not certainty.
+        spread = (p * n + 1) / (n + 2)
+        variance = spread * (1 - spread) / n
+        gains, variances = (torch.zeros(self.players, dtype=torch.float64) for _ in range(2))
+        for size, cell in enumerate(found.anchor, 1):
+            gains[cell] = p[size] - p[size - 1]
+            variances[cell] = variance[size] + variance[size - 1]
+        return gains, variances
+
+    def _indicator(self, anchors: Sequence[Anchor]) -> Tensor:
+        rows = torch.zeros(len(anchors), self.players, dtype=torch.bool)
+        for row, anchor in zip(rows, anchors, strict=True):
+            row[list(anchor)] = True
+        return rows
+
+
+def search(draws: Draws, tau: float, delta: float, beam: int) -> Found:
+    """Algorithm 2: the first anchor, by size, that is proved to reach ``tau``; else the most precise one seen."""
+    proof = Proof(draws, tau, delta)
+    draws.draw((), min(START, draws.budget // 2))
+    kept: list[Anchor] = [()]
+    seen = list(kept)
+    while True:
+        for anchor in kept:
+            proved = proof.of(anchor)
+            if proved is not None:
+                return proved
+        larger = {
+            frozenset((*a, cell)): (*a, cell) for a in reversed(kept) for cell in range(draws.players) if cell not in a
+        }
+        if not larger or not draws.left:
+            break
+        kept = best(draws, list(larger.values()), beam, delta)
+        seen += kept
+    counts, held = draws.tally(seen)
+    top = int(((held + 1) / (counts + 2)).argmax())
+    n, k = int(counts[top]), int(held[top])
+    lower, upper = proof.bounds(torch.arange(n) < k, n) if n else (0.0, 1.0)
+    return Found(seen[top], k / max(1, n), lower, upper, n, False)
+
+
+@dataclass
+class Proof:
+    """Fresh draws that show an anchor to reach ``tau``; the chance that any of its looks errs is at most delta."""
+
+    draws: Draws
+    tau: float
+    delta: float
+    looks: int = 0
+
+    def of(self, anchor: Anchor) -> Found | None:
+        """The anchor with its bounds if it is proved; None if it is not within the samples it may take."""
+        counts, held = self.draws.tally([anchor])
+        if not self.draws.left or float(held) < self.tau * float(counts):
+            return None
+        fresh = self.draws.draw(anchor, 2 * DRAW)
+        most = 2 * self.draws.budget // LEVEL
+        while True:
+            self.looks += 1
+            lower, upper = self.bounds(fresh, len(fresh))
+            if lower >= self.tau:
+                return Found(anchor, float(fresh.double().mean()), lower, upper, len(fresh), True)
+            # What all it may take would not prove, with precision as seen, is left for a larger anchor.
+            if self.bounds(fresh, most)[0] < self.tau or 2 * len(fresh) > min(most, len(fresh) + self.draws.left):
+                return None
+            fresh = torch.cat([fresh, self.draws.draw(anchor, len(fresh))])
+
+    def bounds(self, held: Tensor, count: int) -> tuple[float, float]:
+        """Bounds of the precision of which ``held`` (n,) bool shows the mean, as if from ``count`` draws."""
+        # The shares delta / (j (j + 1)) of all looks add up to delta.
+        level = math.log(max(1, self.looks) * (self.looks + 1) / self.delta)
+        n = torch.tensor([float(count)], dtype=torch.float64)
+        lower, upper = (float(kl_bound(held.double().mean()[None] * n, n, level, side)) for side in (-1, 1))
+        return lower, upper
+
+
+def best(draws: Draws, anchors: list[Anchor], beam: int, delta: float) -> list[Anchor]:
+    """The ``beam`` most precise of the anchors by KL-LUCB, most precise first; within TOLERANCE, or what samples allow.
+
+    Kaufmann & Kalyanakrishnan 2013 (proceedings.mlr.press/v30/Kaufmann13.html), algorithm 1.
+    """
+    until = max(0, draws.left - draws.budget // LEVEL)
+    step = 0
+    while True:
+        step += 1
+        counts, held = draws.tally(anchors)
+        order = ((held + 1) / (counts + 2)).argsort(descending=True, stable=True)
+        top, rest = order[:beam], order[beam:]
+        level = exploration(step, len(anchors), delta)
+        weakest = top[kl_bound(held[top], counts[top], level, -1).argmin()]
+        if not len(rest) or draws.left <= until:
+            break
+        rival = rest[kl_bound(held[rest], counts[rest], level, 1).argmax()]
+        gap = kl_bound(held[rival][None], counts[rival][None], level, 1) - kl_bound(
+            held[weakest][None], counts[weakest][None], level, -1
+        )
+        if float(gap) < TOLERANCE:
+            break
+        for chosen in (weakest, rival):
+            draws.draw(anchors[int(chosen)], DRAW)
+    return [anchors[int(one)] for one in top]
+
+
+def exploration(step: int, arms: int, delta: float) -> float:
+    """beta(t, delta) of KL-LUCB with alpha = 1.1 and k1 = 405.5, as the anchors' authors take them."""
+    inner = math.log(405.5 * arms * step**1.1 / delta)
+    return inner + math.log(inner)
+
+
+def kl_bound(held: Tensor, counts: Tensor, level: float, side: int) -> Tensor:
+    """The p below (side -1) or above (side 1) held / counts at which counts x kl(held / counts, p) = level; (n,)."""
+    mean = held / counts.clamp(min=1)
+    near, far = mean.clone(), torch.full_like(mean, 0.0 if side < 0 else 1.0)
+    for _ in range(50):
+        middle = (near + far) / 2
+        inside = counts * kl(mean, middle) <= level
+        near, far = torch.where(inside, middle, near), torch.where(inside, far, middle)
+    return torch.where(counts > 0, near, torch.full_like(mean, 0.0 if side < 0 else 1.0))
+
+
+def kl(p: Tensor, q: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of two coins."""
+    return torch.xlogy(p, p) - torch.xlogy(p, q) + torch.xlogy(1 - p, 1 - p) - torch.xlogy(1 - p, 1 - q)

@@ -1,0 +1,193 @@
+"""Representation erasure: set a unit of a layer to 0 and see how much more the class surprises the classifier.
+
+Li, Monroe & Jurafsky 2016 (arXiv:1612.08220).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from core.attribution.activations import chosen_layer
+from core.attribution.cam import enlarged
+from core.attribution.common import certificates, checked
+from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
+from core.errors import ForetellError
+from core.types import Explanation, Progress, silent
+
+INPUT = "input"
+"""The name of the network's input as a layer of `channel_importance`."""
+
+SURE = 1e-3
+"""A surprise that small (a probability above 99.9 %) makes every relative difference large."""
+
+
+def erasure(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
+    progress: Progress = silent,
+    layer: str = "",
+) -> Explanation:
+    """How much more the class surprises the classifier, relatively, when all features of one place are set to 0.
+
+    Li et al. 2016 (arXiv:1612.08220), eq. 1 for one picture: with the surprise S = -log p(c | x), a place has
+    (S without it - S) / S. The sign is turned so that evidence for the class is positive: in the paper, S less S
+    without, what hurts when erased is negative. Erased are all channels of ``layer`` at one place at a time; the
+    coarse map is enlarged to the picture. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
+    Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
+    """
+    inputs, classes = checked(classifier, images, targets)
+    layer = chosen_layer(classifier, layer)
+    units = Units.of(classifier, layer, "place")
+    coarse, surprises = relative_surprise(classifier, inputs, classes, units, progress)
+    maps = enlarged(coarse.view(-1, *units.shape[1:]).float(), inputs)
+    known = [_facts(layer, surprise) for surprise in surprises.tolist()]
+    return Explanation(maps, 0.0, certificates(classifier, "erasure", inputs, classes, known))
+
+
+def _facts(layer: str, surprise: float) -> dict[str, Any]:
+    warnings: tuple[str, ...] = ()
+    if surprise < SURE:
+        warnings = (
+            "The classifier is all but sure of this class, and the map is relative to its tiny surprise: compare the "
+            "places of this map with each other, not with other maps.",
+        )
+    return {"parameters": {"layer": layer, "surprise": surprise}, "warnings": warnings}
+
+
+def channel_importance(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    layer: str = INPUT,
+    *,
+    progress: Progress = silent,
+) -> Tensor:
+    """I(d) of each channel of a layer, (K,) float64: the mean over the pictures of the relative rise of the surprise.
+
+    Li et al. 2016 (arXiv:1612.08220), eq. 1, its sign turned as in `erasure`. A channel is an index of the second axis
+    of the layer's output (B, K, ...): a feature map, or one number of a linear layer; ``layer="input"`` erases the
+    channels of the network's input. Costs K forward passes a picture.
+
+    Raises
+    ------
+    ForetellError
+        No such layer (with the nearest), or one whose output is no tensor (B, K, ...).
+    """
+    inputs, classes = checked(classifier, images, targets)
+    units = Units.of(classifier, layer, "channel")
+    return relative_surprise(classifier, inputs, classes, units, progress)[0].mean(0)
+
+
+@dataclass(frozen=True)
+class Units:
+    """What of a layer's output (K, ...) is erased: one place across the channels, or one channel at all places.
+
+    ``shape`` is that of the output in the last of ``runs`` in a forward pass.
+    """
+
+    layer: str
+    kind: Literal["place", "channel"]
+    shape: torch.Size
+    runs: int
+
+    @classmethod
+    def of(cls, classifier: Classifier, layer: str, kind: Literal["place", "channel"]) -> Units:
+        """The units of the layer of that name, which is run once to see."""
+        if layer == INPUT:
+            return cls(layer, kind, torch.Size(classifier.input_shape), 1)
+        outputs: list[Any] = []
+        with classifier.exclusive() as module, torch.no_grad():
+            named = _known(classifier, module, layer)
+            with named.register_forward_hook(lambda _, __, output: outputs.append(output)):
+                module(classifier.fill("mean")[None].to(classifier.device))
+        if not outputs or not isinstance(outputs[-1], Tensor) or outputs[-1].ndim < 2:
+            raise ForetellError(
+                f"Layer {layer!r} of {classifier.name} gives no tensor (B, K, ...): choose another one."
+            )
+        return cls(layer, kind, outputs[-1].shape[1:], len(outputs))
+
+    @property
+    def count(self) -> int:
+        """How many units."""
+        return self.shape[0] if self.kind == "channel" else self.shape[1:].numel()
+
+    def without(self, output: Tensor, chosen: Tensor) -> Tensor:
+        """A copy of output (n, K, ...) whose row i has unit chosen[i] set to 0."""
+        erased = output.clone(memory_format=torch.contiguous_format)
+        rows, chosen = torch.arange(len(output)), chosen.to(output.device)
+        if self.kind == "channel":
+            erased[rows, chosen] = 0
+        else:
+            erased.view(*output.shape[:2], -1)[rows, :, chosen] = 0
+        return erased
+
+
+def relative_surprise(
+    classifier: Classifier, inputs: Tensor, targets: Tensor, units: Units, progress: Progress
+) -> tuple[Tensor, Tensor]:
+    """(S without a unit - S) / S of each picture and unit, (B, units), and S itself, (B,); both float64."""
+    whole = surprise(classifier.logits(inputs), targets)
+    if bool((whole < torch.finfo(torch.float32).tiny).any()):
+        raise ForetellError(
+            f"{classifier.name} is so sure of a class that its surprise rounds to 0, to which nothing is relative: "
+            "use occlusion."
+        )
+    without: list[Tensor] = []
+    for x, target in zip(inputs, targets.tolist(), strict=True):
+        for part in torch.split(torch.arange(units.count), chunk_size(x)):
+            logits = erased_logits(classifier, x, units, part)
+            without.append(surprise(logits, torch.full((len(part),), target)))
+            progress(sum(map(len, without)), len(inputs) * units.count, "erased units")
+    rises = torch.cat(without).view(len(inputs), -1) - whole[:, None]
+    return rises / whole[:, None], whole
+
+
+def surprise(logits: Tensor, targets: Tensor) -> Tensor:
+    """-log p of the target, (n,) float64, from logits (n, K); exact also where p rounds to 1."""
+    logits = logits.double()
+    others = logits.scatter(1, targets[:, None], -torch.inf).logsumexp(1)
+    return F.softplus(others - logits.gather(1, targets[:, None])[:, 0], threshold=100)
+
+
+def erased_logits(classifier: Classifier, x: Tensor, units: Units, chosen: Tensor) -> Tensor:
+    """Logits (n, K), on the CPU, of one input (C, H, W) with each of the units ``chosen`` (n,) erased."""
+    if units.layer == INPUT:
+        return classifier.logits(units.without(x.expand(len(chosen), -1, -1, -1), chosen))
+
+    def forward(part: Tensor) -> Tensor:
+        runs = 0
+
+        def erase(_: nn.Module, __: Any, output: Tensor) -> Tensor | None:
+            nonlocal runs
+            runs += 1
+            return units.without(output, part) if runs == units.runs else None
+
+        with (
+            classifier.exclusive() as module,
+            torch.no_grad(),
+            module.get_submodule(units.layer).register_forward_hook(erase),
+        ):
+            logits: Tensor = module(x.to(classifier.device).repeat(len(part), 1, 1, 1))
+        return logits.float().cpu()
+
+    return in_chunks(forward, chosen, chunk_size(x))
+
+
+def _known(classifier: Classifier, module: nn.Module, name: str) -> nn.Module:
+    known: dict[str, nn.Module] = dict(module.named_modules())
+    if name and name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(filter(None, known))}."
+    raise ForetellError(f"{classifier.name} has no layer {name!r}. {hint}")

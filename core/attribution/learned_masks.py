@@ -1,0 +1,96 @@
+"""Masks learned by gradient descent: what meaningful and extremal perturbations share.
+
+The network gives its gradient with respect to the masked picture; from there to the mask the chain rule runs outside
+it, one picture at a time, so that no picture's mask hangs on another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.classifier import Classifier
+from core.masked import Output, chosen, masked_scores
+
+Reference = Literal["blur", "mean", "black"]
+"""What stands where a mask is 0: the picture itself, blurred, or a colour."""
+
+
+@dataclass(frozen=True)
+class Faded:
+    """One picture (C, H, W) that fades into a reference (C, H, W) where a mask says so, and what is said of it."""
+
+    classifier: Classifier
+    picture: Tensor
+    reference: Tensor
+    target: int
+    output: Output
+
+    def shown(self, mask: Tensor) -> Tensor:
+        """The picture (C, H, W) where the mask (H, W) is 1, the reference where it is 0."""
+        return self.reference + mask * (self.picture - self.reference)
+
+    def pull(self, mask: Tensor) -> Tensor:
+        """A number that has the gradient of the output with respect to the mask (H, W), but not its value."""
+        shown = self.shown(mask)
+        inputs = shown.detach()[None].to(self.classifier.device).requires_grad_()
+        with self.classifier.exclusive() as module, torch.enable_grad():
+            # A clone is no leaf, so that a network may begin with an in-place operation.
+            said = chosen(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
+            (gradient,) = torch.autograd.grad(said.sum(), inputs)
+        return (gradient[0].float().cpu() * shown).sum()
+
+    def scores(self, masks: Tensor) -> Tensor:
+        """The output for the picture seen through each of masks (n, H, W), (n,) float64."""
+        seen = masked_scores(
+            self.classifier,
+            self.picture[None],
+            torch.tensor([self.target]),
+            [masks],
+            fill=self.reference,
+            output=self.output,
+        )
+        ((_, values),) = seen
+        return values[0]
+
+    @cached_property
+    def ends(self) -> tuple[float, float]:
+        """The output for the reference alone and for the whole picture."""
+        empty, whole = self.scores(torch.stack([torch.zeros(self.size), torch.ones(self.size)])).tolist()
+        return empty, whole
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(H, W) of the picture."""
+        return self.picture.shape[1], self.picture.shape[2]
+
+
+def descend(
+    start: Tensor, objective: Callable[[Tensor, int], Tensor], iterations: int, rate: float, done: Callable[[int], None]
+) -> Tensor:
+    """Where Adam (Kingma & Ba 2015, arXiv:1412.6980) arrives from ``start``, minimising ``objective(values, step)``.
+
+    Values are kept in [0, 1]; ``done`` hears of each step.
+    """
+    values = start.clone().requires_grad_()
+    optimizer = torch.optim.Adam([values], lr=rate)
+    for i in range(iterations):
+        with torch.enable_grad():
+            (values.grad,) = torch.autograd.grad(objective(values, i), values)
+        optimizer.step()
+        with torch.no_grad():
+            values.clamp_(0, 1)
+        done(i + 1)
+    return values.detach()
+
+
+def full_size(coarse: Tensor, size: tuple[int, int]) -> Tensor:
+    """(..., h, w) -> (..., H, W), bilinearly."""
+    flat = F.interpolate(coarse.reshape(-1, 1, *coarse.shape[-2:]), list(size), mode="bilinear", align_corners=False)
+    return flat.view(*coarse.shape[:-2], *size)
