@@ -80,6 +80,20 @@ class Classifier:
         with self._lock:
             yield self._module
 
+    @property
+    def layout(self) -> torch.memory_format:
+        """How inputs lie in memory for predictions and `differentiable`."""
+        return torch.contiguous_format if self._predictor is self._module else torch.channels_last
+
+    @contextmanager
+    def differentiable(self) -> Iterator[nn.Module]:
+        """A network for gradients of its input: the fast copy, which needs no turns, or else the network itself."""
+        if self._predictor is self._module:
+            with self.exclusive() as module:
+                yield module
+        else:
+            yield self._predictor
+
     def preprocess(self, image: Image.Image) -> Tensor:
         """The network's input (C, H, W), float32 on the CPU, for a picture of any size and mode."""
         return self._transforms(image.convert("RGB")).detach().to("cpu", torch.float32)
@@ -138,7 +152,7 @@ class Classifier:
         return digest.hexdigest()
 
     def _forward(self, batch: Tensor) -> Tensor:
-        logits = self._predictor(batch.contiguous(memory_format=torch.channels_last))
+        logits = self._predictor(batch.contiguous(memory_format=self.layout))
         if not isinstance(logits, Tensor) or logits.ndim != 2:
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ForetellError(f"{self.name} returned {got}; wrap it so that it returns one tensor of logits (B, K).")
@@ -167,7 +181,7 @@ class Classifier:
 
     @cached_property
     def _predictor(self) -> nn.Module:
-        """A copy for prediction alone, up to twice as fast on a CPU; the network itself where none can be made."""
+        """A copy, up to twice as fast on a CPU; the network itself where none can be made."""
         return faster_copy(self._module, self.fill("mean")[None].to(self.device))
 
     @cached_property

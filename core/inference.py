@@ -1,6 +1,6 @@
-"""A copy of a network for prediction alone: the same answers, sooner.
+"""A copy of a network for predictions and for gradients of its input: the same answers, sooner.
 
-Nobody can hook into the copy, so predictions need no lock; the user's own module is never changed.
+Nobody can hook into the copy, so its uses need no lock; the user's own module is never changed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,17 @@ def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     Each form is tried on ``probe`` (B, C, H, W) and kept only if it gives the network's own logits; a network that
     cannot be traced is only copied, one that cannot be copied is used as it is.
     """
+    with torch.inference_mode(False):  # tensors made in inference mode could never be differentiated through
+        return _first_faithful(module, probe)
+
+
+def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
     forms: tuple[Callable[[nn.Module], nn.Module], ...] = (_folded, _channels_last)
     for form in forms:
         try:
             candidate = form(module)
             if _same(candidate, module, probe):
-                return candidate
+                return candidate.requires_grad_(False)
         except Exception:  # tracing runs the user's own code, which may raise anything
             continue
     return module

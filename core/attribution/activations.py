@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -64,6 +64,14 @@ def _spatial_layers(classifier: Classifier, module: nn.Module, names: list[str])
     return found
 
 
+class Reading(NamedTuple):
+    """Output A of a layer, d logit[target] / d A, both (B, K, h, w), and the logits (B, K); float32 on the CPU."""
+
+    activation: Tensor
+    gradient: Tensor
+    logits: Tensor
+
+
 @contextmanager
 def hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
     handle = layer.register_forward_hook(hook)
@@ -73,13 +81,8 @@ def hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
         handle.remove()
 
 
-def activation_and_gradient(
-    classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str
-) -> tuple[Tensor, Tensor]:
-    """Output A of ``layer`` and d logit[target] / d A, both (B, K, h, w) float32 on the CPU.
-
-    Of a layer that runs more than once, the last run.
-    """
+def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str) -> Reading:
+    """What ``layer`` says of inputs (B, C, H, W); of a layer that runs more than once, the last run."""
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
@@ -95,4 +98,4 @@ def activation_and_gradient(
         (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
     if gradient is None:
         raise ForetellError(f"No gradient of {classifier.name} reaches its layer {layer!r}. Choose another layer.")
-    return kept[0].detach().float().cpu(), gradient.float().cpu()
+    return Reading(*(values.detach().float().cpu() for values in (kept[0], gradient, logits)))

@@ -38,16 +38,16 @@ def cam(
     layer = chosen_layer(classifier, "")
     weights = _head(classifier)[:, :-1].float()
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
-        activation, _ = activation_and_gradient(classifier, part, chosen, layer)
-        pooled = _pooled_as(classifier.features(part), activation)
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        read = activation_and_gradient(classifier, part, chosen, layer)
+        pooled = _pooled_as(classifier.features(part), read.activation)
         if pooled is None:
             raise _not_pooled(classifier)
-        return enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs)
+        return enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs), read.logits
 
-    maps = in_parts(compute, inputs, classes, progress, "class activation maps")
+    maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
     known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "cam", inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, "cam", inputs, classes, known, logits))
 
 
 def _head(classifier: Classifier) -> Tensor:
@@ -164,13 +164,14 @@ def _explained(
     inputs, classes = checked(classifier, images, targets)
     layer = chosen_layer(classifier, layer)
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
-        coarse = combine(*activation_and_gradient(classifier, part, chosen, layer))
-        return enlarged(coarse.relu() if sign == "positive" else coarse, inputs)
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        read = activation_and_gradient(classifier, part, chosen, layer)
+        coarse = combine(read.activation, read.gradient)
+        return enlarged(coarse.relu() if sign == "positive" else coarse, inputs), read.logits
 
-    maps = in_parts(compute, inputs, classes, progress, "class activation maps")
+    maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
     known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer, sign)} for m in maps]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
 def warnings(found: Tensor, layer: str, sign: Sign) -> tuple[str, ...]:

@@ -36,28 +36,39 @@ def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> t
 
 def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> Tensor:
     """d logit[target] / d input, (B, C, H, W) float32 on the CPU; the parameters get no gradient."""
-    inputs = inputs.to(classifier.device).requires_grad_()
-    with classifier.exclusive() as module, torch.enable_grad():
+    return gradient_and_logits(classifier, inputs, targets)[0]
+
+
+def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """`output_gradient` and the logits (B, K) of the same pass, float32 on the CPU."""
+    inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
+    with classifier.differentiable() as network, torch.enable_grad():
         # A clone is no leaf, so that a network may begin with an in-place operation.
-        chosen = module(inputs.clone()).gather(1, targets.to(classifier.device)[:, None])
+        logits = network(inputs.clone())
+        chosen = logits.gather(1, targets.to(classifier.device)[:, None])
         (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
-    return gradient.float().cpu()
+    return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
 
 
 def in_parts(
-    compute: Callable[[Tensor, Tensor], Tensor], inputs: Tensor, targets: Tensor, progress: Progress, what: str
-) -> Tensor:
-    """``compute(inputs, targets)`` over as many inputs at a time as fit the memory, reporting after each part."""
-    done = 0
+    compute: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    inputs: Tensor,
+    targets: Tensor,
+    progress: Progress,
+    what: str,
+) -> tuple[Tensor, Tensor]:
+    """Maps and logits by ``compute(inputs, targets)``, as many inputs at a time as fit, reporting after each part."""
+    done, heard = 0, []
 
     def part(rows: Tensor) -> Tensor:
         nonlocal done
-        output = compute(inputs[rows], targets[rows])
+        maps, logits = compute(inputs[rows], targets[rows])
+        heard.append(logits)
         done += len(rows)
         progress(done, len(inputs), what)
-        return output
+        return maps
 
-    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0]))
+    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0])), torch.cat(heard)
 
 
 def certificates(
@@ -66,9 +77,11 @@ def certificates(
     images: Tensor,
     targets: Tensor,
     known: Sequence[dict[str, Any]],
+    logits: Tensor | None = None,
 ) -> tuple[Certificate, ...]:
-    """One certificate per image; ``known`` holds what the method knows of each map."""
-    probabilities = classifier.probabilities(images).gather(1, targets[:, None])[:, 0].tolist()
+    """One certificate per image; ``known`` holds what the method knows of each map, ``logits`` (B, K) save a pass."""
+    logits = classifier.logits(images) if logits is None else logits
+    probabilities = logits.softmax(1).gather(1, targets[:, None])[:, 0].tolist()
     return tuple(
         Certificate(
             method=method,

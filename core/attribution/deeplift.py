@@ -54,20 +54,20 @@ def deeplift(
     maps, changes = [], []
     for seed in seeds:
         origins = baselines(classifier, inputs, baseline, seed)
-        found = _contributions(classifier, inputs, origins, classes, rule, output, progress)
-        maps.append(found[0])
-        changes.append(found[1])
+        found, change, logits = _contributions(classifier, inputs, origins, classes, rule, output, progress)
+        maps.append(found)
+        changes.append(change)
     spread = torch.stack(maps).std(0) / references**0.5 if references > 1 else None
-    mean, change = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
+    mean, differences = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
     parameters = {"rule": rule, "baseline": baseline, "references": references, "output": output}
     drawn = {"seed": seeds[0], "samples": references} if baseline == "noise" else {}
     known = [
         drawn
         | {"parameters": parameters, "completeness": residual(m, 0.0, difference)}
         | ({} if spread is None else {"standard_error": float(spread[i].max())})
-        for i, (m, difference) in enumerate(zip(mean, change, strict=True))
+        for i, (m, difference) in enumerate(zip(mean, differences, strict=True))
     ]
-    return Explanation(mean, 0.0, certificates(classifier, "deeplift", inputs, classes, known), spread)
+    return Explanation(mean, 0.0, certificates(classifier, "deeplift", inputs, classes, known, logits), spread)
 
 
 def _contributions(
@@ -78,24 +78,22 @@ def _contributions(
     rule: Rule,
     output: LogitKind,
     progress: Progress,
-) -> tuple[Tensor, Tensor]:
-    """Maps (B, H, W) and the differences they explain (B,), for one reference each."""
-    changes: list[Tensor] = []
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Maps (B, H, W), the differences they explain (B,) and the logits (B, K), for one reference each."""
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+    def explained(logits: Tensor, target: Tensor) -> Tensor:
+        own = logits.gather(1, target[:, None])[:, 0]
+        return own - logits.mean(1) if output == "normalised" else own
+
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         pixels, reference = part.to(classifier.device).chunk(2, 1)
-        target = chosen.to(classifier.device)[:, None]
-
-        def explained(logits: Tensor) -> Tensor:
-            own = logits.gather(1, target)[:, 0]
-            return own - logits.mean(1) if output == "normalised" else own
-
+        target = chosen.to(classifier.device)
         with classifier.exclusive() as module:
             refuse_hidden(classifier, module, "deeplift")
             propagation = Differences(classifier.name, "deeplift", rule)
-            found, change = contributions(module, pixels, reference, propagation, explained)
-        changes.append(change.cpu())
-        return found.sum(1).cpu()
+            found, *ends = contributions(module, pixels, reference, propagation, lambda out: explained(out, target))
+        return found.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
 
-    maps = in_parts(compute, torch.cat([inputs, origins], 1), classes, progress, "deeplift")
-    return maps.float(), torch.cat(changes).float()
+    maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, progress, "deeplift")
+    logits, starts = ends.unbind(1)
+    return maps, explained(logits, classes) - explained(starts, classes), logits

@@ -262,14 +262,13 @@ def contributions(
     references: Tensor,
     propagation: Differences,
     chosen: Callable[[Tensor], Tensor],
-) -> tuple[Tensor, Tensor]:
-    """Contributions (B, C, H, W) to the difference of ``chosen(logits)`` (B,), and that difference (B,)."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Contributions (B, C, H, W) to the difference of ``chosen(logits)`` (B,), and the logits (B, K) of both ends."""
     leaf = inputs.detach().requires_grad_()
     logits, start = propagation.logits(module, leaf, references)
     with torch.enable_grad():
-        output = chosen(logits)
-        (multipliers,) = torch.autograd.grad(output.sum(), leaf)
-    return multipliers * (inputs - references), output.detach() - chosen(start)
+        (multipliers,) = torch.autograd.grad(chosen(logits).sum(), leaf)
+    return multipliers * (inputs - references), logits.detach(), start
 
 
 def _derivative(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:

@@ -70,7 +70,7 @@ def _explained(
     layer = chosen_layer(classifier, layer)
     composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         with classifier.exclusive() as module, torch.enable_grad():
             refuse_hidden(classifier, module, method)
             propagation = Relevance(classifier.name, method, composite)
@@ -88,11 +88,11 @@ def _explained(
                 f"Layer {layer!r} of {classifier.name} takes no part of its own: with a batch norm behind it, choose "
                 "that. Or leave the layer out."
             )
-        return enlarged(winning.sum(1).float().cpu(), part)
+        return enlarged(winning.sum(1).float().cpu(), part), logits.detach().float().cpu()
 
-    maps = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
     known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
 def _start(classifier: Classifier, method: str, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

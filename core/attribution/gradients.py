@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, in_parts, output_gradient, residual
+from core.attribution.common import certificates, checked, gradient_and_logits, in_parts, residual
 from core.attribution.paths import PathName, Quadrature, along, chosen_path
 from core.classifier import Classifier
 from core.device import draw_seed
@@ -33,12 +33,13 @@ def gradient(
     """
     inputs, classes = checked(classifier, images, targets)
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
-        return output_gradient(classifier, part, chosen).sum(1)
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        found, logits = gradient_and_logits(classifier, part, chosen)
+        return found.sum(1), logits
 
-    maps = in_parts(compute, inputs, classes, progress, "gradient")
+    maps, logits = in_parts(compute, inputs, classes, progress, "gradient")
     known: list[dict[str, Any]] = [{} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "gradient", inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, "gradient", inputs, classes, known, logits))
 
 
 def input_x_gradient(
@@ -58,12 +59,13 @@ def input_x_gradient(
     inputs, classes = checked(classifier, images, targets)
     origin = baselines(classifier, inputs[:1], baseline, seed=0)
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
-        return ((part - origin) * output_gradient(classifier, part, chosen)).sum(1)
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        found, logits = gradient_and_logits(classifier, part, chosen)
+        return ((part - origin) * found).sum(1), logits
 
-    maps = in_parts(compute, inputs, classes, progress, "input x gradient")
+    maps, logits = in_parts(compute, inputs, classes, progress, "input x gradient")
     known: list[dict[str, Any]] = [{"parameters": {"baseline": baseline}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "input_x_gradient", inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, "input_x_gradient", inputs, classes, known, logits))
 
 
 def integrated_gradients(

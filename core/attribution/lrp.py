@@ -190,24 +190,22 @@ def _explained(
 ) -> Explanation:
     inputs, classes = checked(classifier, images, targets)
     ends = pixel_bounds(classifier)
-    logits: list[Tensor] = []
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         bounds = tuple(end.to(classifier.device).expand(part.shape) for end in ends)
         with classifier.exclusive() as module:
             refuse_hidden(classifier, module, method)
             propagation = Relevance(classifier.name, method, composite)
             on_device = part.to(classifier.device), chosen.to(classifier.device)
-            relevance, logit = relevance_of_inputs(module, *on_device, propagation, (bounds[0], bounds[1]))
-        logits.append(logit.float().cpu())
-        return relevance.sum(1).float().cpu()
+            relevance, logits = relevance_of_inputs(module, *on_device, propagation, (bounds[0], bounds[1]))
+        return relevance.sum(1).float().cpu(), logits.float().cpu()
 
-    maps = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
     known = [
         {"conservation": float(m.double().sum()) / logit if logit else None, "parameters": parameters}
-        for m, logit in zip(maps, torch.cat(logits).tolist(), strict=True)
+        for m, logit in zip(maps, logits.gather(1, classes[:, None])[:, 0].tolist(), strict=True)
     ]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
 def refuse_hidden(classifier: Classifier, module: torch.nn.Module, method: str) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient, chosen_layer
 from core.attribution.cam import enlarged, grad_cam_map
-from core.attribution.common import certificates, checked, in_parts, output_gradient
+from core.attribution.common import certificates, checked, gradient_and_logits, in_parts
 from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -73,17 +73,17 @@ def guided_grad_cam(
     layer = chosen_layer(classifier, layer)
     others: set[str] = set()
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
-        fine = _propagated("guided_grad_cam", classifier, part, chosen, "guided", others)
-        coarse = grad_cam_map(*activation_and_gradient(classifier, part, chosen, layer)).relu()
-        return fine * enlarged(coarse, inputs)
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
+        fine, logits = _propagated("guided_grad_cam", classifier, part, chosen, "guided", others)
+        read = activation_and_gradient(classifier, part, chosen, layer)
+        return fine * enlarged(grad_cam_map(read.activation, read.gradient).relu(), inputs), logits
 
-    maps = in_parts(compute, inputs, classes, progress, "guided class activation maps")
+    maps, logits = in_parts(compute, inputs, classes, progress, "guided class activation maps")
     empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
     known: list[dict[str, Any]] = [
         {"parameters": {"layer": layer}, "warnings": _kept(others) + (() if m.any() else (empty,))} for m in maps
     ]
-    return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known, logits))
 
 
 def _explained(
@@ -92,18 +92,18 @@ def _explained(
     inputs, classes = checked(classifier, images, targets)
     others: set[str] = set()
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         return _propagated(method, classifier, part, chosen, rule, others)
 
-    maps = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
     known: list[dict[str, Any]] = [{"warnings": _kept(others)} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known))
+    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
 def _propagated(
     method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: Rule, others: set[str]
-) -> Tensor:
-    """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W); notes ``others``."""
+) -> tuple[Tensor, Tensor]:
+    """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W), and the logits (B, K)."""
     with classifier.exclusive() as module:
         if hides_calls(module):
             raise ForetellError(
@@ -111,12 +111,12 @@ def _propagated(
                 f"Load the network uncompiled. {ELSEWHERE}"
             )
         with Rectifiers(rule) as rectifiers:
-            gradient = output_gradient(classifier, inputs, targets)
+            gradient, logits = gradient_and_logits(classifier, inputs, targets)
     others |= rectifiers.others
     if not rectifiers.met:
         has = f" (it has {', '.join(sorted(others))})" if others else ""
         raise ForetellError(f"{classifier.name} has no ReLU{has}, and {method} changes nothing else. {ELSEWHERE}")
-    return gradient.sum(1)
+    return gradient.sum(1), logits
 
 
 def _kept(others: set[str]) -> tuple[str, ...]:

@@ -165,10 +165,10 @@ def relevance_of_inputs(
     propagation: Relevance,
     bounds: Bounds,
 ) -> tuple[Tensor, Tensor]:
-    """Relevance of the inputs (B, C, H, W) when the target's logit starts as its own relevance, and the logits (B,)."""
+    """Relevance of inputs (B, C, H, W) when the target's logit starts as its own relevance, and the logits (B, K)."""
     inputs = inputs.detach().requires_grad_()
     with torch.enable_grad():
         logits = propagation.output(module, inputs, bounds)
         chosen = logits.gather(1, targets[:, None])[:, 0]
         (relevance,) = torch.autograd.grad(chosen, inputs, chosen.detach())
-    return relevance, chosen.detach()
+    return relevance, logits.detach()

@@ -39,7 +39,7 @@ def score_cam(
     origin = classifier.fill(fill)
     maps = []
     for k, x in enumerate(inputs):
-        features = activation_and_gradient(classifier, x[None], classes[k : k + 1], layer)[0][0]
+        features = activation_and_gradient(classifier, x[None], classes[k : k + 1], layer).activation[0]
         scores: list[Tensor] = []
         for block in torch.split(features, chunk_size(x)):
             scores.append(_scores(classifier, x, origin, block, int(classes[k])))

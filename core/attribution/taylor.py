@@ -43,13 +43,13 @@ def taylor_decomposition(
     far, found = _opposite(classifier, inputs, classes, baseline, seed)
     roots = _roots(classifier, inputs, far, classes, found, progress)
 
-    def compute(part: Tensor, chosen: Tensor) -> Tensor:
+    def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         x, root = part.chunk(2, 1)
-        terms: Tensor = _lead_gradient(classifier, root, chosen) * (x - root)
-        return terms.sum(1)
+        gradient, logits = _lead_gradient(classifier, root, chosen)
+        return (gradient * (x - root)).sum(1), logits
 
-    maps = in_parts(compute, torch.cat([inputs, roots], 1), classes, progress, "taylor decomposition")
-    leads, starts = _lead(classifier, inputs, classes), _lead(classifier, roots, classes)
+    maps, logits = in_parts(compute, torch.cat([inputs, roots], 1), classes, progress, "taylor decomposition")
+    leads, starts = _lead(classifier, inputs, classes), _margin(logits.double(), classes)
     known = [
         {
             "parameters": {"baseline": baseline},
@@ -80,12 +80,13 @@ def _margin(logits: Tensor, classes: Tensor) -> Tensor:
     return own - others.amax(1)
 
 
-def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Tensor:
-    leaf = inputs.detach().to(classifier.device).requires_grad_()
-    with classifier.exclusive() as module, torch.enable_grad():
-        lead = _margin(module(leaf.clone()), classes.to(classifier.device))
-        (gradient,) = torch.autograd.grad(lead.sum(), leaf)
-    return gradient.float().cpu()
+def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of the lead (B, C, H, W), and the logits (B, K)."""
+    leaf = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
+    with classifier.differentiable() as network, torch.enable_grad():
+        logits = network(leaf.clone())
+        (gradient,) = torch.autograd.grad(_margin(logits, classes.to(classifier.device)).sum(), leaf)
+    return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
 
 
 def _opposite(

@@ -253,7 +253,7 @@ def test_in_place_operations_after_a_layer_do_not_change_what_it_said(layer):
     with torch.no_grad():
         network.conv.weight.mul_(10)
     classifier, images = Classifier(network, unit, name="aliased"), pictures(2)
-    activation, gradient = activation_and_gradient(classifier, images, torch.tensor([0, 1]), layer)
+    activation, gradient, _ = activation_and_gradient(classifier, images, torch.tensor([0, 1]), layer)
     said = F.conv2d(images, network.conv.weight, network.conv.bias).detach()
     assert 0.001 < float((said <= -5).float().mean()) < 0.5
     torch.testing.assert_close(activation, said, rtol=1e-5, atol=1e-5)

@@ -10,6 +10,7 @@ from PIL import Image
 from torch import nn
 
 from core.attribution.gradients import gradient
+from core.attribution.lrp import lrp_0
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, Awkward, awkward, pictures, unit
@@ -76,9 +77,9 @@ def hooked_gradients(classifier: Classifier, images, stop: threading.Event):
 
 @pytest.mark.parametrize("locked", [True, False])
 def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
-    """Without the lock plain gradients come out wrong, silently: the negative control shows the test can fail."""
+    """Without the lock relevance comes out wrong, silently: the negative control shows the test can fail."""
     classifier, images = awkward(), pictures(2)
-    expected = gradient(classifier, images, [0, 1]).map
+    expected = lrp_0(classifier, images, [0, 1]).map
     if not locked:
         monkeypatch.setattr(classifier, "_lock", nullcontext())
     stop = threading.Event()
@@ -87,13 +88,33 @@ def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
     try:
         wrong = 0
         for _ in range(300):
-            wrong += not torch.equal(gradient(classifier, images, [0, 1]).map, expected)
+            wrong += not torch.equal(lrp_0(classifier, images, [0, 1]).map, expected)
             if wrong and not locked:
                 break
     finally:
         stop.set()
         other.join()
     assert (wrong == 0) == locked
+
+
+class Viewing(nn.Module):
+    """Flattens maps by ``view``, as many networks do: it takes its inputs in no other layout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 4, 3), nn.Linear(4 * (SIDE - 2) ** 2, 3)
+
+    def forward(self, x):
+        return self.head(torch.relu(self.conv(x)).view(len(x), -1))
+
+
+def test_a_network_that_minds_the_layout_of_its_input_is_left_in_its_own():
+    network, images = Viewing(), pictures(2)
+    classifier = Classifier(network, unit, name="viewing")
+    torch.testing.assert_close(classifier.logits(images), network(images).detach(), rtol=1e-5, atol=1e-6)
+    leaf = images.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(network(leaf)[:, 1].sum(), leaf)
+    torch.testing.assert_close(gradient(classifier, images, [1, 1]).map, expected.sum(1), rtol=1e-5, atol=1e-6)
 
 
 def test_fill_is_a_picture_of_one_colour_through_the_own_transforms():

@@ -24,7 +24,8 @@ def explained(network, x, reference, rule="rescale", target=0):
     def chosen(logits):
         return logits[:, target]
 
-    return contributions(network, x, reference, Differences("net", "deeplift", rule), chosen)
+    found, logits, start = contributions(network, x, reference, Differences("net", "deeplift", rule), chosen)
+    return found, chosen(logits) - chosen(start)
 
 
 class Lambda(nn.Module):

@@ -38,7 +38,8 @@ def toy(network: nn.Module) -> Classifier:
 def relevance(module, x, composite, target=0):
     bounds = (torch.full_like(x, -3.0), torch.full_like(x, 3.0))
     targets = torch.full((len(x),), target)
-    return relevance_of_inputs(module, x, targets, Relevance("net", "lrp", composite), bounds)
+    found, logits = relevance_of_inputs(module, x, targets, Relevance("net", "lrp", composite), bounds)
+    return found, logits[:, target]
 
 
 def test_published_numbers():

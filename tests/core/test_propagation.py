@@ -72,7 +72,8 @@ def complete(function, rule):
             return function(x)
 
     propagation = Differences("net", "deeplift", rule)
-    return contributions(Net(), X, X.roll(1, 0) * 0.7, propagation, lambda output: output.sum(1))
+    found, end, start = contributions(Net(), X, X.roll(1, 0) * 0.7, propagation, lambda output: output.sum(1))
+    return found, (end - start).sum(1)
 
 
 def in_place(x):
