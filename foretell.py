@@ -30,6 +30,7 @@ VERBS = {
     "analyze": "the three nested models, Table 1 and Figure 1 of a study or a CSV",
     "glmm": "one mixed model of a CSV, by formula",
     "export": "the responses of a study as CSV, with its data dictionary",
+    "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",
     "test": "run every test (--no-browser leaves out those that need one)",
 }
@@ -57,7 +58,7 @@ def main(arguments: list[str]) -> int:
         return run_tests(arguments[1:])
     if verb not in VERBS:
         return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
-    python = ready(RUNTIME)
+    python = ready(RUNTIME, DEVELOPMENT) if verb == "bench" else ready(RUNTIME)
     return subprocess.call([python, "-P", "-m", "dashboard.cli", verb, *arguments[1:]], env=child_environment())
 
 

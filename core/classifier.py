@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.inference import faster_copy
+from core.inference import faster_copy, frozen
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -83,16 +83,16 @@ class Classifier:
     @property
     def layout(self) -> torch.memory_format:
         """How inputs lie in memory for predictions and `differentiable`."""
-        return torch.contiguous_format if self._predictor is self._module else torch.channels_last
+        return torch.contiguous_format if self._copy is self._module else torch.channels_last
 
     @contextmanager
     def differentiable(self) -> Iterator[nn.Module]:
         """A network for gradients of its input: the fast copy, which needs no turns, or else the network itself."""
-        if self._predictor is self._module:
+        if self._copy is self._module:
             with self.exclusive() as module:
                 yield module
         else:
-            yield self._predictor
+            yield self._copy
 
     def preprocess(self, image: Image.Image) -> Tensor:
         """The network's input (C, H, W), float32 on the CPU, for a picture of any size and mode."""
@@ -180,9 +180,14 @@ class Classifier:
         return in_chunks(report, inputs, chunk or chunk_size(inputs[0])).clone()
 
     @cached_property
-    def _predictor(self) -> nn.Module:
-        """A copy, up to twice as fast on a CPU; the network itself where none can be made."""
+    def _copy(self) -> nn.Module:
+        """A faster copy that can be differentiated; the network itself where none can be made."""
         return faster_copy(self._module, self.fill("mean")[None].to(self.device))
+
+    @cached_property
+    def _predictor(self) -> nn.Module:
+        """What predicts: the fastest form of the network that gives its logits."""
+        return frozen(self._copy, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from core.errors import ForetellError
-from dashboard.commands import analysis, doctor, explain, serve, study
+from dashboard.commands import analysis, bench, doctor, explain, serve, study
 from data.errors import DataError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
 for verbs in (serve, explain, study, analysis, doctor):
     for verb in verbs.VERBS:
         app.command()(verb)
+app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 
 def main() -> None:

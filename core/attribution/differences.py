@@ -228,6 +228,9 @@ class Differences(Propagation):
         references = self._references(before, x)
         return _revealed_cancel(before, x.detach(), references, layer, function) if references else function(x)
 
+    def scaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        return function(x)  # linear: the factor is the multiplier
+
     def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
         references = self._references(a, b)
         return _product(a, b, references, function) if references else function(a, b)

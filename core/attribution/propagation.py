@@ -80,8 +80,12 @@ class Propagation(TorchFunctionMode):
         raise NotImplementedError
 
     def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A function of each value alone: an activation, or a product with a constant (which may broadcast)."""
+        """A function of each value alone, such as an activation."""
         raise NotImplementedError
+
+    def scaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+        """A product with a constant, which may broadcast; a sum with one of what is still the input."""
+        return self.pointwise(x, function)
 
     def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
         """A product of two activations, element by element or of matrices."""
@@ -185,7 +189,7 @@ class Propagation(TorchFunctionMode):
         ends = None if mark is None or mark.bounds is None else [function(bound) for bound in mark.bounds]
         # A negative factor turns the ends around.
         bounds = None if ends is None else (torch.minimum(*ends), torch.maximum(*ends))
-        return marked(self.pointwise(x, function), Mark(bounds=bounds))
+        return marked(self.scaled(x, function), Mark(bounds=bounds))
 
     def _mul(self, call: calls.Call) -> Tensor:
         a, b = call.operands()

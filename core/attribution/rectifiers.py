@@ -32,19 +32,23 @@ class _Rectified(Function):
     """min(max(z, 0), ceiling), and backwards max(g, 0), under ``"guided"`` only where 0 < z < ceiling."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, ceiling: float, rule: Rule) -> Tensor:
+    def forward(ctx: Any, z: Tensor, ceiling: float, rule: Rule, inplace: bool) -> Tensor:
         ctx.rule = rule
         if rule == "guided":
-            ctx.save_for_backward((z > 0) & (z < ceiling))
-        return z.clamp(0, ceiling)
+            ctx.save_for_backward((z > 0) & (z < ceiling) if math.isfinite(ceiling) else z > 0)
+        if not inplace:
+            return z.clamp(0, ceiling)
+        # Whoever else holds the tensor must see it changed, as the network's author intended.
+        ctx.mark_dirty(z)
+        return z.clamp_(0, ceiling)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
         passed = gradients[0].relu()
-        return passed * ctx.saved_tensors[0] if ctx.rule == "guided" else passed, None, None
+        return passed * ctx.saved_tensors[0] if ctx.rule == "guided" else passed, None, None, None
 
 
-_rectified: Callable[[Tensor, float, Rule], Tensor] = _Rectified.apply
+_rectified: Callable[[Tensor, float, Rule, bool], Tensor] = _Rectified.apply
 
 
 def _relu(z: Tensor, inplace: bool = False) -> Call:
@@ -112,10 +116,7 @@ class Rectifiers(TorchFunctionMode):
             return func(*args, **kwargs)
         self.met += 1
         z, ceiling, inplace = found
-        if not inplace and not written.endswith("_"):
-            return _rectified(z, ceiling, self.rule)
-        # Written back: whoever else holds the tensor must see it changed, as the network's author intended.
-        return z.copy_(_rectified(z, ceiling, self.rule))
+        return _rectified(z, ceiling, self.rule, inplace or written.endswith("_"))
 
     @staticmethod
     def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

@@ -1,0 +1,140 @@
+"""Seconds of each heatmap method beside the library that users would take instead, on the same batch and network.
+
+``python foretell.py bench attribution``, or ``python -m benchmarks.attribution [--methods a,b] [--networks resnet50]``.
+captum, pytorch-grad-cam and zennit run with the same settings (steps, samples, windows, cells), once as they come and,
+where they have a batch setting, once with Foretell's batch; a row says which. ``faster`` is the peer's time divided by
+ours: above 1 Foretell is faster. Methods without a peer are set against the network's own bare forward passes of as
+many pictures. Random weights do for speed. ``disagreement`` is the largest difference of the maps divided by the
+largest value, where both compute the same thing without chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from benchmarks import peers
+from benchmarks.machine import arguments, hand_over, in_turns
+from core import loading
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.device import chunk_size, default_device
+from core.types import Explanation
+
+NETWORKS = ("resnet50", "mobilenet_v2")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "integrated_gradients": {"steps": 16, "quadrature": "gauss_legendre", "baseline": "zero"},
+    "smoothgrad": {"samples": 8},
+    "vargrad": {"samples": 8},
+    "expected_gradients": {"samples": 8},
+    "occlusion": {"window": 64, "stride": 32},
+    "lime": {"grid": 7, "samples": 256},
+    "kernel_shap": {"grid": 7, "samples": 256},
+    "shapley_sampling": {"grid": 3, "pairs": 4},
+    "shapley_exact": {"grid": 3},
+    "bayesian_teaching": {"samples": 64},
+    "rise": {"samples": 64},
+    "lrp_composite": {"first": "flat"},
+    "meaningful_perturbation": {"steps": 10},
+    "extremal_perturbation": {"steps": 10},
+    "anchors": {"samples": 400},
+    "prediction_difference": {"window": 56, "stride": 56, "samples": 4},
+}
+SINGLE_PASS = frozenset(
+    {"gradient", "input_x_gradient", "deconvnet", "guided_backpropagation", "guided_grad_cam", "taylor_decomposition"}
+    | {"deeplift", "excitation_backpropagation", "contrastive_excitation", "cam", "grad_cam", "grad_cam_plus_plus"}
+    | {"layer_cam"}
+    | {name for name in METHODS if name.startswith("lrp_")}
+)
+"""One or a few passes a picture: measured on a batch of 8; all others on a batch of 2, or 1 for hundreds of passes."""
+HUNDREDS = frozenset(
+    {"score_cam", "anchors", "prediction_difference", "meaningful_perturbation", "extremal_perturbation"}
+)
+ROUNDS = {8: 3, 2: 2, 1: 1}
+
+
+def measure(networks: list[str], methods: list[str]) -> dict[str, Any]:
+    """Rows by network and method."""
+    rows: dict[str, Any] = {name: {} for name in networks}
+    for name, method in tqdm([(name, method) for name in networks for method in methods], unit="method"):
+        rows[name][method] = _row(_classifier(name), method)
+    return rows
+
+
+def _classifier(name: str) -> Classifier:
+    models = loading.torchvision().models
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = models.get_model(name, weights=None)
+    return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
+
+
+def _row(classifier: Classifier, method: str) -> dict[str, Any]:
+    batch = 8 if method in SINGLE_PASS else 1 if method in HUNDREDS else 2
+    images = torch.randn(batch, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    targets = list(range(batch))
+    ours = partial(_explained, classifier, method, images, targets)
+    with classifier.exclusive() as module:
+        others: dict[str, Callable[[], Tensor | None]] = {}
+        for label, build in peers.PEERS.get(method, {}).items():
+            others[label] = build(module, images.to(classifier.device), targets, SETTINGS.get(method, {}))
+        return _compared(module, images, ours, others)
+
+
+def _explained(classifier: Classifier, method: str, images: Tensor, targets: list[int]) -> Explanation:
+    generator = torch.Generator().manual_seed(0)
+    explanation: Explanation = METHODS[method](
+        classifier, images, targets, generator=generator, **SETTINGS.get(method, {})
+    )
+    return explanation
+
+
+def _compared(
+    module: nn.Module,
+    images: Tensor,
+    ours: Callable[[], Explanation],
+    others: dict[str, Callable[[], Tensor | None]],
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"pictures": len(images)}
+    works: dict[str, Callable[[], object]] = {"foretell": ours, "bare forward": partial(_forward, module, images)}
+    for label, run in others.items():
+        try:
+            found = run()
+        except Exception as error:  # a peer that stops on this network is a result too
+            row[label] = f"stops: {type(error).__name__}: {str(error).splitlines()[0][:160]}"
+            continue
+        works[label] = run
+        if found is not None:
+            mine = ours().map
+            row["disagreement"] = float((mine - found).abs().max() / mine.abs().max())
+    seconds = in_turns(works, ROUNDS[len(images)])
+    row |= {"seconds": {name: round(value, 3) for name, value in seconds.items()}}
+    row["faster"] = {name: round(seconds[name] / seconds["foretell"], 2) for name in others if name in seconds}
+    row["bare forward passes"] = round(seconds["foretell"] / seconds["bare forward"], 1)
+    return row
+
+
+@torch.inference_mode()
+def _forward(module: nn.Module, images: Tensor) -> None:
+    for part in images.split(chunk_size(images[0])):
+        module(part.to(next(module.parameters()).device))
+
+
+def main() -> None:
+    parser = arguments("attribution")
+    parser.add_argument("--methods", help="only these, with commas")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
+    given = parser.parse_args()
+    methods = given.methods.split(",") if given.methods else list(METHODS)
+    for name in methods:
+        METHODS[name]  # an unknown name stops before anything is measured
+    hand_over("attribution", given, lambda: measure(given.networks.split(","), methods))
+
+
+if __name__ == "__main__":
+    main()

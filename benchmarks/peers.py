@@ -1,0 +1,205 @@
+"""The same maps by the libraries that users would take instead, with the same settings.
+
+`PEERS` names, for each method, the peers and their builders: ``build(module, images, targets, settings) -> run``, where
+``run()`` gives the map (B, H, W) on the CPU if it should equal Foretell's, else None.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from core.device import chunk_size
+
+Run = Callable[[], Tensor | None]
+Build = Callable[[nn.Module, Tensor, list[int], dict[str, Any]], Run]
+warnings.filterwarnings("ignore", module="captum")
+
+
+def _captum(name: str, **options: Any) -> Build:
+    """A gradient method of captum whose map is summed over the channels."""
+
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+        from captum import attr
+
+        method = getattr(attr, name)(module)
+
+        def run() -> Tensor:
+            found: Tensor = method.attribute(images.clone().requires_grad_(), target=targets, **options)
+            return found.detach().sum(1).cpu()
+
+        return run
+
+    return build
+
+
+def _integrated(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
+    from captum.attr import IntegratedGradients
+
+    method, chunk = IntegratedGradients(module), max(len(images), chunk_size(images[0]))
+
+    def run() -> Tensor:
+        options = {"n_steps": settings["steps"], "internal_batch_size": chunk}
+        return method.attribute(images, target=targets, **options).detach().sum(1).float().cpu()
+
+    return run
+
+
+def _noise_tunnel(kind: str) -> Build:
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
+        from captum.attr import NoiseTunnel, Saliency
+
+        method = NoiseTunnel(Saliency(module))
+
+        def run() -> None:
+            method.attribute(
+                images, nt_type=kind, nt_samples=settings["samples"], nt_samples_batch_size=4, stdevs=0.5,
+                target=targets, abs=False,
+            )  # fmt: skip
+
+        return run
+
+    return build
+
+
+def _gradient_shap(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
+    from captum.attr import GradientShap
+
+    method = GradientShap(module)
+
+    def run() -> None:
+        references = torch.randn_like(images)
+        method.attribute(images, references, n_samples=settings["samples"], target=targets)
+
+    return run
+
+
+def _guided_grad_cam(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+    from captum.attr import GuidedGradCam
+
+    method = GuidedGradCam(module, last_block(module))
+
+    def run() -> None:
+        method.attribute(images, target=targets, interpolate_mode="bilinear")
+
+    return run
+
+
+def _occlusion(chunked: bool) -> Build:
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
+        from captum.attr import Occlusion
+
+        method, side, stride = Occlusion(module), settings["window"], settings["stride"]
+        options = {"perturbations_per_eval": chunk_size(images[0])} if chunked else {}
+
+        def run() -> None:
+            with torch.no_grad():
+                method.attribute(images, (3, side, side), (3, stride, stride), baselines=0.0, target=targets, **options)
+
+        return run
+
+    return build
+
+
+def _cells(images: Tensor, grid: int) -> Tensor:
+    """The number of each pixel's cell, (1, 1, H, W)."""
+    height, width = images.shape[2:]
+    rows, columns = (torch.arange(side, device=images.device) * grid // side for side in (height, width))
+    return (rows[:, None] * grid + columns)[None, None]
+
+
+def _perturbing(name: str, chunked: bool) -> Build:
+    """LIME, KernelSHAP or Shapley sampling of captum over the same cells."""
+
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
+        from captum import attr
+
+        method, mask = getattr(attr, name)(module), _cells(images, settings["grid"])
+        samples = 2 * settings["pairs"] if "pairs" in settings else settings["samples"]
+        options = {"perturbations_per_eval": chunk_size(images[0])} if chunked else {}
+
+        def run() -> None:
+            with torch.no_grad():
+                for image, target in zip(images.split(1), targets, strict=True):
+                    method.attribute(image, feature_mask=mask, target=target, n_samples=samples, **options)
+
+        return run
+
+    return build
+
+
+def _grad_cam_package(name: str, **options: Any) -> Build:
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+        import pytorch_grad_cam
+        from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
+
+        own = copy.deepcopy(module)  # it leaves hooks behind
+        method = getattr(pytorch_grad_cam, name)(model=own, target_layers=[last_block(own)], **options)
+
+        def run() -> None:
+            method(input_tensor=images, targets=[ClassifierOutputTarget(target) for target in targets])
+
+        return run
+
+    return build
+
+
+def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+    from zennit.attribution import Gradient
+    from zennit.composites import EpsilonPlusFlat
+    from zennit.torchvision import ResNetCanonizer
+
+    canonizers = [ResNetCanonizer()] if type(module).__name__ == "ResNet" else []
+    own = copy.deepcopy(module)
+    composite = EpsilonPlusFlat(canonizers=canonizers)
+
+    def run() -> Tensor | None:
+        with Gradient(own, composite) as attributor:
+            with torch.no_grad():
+                logits = own(images)
+            start = torch.zeros_like(logits)
+            start[range(len(targets)), targets] = logits[range(len(targets)), targets]
+            _, found = attributor(images, start)
+        return found.sum(1).cpu() if canonizers else None  # without a canonizer batch norms are met another way
+
+    return run
+
+
+def last_block(module: nn.Module) -> nn.Module:
+    """The last layer with a map of places."""
+    return module.layer4[-1] if hasattr(module, "layer4") else module.features[-1]  # type: ignore[no-any-return, index, union-attr]
+
+
+PEERS: dict[str, dict[str, Build]] = {
+    "gradient": {"captum": _captum("Saliency", abs=False)},
+    "input_x_gradient": {"captum": _captum("InputXGradient")},
+    "integrated_gradients": {"captum": _integrated},
+    "expected_gradients": {"captum": _gradient_shap},
+    "smoothgrad": {"captum": _noise_tunnel("smoothgrad")},
+    "vargrad": {"captum": _noise_tunnel("vargrad")},
+    "deconvnet": {"captum": _captum("Deconvolution")},
+    "guided_backpropagation": {"captum": _captum("GuidedBackprop")},
+    "guided_grad_cam": {"captum": _guided_grad_cam},
+    "lrp_composite": {"zennit": _zennit},
+    "lrp_epsilon": {"captum": _captum("LRP")},
+    "deeplift": {"captum": _captum("DeepLift", baselines=0.0)},
+    "grad_cam": {"pytorch-grad-cam": _grad_cam_package("GradCAM")},
+    "grad_cam_plus_plus": {"pytorch-grad-cam": _grad_cam_package("GradCAMPlusPlus")},
+    "layer_cam": {"pytorch-grad-cam": _grad_cam_package("LayerCAM")},
+    "score_cam": {"pytorch-grad-cam": _grad_cam_package("ScoreCAM")},
+    "occlusion": {"captum": _occlusion(chunked=False), "captum, batched": _occlusion(chunked=True)},
+    "lime": {"captum": _perturbing("Lime", chunked=False), "captum, batched": _perturbing("Lime", chunked=True)},
+    "kernel_shap": {
+        "captum": _perturbing("KernelShap", chunked=False),
+        "captum, batched": _perturbing("KernelShap", chunked=True),
+    },
+    "shapley_sampling": {
+        "captum": _perturbing("ShapleyValueSampling", chunked=False),
+        "captum, batched": _perturbing("ShapleyValueSampling", chunked=True),
+    },
+}

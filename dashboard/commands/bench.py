@@ -1,0 +1,41 @@
+"""``bench``: one of the benchmarks, as JSON."""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.errors import ForetellError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def names() -> list[str]:
+    """The benchmarks there are; other modules beside them are what they share."""
+    files = (ROOT / "benchmarks").glob("*.py")
+    return sorted(path.stem for path in files if "__main__" in path.read_text(encoding="utf-8"))
+
+
+def bench(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Which benchmark; benchmarks/README.md says what each is for.")],
+    json: Annotated[Path | None, typer.Option(help="Also write the result to this file.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of torch; 1 where other programs use the cores.")] = None,
+) -> None:
+    """Measure speed against a peer or a physical limit; prints JSON with the machine and the versions.
+
+    Further options go to the benchmark. Example: python foretell.py bench attribution --json attribution.json
+    """
+    known = names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."
+        raise ForetellError(f"There is no benchmark {name!r}. {hint}")
+    options = [*(["--json", str(json.resolve())] if json else []), *(["--threads", str(threads)] if threads else [])]
+    command = [sys.executable, "-m", f"benchmarks.{name}", *options, *context.args]
+    raise typer.Exit(subprocess.run(command, cwd=ROOT, check=False).returncode)
