@@ -74,8 +74,9 @@ def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None]) -> N
     def part() -> None:
         asking = Asking()
         with errors_shown():
-            draw(collect(asking))
+            found = collect(asking)
             _controls(asking)
+            draw(found)
         if unfinished and not asking.running:
             st.rerun()
 

@@ -102,8 +102,8 @@ def _curves(found: Faithfulness) -> None:
     figure = go.Figure()
     for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
         figure.add_scatter(
-            x=100 * curve.fractions,
-            y=curve.values[0],
+            x=100 * curve.fractions.numpy(),
+            y=curve.values[0].numpy(),
             name=curve.measure,
             line={"color": colour},
             fill="tozeroy" if curve is found.deletion else None,

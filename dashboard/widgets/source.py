@@ -60,10 +60,11 @@ def choose(model: str, most: int = 1) -> list[Chosen]:
         return _own(most)
     name = SCENES.get(source, source)
     gallery = cache.gallery(model, name)
-    return [_of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
+    return [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
 
 
-def _of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
+def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
+    """A picture of a set."""
     images = gallery.images
     source, base = cache.image_source(name)
     settings = {"set": source.set, **source.settings}

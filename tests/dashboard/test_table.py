@@ -1,0 +1,139 @@
+"""Sheets of maps: what is on them, on which scale, and what a program makes of them again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from core.rendering import scale_of
+from core.types import Certificate, Explanation
+from dashboard import cache, canvas, reproduce, table
+from dashboard.figures import Look
+from dashboard.table import Cell, Table
+from dashboard.widgets.cells import Seen
+from dashboard.widgets.source import of_set
+from dashboard.work import Faithfulness, FaithfulnessRequest, MapRequest
+from study.workspace import ROOT
+
+METHODS = {"gradient": {}, "rise": {"samples": 32}}
+
+
+def seen(split: str, i: int) -> Seen:
+    return Seen("scenes", of_set(cache.gallery("scenes", split), split, i))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Two methods by two pictures."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("FORETELL_HOME", str(tmp_path_factory.mktemp("home")))
+    pictures = [seen("adversarial", 3), seen("standard", 8)]
+    columns = tuple(s.column(f"says {s.says(s.answer)}") for s in pictures)
+    rows = {method: tuple(cell(s, method, given) for s in pictures) for method, given in METHODS.items()}
+    patch.undo()
+    return Table("scenes: two methods", columns, rows, "Shared", Look())
+
+
+def cell(s: Seen, method: str, given: dict[str, object]) -> Cell:
+    request = MapRequest(s.classifier, method, s.inputs, s.answer, 5, given)
+    return Cell(request, request.compute(lambda *_: None))
+
+
+def words(shown: Table) -> str:
+    return " | ".join(item.text for item in table.sheet(shown).items if isinstance(item, canvas.Words))
+
+
+def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which(made: Table) -> None:
+    for method, cells in made.rows.items():
+        own = [scale_of(c.explanation) for c in cells]
+        assert [scale.limit for scale in made.scales(method)] == [max(scale.limit for scale in own)] * 2
+        assert [scale.zero for scale in made.scales(method)] == [scale.zero for scale in own]
+        assert replace(made, scaling="Own").scales(method) == own
+        assert f"+{made.scales(method)[0].limit:.3g} | shared by this row" in words(made)
+        assert all(f"scale ±{scale.limit:.3g}" in words(replace(made, scaling="Own")) for scale in own)
+    gradient, rise = (made.scales(method)[0].limit for method in METHODS)
+    assert gradient != rise
+    assert "one scale for the maps of a method" in words(made)
+    assert "each map on its own scale" in words(replace(made, scaling="Own"))
+
+
+def test_another_scale_makes_another_picture(made: Table) -> None:
+    shared, own = (np.asarray(canvas.png(table.sheet(replace(made, scaling=s)))) for s in ("Shared", "Own"))
+    assert not np.array_equal(shared[:200], own[: len(shared)]) or shared.shape != own.shape
+
+
+def test_a_map_that_failed_is_a_sentence_in_its_place(made: Table) -> None:
+    broken = replace(made.rows["rise"][0], explanation=None, note="RISE needs at least 2 masks.")
+    shown = replace(made, rows=made.rows | {"rise": (broken, made.rows["rise"][1])})
+    assert "RISE needs at least 2 masks." in words(shown).replace(" | ", " ")
+    assert shown.scales("rise")[0] is None
+    assert len(json.loads(str(np.load(io.BytesIO(reproduce.npz(shown)))["facts"]))) == 3
+
+
+def test_certificates_warnings_and_measures_stand_under_their_map(made: Table) -> None:
+    one = made.rows["rise"][0]
+    certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
+    explanation = replace(one.explanation, certificates=(certificate,))
+    found: Faithfulness = FaithfulnessRequest(one.request, explanation, made.columns[0].mask).compute(lambda *_: None)
+    shown = replace(
+        made, rows={"rise": (replace(one, explanation=explanation, faithfulness=found), made.rows["rise"][1])}
+    )
+    text = words(shown).replace(" | ", " ")
+    assert "Half of it is noise." in text
+    assert "completeness +1.23%" in text
+    for curve in (found.deletion, found.insertion):
+        assert f"{curve.measure} {float(curve.area[0]):.3f} (probability, {curve.substrate} instead, 50 steps)" in text
+    assert f"mass on the object {found.mass:.0%}" in text
+    lines = [item for item in table.sheet(shown).items if isinstance(item, canvas.Line)]
+    assert [len(line.points) for line in lines] == [51, 51]
+
+
+def test_nothing_is_drawn_outside_the_sheet_or_over_a_neighbour(made: Table) -> None:
+    sheet = table.sheet(made)
+    pictures = [item for item in sheet.items if isinstance(item, canvas.Picture)]
+    assert len(pictures) == 2 + 2 * (2 + 1)
+    for item in pictures:
+        assert 0 <= item.x <= item.x + item.width <= sheet.width
+        assert 0 <= item.y <= item.y + item.height <= sheet.height
+    big = [p for p in pictures if p.width == table.SIDE]
+    apart = [(a, b) for a in big for b in big if a is not b]
+    assert all(
+        a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y for a, b in apart
+    )
+
+
+def test_a_blank_explanation_has_a_scale_to_be_drawn_on(made: Table) -> None:
+    one = made.rows["gradient"][0]
+    flat = Explanation(torch.zeros_like(one.explanation.map), 0.0, (Certificate("gradient", 0, "f", 0.5),))
+    shown = replace(made, rows={"gradient": (replace(one, explanation=flat), made.rows["gradient"][1])})
+    assert canvas.png(table.sheet(shown)).width > 0
+
+
+def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Path) -> None:
+    """As a reader does: save both files, run the program in another process, compare."""
+    (tmp_path / "maps.npz").write_bytes(reproduce.npz(made))
+    program = reproduce.script(made, "again.py")
+    (tmp_path / "again.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "again.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "maps.npz") as maps, np.load(tmp_path / "again.npz") as again:
+        assert set(again.files) == {"map_0", "map_1", "map_2", "map_3"}
+        assert set(maps.files) - set(again.files) == {"facts", "error_2", "error_3"}
+        for name in again.files:
+            assert again[name].dtype == np.float32
+            assert np.array_equal(maps[name], again[name]), name
+        facts = json.loads(str(maps["facts"]))
+    assert [fact["method"] for fact in facts] == ["gradient", "gradient", "rise", "rise"]
+    assert [fact["key"] for fact in facts] == [c.request.key for _, c in made.cells]
+    assert facts[2]["samples"] == 32
