@@ -125,14 +125,19 @@ def _cell(
 
 
 def _draw(shown: Table, stem: str) -> None:
-    told = "; ".join(f"{words(c.request.method)}, {column.lines[0]}" for column, c in shown.cells)
-    st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Maps: {told}")
+    told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
+    # As PNG: the small words of the sheet do not survive JPEG.
+    st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Maps: {told}", output_format="PNG")
     takeaway.bar(shown, stem)
     with st.expander("Numbers: certificates and measures"):
         st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in shown.cells]), hide_index=True)
         for column, cell in shown.cells:
             for warning in cell.certificate.warnings if cell.certificate else ():
-                st.warning(escaped(f"{words(cell.request.method)}, {column.lines[0]}: {warning}"))
+                st.warning(escaped(f"{_name(column, cell)}: {warning}"))
+
+
+def _name(column: Column, cell: Cell) -> str:
+    return f"{words(cell.request.method)}, {column.lines[0]}"
 
 
 @st.cache_data(max_entries=24, show_spinner=False)

@@ -77,7 +77,7 @@ def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None]) -> N
             found = collect(asking)
             _controls(asking)
             draw(found)
-        if unfinished and not asking.running:
+        if unfinished != bool(asking.running):  # begin to look again and again, or leave off
             st.rerun()
 
     st.fragment(part, run_every=POLL_S if unfinished else None)()
@@ -95,7 +95,7 @@ def _controls(asking: Asking) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if waiting:
             st.caption(f"{len(waiting)} more waiting", width="content")
-        if len(running) > 1:
+        if len(running) > 1 or waiting:
             st.button("Stop all", key="stop_all", on_click=_stop, args=([job.key for job in running],))
         if asking.held:
             about = f" ({duration(asking.seconds)})" if asking.seconds else ""
