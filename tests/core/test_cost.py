@@ -65,6 +65,7 @@ def test_counts_by_hand():
     assert cost("gradient", {}, classifier) == Cost(gradients=1)
     assert cost("integrated_gradients", {"steps": 30}, classifier) == Cost(gradients=30)
     assert cost("rise", {}, classifier) == Cost(forwards=1000)
+    assert cost("kernel_shap", {"grid": 3, "samples": 2048}, classifier) == Cost(forwards=512)  # all coalitions once
     assert cost("shapley_exact", {"grid": 4}, classifier) == Cost(forwards=65_536)
     # 12 px, windows of 4 px every 2 px: 5 x 5.
     assert SIDE == 12

@@ -66,6 +66,12 @@ def test_a_map_that_says_nothing_for_the_class_has_no_line(values: float) -> Non
     assert np.array_equal(np.asarray(silent.picture()), np.asarray(silent.strongest(10)))
 
 
+def test_the_line_leaves_out_what_says_nothing_however_much_is_asked_for(drawing: figures.Drawing) -> None:
+    """A quarter speaks for the class, half says nothing: the 60 % are that quarter."""
+    drawn = np.nonzero((np.asarray(drawing.strongest(60)) != np.asarray(drawing.picture())).any(axis=2))
+    assert all(0.45 < along.max() / figures.SIDE < 0.55 for along in drawn)
+
+
 def test_a_line_around_fewer_pixels_is_inside_one_around_more(drawing: figures.Drawing) -> None:
     generator = torch.Generator().manual_seed(0)
     explanation = Explanation(torch.randn(1, 20, 20, generator=generator), 0.0, (Certificate("g", 0, "f", 0.5),))
