@@ -85,8 +85,9 @@ class Drawing:
         """
         drawn = self._outlined(_enlarged(self.seen), outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
+        # Bilinear: what swings over beside a strong edge would be encircled as evidence.
         evidence = np.asarray(
-            Image.fromarray(signed.signed(self._values, self._error)).resize(self.size, Image.Resampling.BICUBIC)
+            Image.fromarray(signed.signed(self._values, self._error)).resize(self.size, Image.Resampling.BILINEAR)
         )
         inside = (evidence >= np.quantile(evidence, 1 - percent / 100)) & (evidence > FAINTEST)
         pixels = np.array(drawn)
