@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -79,7 +80,8 @@ class Seen:
 def class_names(classifier: Classifier) -> list[str]:
     """Plain names of the classes; those that would be the same get their numbers."""
     names = [plain(name) for name in classifier.categories]
-    return [f"{name} ({k})" if names.count(name) > 1 else name for k, name in enumerate(names)]
+    counts = Counter(names)
+    return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
 
 
 def target_box(classifier: Classifier) -> str:

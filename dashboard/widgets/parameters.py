@@ -49,7 +49,9 @@ def settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict
 
 def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
     label = "What it does, and its parameters" if alone else f"{words(method)}: parameters"
+    seen_at_once = st.empty()
     with st.expander(label):
+        seen_when_opened = st.empty()
         st.caption(escaped(summary(METHODS[method])))
         fields = [p for p in declared(METHODS[method]) if p.name not in HIDDEN]
         with st.form(f"parameters_{method}", border=False):
@@ -57,7 +59,7 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
             if fields:
                 st.form_submit_button("Explain again", width="stretch")
         found = parsed(METHODS[method], given)
-        st.caption(_cost(classifier, method, found))
+    (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
     return found
 
 
