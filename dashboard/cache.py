@@ -17,7 +17,8 @@ import torch
 
 from core.classifier import Classifier
 from core.loading import torchvision
-from core.types import silent
+from core.types import Progress
+from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from data.types import ImageSet
 from study.config import ImageSource
@@ -82,16 +83,15 @@ def image_source(name: str) -> tuple[ImageSource, Path]:
     return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
 
 
-def gallery(model: str, name: str) -> Gallery:
-    """A picture set with the answers of a classifier."""
-    asked = classifier(model)
-    return _gallery(digest(asked.fingerprint, str(home()), name, str(PICTURES)), asked, name)
+def gallery(model: str, name: str) -> Job:
+    """The job that opens a picture set and asks a classifier about it; its result is a `Gallery`."""
+    asked, folder, source = classifier(model), home(), image_source(name)
 
+    def work(progress: Progress) -> Gallery:
+        images = open_set(*source)
+        return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
 
-@st.cache_resource(max_entries=8, show_spinner="Asking the AI about the pictures …")
-def _gallery(key: str, _classifier: Classifier, _name: str) -> Gallery:  # noqa: ARG001
-    images = open_set(*image_source(_name))
-    return Gallery(images, predict(_classifier, images, home() / "cache", silent), _classifier.categories)
+    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(PICTURES)), work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

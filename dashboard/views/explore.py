@@ -8,6 +8,7 @@ from dashboard import cache
 from dashboard.keys import PICTURE
 from dashboard.widgets import grid, parameters, picker, single, source
 from dashboard.widgets.cells import Seen
+from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
 from study.workspace import home
 
@@ -29,34 +30,41 @@ def page() -> None:
     with controls, errors_shown():
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
-        chosen = source.choose(model, grid.MOST_COLUMNS if view == GRID and not by_class else 1)
-        other = _other(model) if view == PAIR else None
+        several = view == GRID and not by_class
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
+        models = [model, *_other(model)] if view == PAIR else [model]
         methods = parameters.several_methods() if view == GRID else [parameters.one_method()]
         settings, seed = parameters.settings(methods, cache.classifier(model))
         with results, errors_shown():
-            if not chosen:
-                st.info("Choose a picture file: it stays on this machine.")
-                return
-            seen = [Seen(model, one) for one in chosen]
-            if view == ONE:
-                single.show(seen[0], methods[0], settings[methods[0]], seed)
-            elif view == PAIR and other is None:
-                st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
-            elif other is not None:
-                grid.by_classifier([seen[0], Seen(other, chosen[0])], settings, seed)
-            elif by_class:
-                grid.by_class(seen[0], settings, seed)
-            else:
-                grid.by_picture(seen, settings, seed)
+            seen = [Seen(name, one) for one in chosen for name in models]
+            _shown(view, seen, settings, seed, by_class=by_class)
+
+
+def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, by_class: bool) -> None:
+    """What the chosen view makes of the chosen pictures."""
+    if not seen:
+        if st.session_state["source"] == source.OWN:
+            st.info("Choose a picture file: it stays on this machine.")
+    elif view == ONE:
+        ((method, given),) = settings.items()
+        single.show(seen[0], method, given, seed)
+    elif view == PAIR and len(seen) == 1:
+        st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
+    elif view == PAIR:
+        grid.by_classifier(seen, settings, seed)
+    elif by_class:
+        grid.by_class(seen[0], settings, seed)
+    else:
+        grid.by_picture(seen, settings, seed)
 
 
 def _classifier() -> str:
     return st.selectbox("Classifier", cache.models(), key="classifier", bind="query-params")
 
 
-def _other(model: str) -> str | None:
+def _other(model: str) -> list[str]:
     others = [name for name in cache.models() if name != model]
-    return st.selectbox("Compared with", others, key="other", bind="query-params") if others else None
+    return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
 
 def _columns() -> str:
@@ -80,4 +88,6 @@ def _all_pictures() -> None:
         st.session_state[PICTURE] = f"{of}/{i}"
         st.session_state["view"] = ONE
 
-    picker.whole(cache.gallery(model, of), of, picked)
+    gallery = awaited(cache.gallery(model, of))
+    if gallery is not None:
+        picker.whole(gallery, of, picked)

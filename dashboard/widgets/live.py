@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import streamlit as st
 
+from core.errors import ForetellError
 from core.types import Progress
 from dashboard.jobs import Job, pool
 from dashboard.keys import BEGUN, STOPPED
@@ -81,6 +82,29 @@ def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None]) -> N
             st.rerun()
 
     st.fragment(part, run_every=POLL_S if unfinished else None)()
+
+
+def awaited(job: Job) -> Any:
+    """What comes of a job that the rest of the page needs; None while it is made, with a bar.
+
+    Raises
+    ------
+    ForetellError
+        Nothing came of it.
+    """
+    if not job.wait(AT_ONCE_S):
+
+        def part() -> None:
+            st.progress(job.share, escaped(_words(job)))
+            if job.ended:
+                st.rerun()
+
+        st.fragment(part, run_every=POLL_S)()
+        return None
+    if job.state == "failed":
+        pool().forget(job.key)  # a folder can be mended
+        raise ForetellError(job.error)
+    return job.result
 
 
 def _controls(asking: Asking) -> None:

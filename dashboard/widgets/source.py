@@ -13,6 +13,7 @@ from PIL import Image
 from dashboard import cache
 from dashboard.table import Source
 from dashboard.widgets import picker, uploads
+from dashboard.widgets.live import awaited
 from study.workspace import home
 
 SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
@@ -43,7 +44,7 @@ def offered(model: str) -> list[str]:
 
 
 def choose(model: str, most: int = 1) -> list[Chosen]:
-    """The chosen pictures, up to ``most``; none until a file is given."""
+    """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
     sources = offered(model)
     source = st.segmented_control(
         "Pictures",
@@ -59,8 +60,8 @@ def choose(model: str, most: int = 1) -> list[Chosen]:
     if source == OWN:
         return _own(most)
     name = SCENES.get(source, source)
-    gallery = cache.gallery(model, name)
-    return [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
+    gallery = awaited(cache.gallery(model, name))
+    return [] if gallery is None else [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
 
 
 def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:

@@ -9,6 +9,7 @@ from PIL import Image
 
 from dashboard import cache
 from dashboard.keys import digest, tensor_digest
+from tests.dashboard.conftest import gallery_of
 
 MODEL = """
 from torch import nn
@@ -56,7 +57,7 @@ def test_the_workspaces_own_classifiers_and_pictures_are_offered(workspace: Path
     assert "models/mine.py" in cache.models()
     assert cache.picture_sets() == ["mine"]
     assert cache.classifier("models/mine.py").categories == ("day", "night")
-    gallery = cache.gallery("models/mine.py", "mine")
+    gallery = gallery_of("models/mine.py", "mine")
     truth, says, sure = gallery.says(1)
     assert truth == "night"
     assert says in ("day", "night")

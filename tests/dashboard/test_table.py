@@ -16,19 +16,20 @@ import torch
 
 from core.rendering import scale_of
 from core.types import Certificate, Explanation
-from dashboard import cache, canvas, reproduce, table
+from dashboard import canvas, reproduce, table
 from dashboard.figures import Look
 from dashboard.table import Cell, Table
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.source import of_set
 from dashboard.work import Faithfulness, FaithfulnessRequest, MapRequest
 from study.workspace import ROOT
+from tests.dashboard.conftest import gallery_of
 
 METHODS = {"gradient": {}, "rise": {"samples": 32}}
 
 
 def seen(split: str, i: int) -> Seen:
-    return Seen("scenes", of_set(cache.gallery("scenes", split), split, i))
+    return Seen("scenes", of_set(gallery_of("scenes", split), split, i))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
@@ -16,6 +17,7 @@ from dashboard import cache
 from dashboard.jobs import pool
 from dashboard.keys import PICTURE, PICTURES
 from dashboard.widgets import picker
+from tests.dashboard.conftest import gallery_of
 
 FEW = 48
 PATIENCE_S = 90
@@ -43,6 +45,7 @@ def script() -> None:
 def opened(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     """Opens the page by a link: ``opened(method="Lime", **{"lime.grid": "4"})``."""
     monkeypatch.setattr(cache, "PICTURES", FEW)
+    gallery_of("scenes", "adversarial")
 
     def by(**query: str) -> AppTest:
         app = AppTest.from_function(script, default_timeout=60)
@@ -82,7 +85,7 @@ def numbers(app: AppTest) -> pd.DataFrame:
 
 
 def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
-    gallery = cache.gallery("scenes", "adversarial")
+    gallery = gallery_of("scenes", "adversarial")
     wrong = [i for i in range(FEW) if gallery.answers.predicted[i] != gallery.images.labels[i]]
     worst = max(wrong, key=lambda i: gallery.answers.probability[i])
     says, truth = (
@@ -97,7 +100,7 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
 @pytest.mark.parametrize("order", picker.ORDERS)
 def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, order: str) -> None:
     """Against the classifier's answers asked anew, not those the page keeps."""
-    gallery, classifier = cache.gallery("scenes", "adversarial"), cache.classifier("scenes")
+    gallery, classifier = gallery_of("scenes", "adversarial"), cache.classifier("scenes")
     ranked = picker.ranking(gallery, order)
     assert sorted(ranked) == list(range(FEW))
     answers = [classifier.probabilities(classifier.preprocess(gallery.images.open(i))[None])[0] for i in ranked]
@@ -119,7 +122,7 @@ def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, 
 
 
 def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
-    images = cache.gallery("scenes", "adversarial").images
+    images = gallery_of("scenes", "adversarial").images
     for i in (7, 11):
         app.session_state[PICTURE] = f"adversarial/{i}"
         assert (f"place: {images.contexts[i]}") in app.run().subheader[0].value
@@ -238,7 +241,7 @@ def test_a_grid_of_methods_by_pictures(opened) -> None:
 
 def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(opened) -> None:
     app = grid(opened, columns="Classes", picture="adversarial/7", methods="Gradient")
-    gallery, classifier = cache.gallery("scenes", "adversarial"), cache.classifier("scenes")
+    gallery, classifier = gallery_of("scenes", "adversarial"), cache.classifier("scenes")
     p = classifier.probabilities(classifier.preprocess(gallery.images.open(7))[None])[0]
     ranked = [classifier.categories[int(k)] for k in p.argsort(descending=True)]
     truth = gallery.images.categories[gallery.images.labels[7]]
@@ -280,7 +283,7 @@ def test_with_one_classifier_it_is_said_how_to_add_another(opened, workspace: Pa
 
 def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
     app = opened(view="All pictures")
-    right = int(cache.gallery("scenes", "adversarial").answers.correct.sum())
+    right = int(gallery_of("scenes", "adversarial").answers.correct.sum())
     assert f"{FEW} pictures; the AI is right about {right} of them ({right / FEW:.1%})." in [
         c.value for c in app.caption
     ]
@@ -308,11 +311,33 @@ def test_a_bad_upload_is_one_sentence(app: AppTest) -> None:
 
 def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
     stream = io.BytesIO()
-    cache.gallery("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
+    gallery_of("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
     upload(app, "mine.png", stream.getvalue())
     assert app.subheader[0].value.startswith("The AI says ")
     assert "badge" not in app.subheader[0].value
     assert len(app.get("image")) == 3
+
+
+def test_a_set_the_classifier_does_not_know_is_one_sentence(opened, workspace: Path) -> None:
+    (workspace / "pictures" / "mine" / "zebra").mkdir(parents=True)
+    Image.new("RGB", (9, 9)).save(workspace / "pictures" / "mine" / "zebra" / "one.png")
+    app = opened(source="mine")
+    assert [e.value.split(" (")[0] for e in app.error] == ["No category of folder/mine"]
+
+
+def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: Path) -> None:
+    """The page is there at once, and whole when the answers are."""
+    for k in range(300):
+        path = workspace / "pictures" / "mine" / "fish" / f"{k}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.effect_noise((96, 96), k).save(path)
+    app = AppTest.from_function(script, default_timeout=60)
+    app.query_params["source"], app.query_params["method"] = "mine", "Gradient"
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="method").value == "gradient"
+    gallery_of("scenes", "mine")
+    assert settled(app.run()).subheader[0].value.startswith("The AI says ")
 
 
 def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
