@@ -27,10 +27,17 @@ torch.set_num_threads({threads})  # another number of threads may change the las
 CLASSIFIERS = {{
 {classifiers}
 }}
+FINGERPRINTS = {{
+{fingerprints}
+}}
 PICTURES = {{
 {pictures}
 }}
 MAPS = {maps}
+
+for name, network in CLASSIFIERS.items():
+    if network.fingerprint != FINGERPRINTS[name]:
+        raise SystemExit(f"{{name}} is not the network the maps were made of: its weights or its structure differ.")
 
 made = []
 for classifier, picture, method, target, seed, parameters in MAPS:
@@ -86,6 +93,7 @@ def script(table: Table, name: str) -> str:
         imports="\n".join(sorted({line for source in sources for line in source.imports})),
         threads=torch.get_num_threads(),
         classifiers=_lines({s.model: f"open_classifier({s.model!r}, Path({str(s.base)!r}))" for s in sources}),
+        fingerprints=_lines({c.source.model: repr(c.classifier.fingerprint) for c, _ in made}),
         pictures=_lines({source.name: source.code for source in sources}),
         maps=pformat(maps, width=110, sort_dicts=False),
     )

@@ -88,10 +88,11 @@ def _own(most: int) -> list[Chosen]:
         accept_multiple_files=True,
         max_upload_size=uploads.MOST_BYTES // 2**20,
     )
-    return [_uploaded(file.getvalue(), file.name) for file in files[-most:]]
+    return [uploaded(file.getvalue(), file.name) for file in files[-most:]]
 
 
-def _uploaded(content: bytes, name: str) -> Chosen:
+def uploaded(content: bytes, name: str) -> Chosen:
+    """A picture from the bytes of a file; of it no truth is known."""
     sha256 = hashlib.sha256(content).hexdigest()
     code = f"open_picture(Path({name!r}))  # the file with SHA-256 {sha256}"
     return Chosen(uploads.decoded(content, name), name, code, ("from study.pictures import open_picture",))

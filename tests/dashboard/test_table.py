@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from core.rendering import scale_of
 from core.types import Certificate, Explanation
@@ -20,10 +21,12 @@ from dashboard import canvas, reproduce, table
 from dashboard.figures import Look
 from dashboard.table import Cell, Table
 from dashboard.widgets.cells import Seen
-from dashboard.widgets.source import of_set
+from dashboard.widgets.source import of_set, uploaded
 from dashboard.work import Faithfulness, FaithfulnessRequest, MapRequest
 from study.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
+from tests.dashboard.test_cache import MODEL
+from tests.dashboard.views.test_explore import OTHER
 
 METHODS = {"gradient": {}, "rise": {"samples": 32}}
 
@@ -119,22 +122,60 @@ def test_a_blank_explanation_has_a_scale_to_be_drawn_on(made: Table) -> None:
     assert canvas.png(table.sheet(shown)).width > 0
 
 
-def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Path) -> None:
-    """As a reader does: save both files, run the program in another process, compare."""
-    (tmp_path / "maps.npz").write_bytes(reproduce.npz(made))
-    program = reproduce.script(made, "again.py")
-    (tmp_path / "again.py").write_text(program)
+def run(shown: Table, folder: Path) -> dict[str, np.ndarray]:
+    """What the program makes in a process of its own."""
+    (folder / "again.py").write_text(reproduce.script(shown, "again.py"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "again.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "maps.npz") as maps, np.load(tmp_path / "again.npz") as again:
-        assert set(again.files) == {"map_0", "map_1", "map_2", "map_3"}
-        assert set(maps.files) - set(again.files) == {"facts", "error_2", "error_3"}
-        for name in again.files:
+    with np.load(folder / "again.npz") as again:
+        return dict(again)
+
+
+def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Path) -> None:
+    """As a reader does: take both files, run the program in another process, compare."""
+    again = run(made, tmp_path)
+    with np.load(io.BytesIO(reproduce.npz(made))) as maps:
+        assert set(again) == {"map_0", "map_1", "map_2", "map_3"}
+        assert set(maps.files) - set(again) == {"facts", "error_2", "error_3"}
+        for name in again:
             assert again[name].dtype == np.float32
             assert np.array_equal(maps[name], again[name]), name
         facts = json.loads(str(maps["facts"]))
     assert [fact["method"] for fact in facts] == ["gradient", "gradient", "rise", "rise"]
     assert [fact["key"] for fact in facts] == [c.request.key for _, c in made.cells]
     assert facts[2]["samples"] == 32
+
+
+def own_pictures(workspace: Path, folder: Path, model: str) -> Table:
+    """A gradient of a picture of the workspace's own set and of a file, by the workspace's own classifier."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "mine.py").write_text(model)
+    picture = workspace / "pictures" / "mine" / "fish" / "a.png"
+    picture.parent.mkdir(parents=True)
+    Image.effect_noise((64, 48), 50).save(picture)
+    turned = Image.effect_noise((64, 48), 90)
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(folder / "file.png", exif=exif)
+    own = of_set(gallery_of("models/mine.py", "mine"), "mine", 0)
+    file = uploaded((folder / "file.png").read_bytes(), "file.png")
+    pictures = [Seen("models/mine.py", chosen) for chosen in (own, file)]
+    rows = {"gradient": tuple(cell(s, "gradient", {}) for s in pictures)}
+    return Table("", tuple(s.column() for s in pictures), rows, "Own", Look())
+
+
+def test_the_program_finds_ones_own_classifier_pictures_and_files(workspace: Path, tmp_path: Path) -> None:
+    """A classifier and a set of the workspace, and an uploaded file that lies beside the program."""
+    shown = own_pictures(workspace, tmp_path, OTHER)
+    again = run(shown, tmp_path)
+    for k, (_, c) in enumerate(shown.cells):
+        assert np.array_equal(again[f"map_{k}"], c.explanation.map[0])
+
+
+def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) -> None:
+    """One whose weights are drawn anew each time it is built."""
+    drawn = MODEL.format(names=["fish", "bird"])
+    with pytest.raises(AssertionError, match=r"models/mine\.py:build is not the network the maps were made of"):
+        run(own_pictures(workspace, tmp_path, drawn), tmp_path)

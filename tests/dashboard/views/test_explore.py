@@ -13,10 +13,13 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
+from core.parameters import declared
 from dashboard import cache
 from dashboard.jobs import pool
 from dashboard.keys import PICTURE, PICTURES
+from dashboard.table import words
 from dashboard.widgets import picker
+from dashboard.widgets.parameters import HIDDEN
 from tests.dashboard.conftest import gallery_of
 
 FEW = 48
@@ -289,14 +292,21 @@ def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
     ]
 
 
-@pytest.mark.parametrize("method", list(METHODS))
-def test_every_registered_method_has_a_form(opened, method: str) -> None:
-    """Driven by what is declared: a parameter of a kind the form does not know would break the page."""
-    from dashboard.table import words
-
-    app = opened(view="Grid", methods=words(method), pictures="adversarial/1")
-    assert not app.error
-    assert app.multiselect(key="methods").value == [method]
+def test_every_registered_method_has_a_form_of_what_it_declares(opened) -> None:
+    """A parameter of a kind the form does not know would break the page; a method without one would hide it."""
+    app = AppTest.from_function(script, default_timeout=60)
+    app.query_params["view"] = "Grid"
+    app.query_params["methods"] = [words(method) for method in METHODS]
+    app.query_params["pictures"] = "adversarial/1"
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="methods").value == list(METHODS)
+    fields = {w.key for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)}
+    expected = {f"{m}.{p.name}" for m in METHODS for p in declared(METHODS[m]) if p.name not in HIDDEN}
+    assert expected - fields == set()
+    for key, job in list(pool()._jobs.items()):
+        if not job.ended:
+            pool().cancel(key)
 
 
 def upload(app: AppTest, name: str, content: bytes) -> AppTest:
