@@ -6,6 +6,7 @@ map says nothing the picture shows through.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +55,13 @@ def scale_of(explanation: Explanation, i: int = 0) -> Scale:
 
 def shared_scales(explanation: Explanation) -> tuple[Scale, ...]:
     """One scale for each map, all reaching equally far from their zeros: colours compare between the pictures."""
-    own = [scale_of(explanation, i) for i in range(len(explanation.map))]
-    limit = max(scale.limit for scale in own)
-    return tuple(Scale(scale.zero, limit) for scale in own)
+    return alike([scale_of(explanation, i) for i in range(len(explanation.map))])
+
+
+def alike(scales: Sequence[Scale]) -> tuple[Scale, ...]:
+    """The scales widened to the widest, each around its own zero; of maps in one unit, such as one method's."""
+    limit = max(scale.limit for scale in scales)
+    return tuple(Scale(scale.zero, limit) for scale in scales)
 
 
 def fitted(image: Image.Image, shape: tuple[int, int]) -> Image.Image:

@@ -1,94 +1,97 @@
-"""What all sessions share: classifiers, picture sets with the AI's answers, and maps.
+"""What all sessions share: classifiers, and picture sets with the AI's answers.
 
 Every cache has one text as its key and a limit; none is ever cleared, because that would empty it for everybody.
+Maps are kept where they are made (`dashboard.jobs`).
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 import torch
-from torch import Tensor
 
-from core.attribution import METHODS
 from core.classifier import Classifier
 from core.loading import torchvision
-from core.types import Explanation, Progress, silent
-from dashboard.keys import digest, tensor_digest
+from core.types import Progress
+from dashboard.jobs import Job, pool
+from dashboard.keys import digest
 from data.types import ImageSet
 from study.config import ImageSource
 from study.predictions import Predictions, predict
-from study.sources import open_classifier, open_set
+from study.sources import open_classifier, open_set, plain
 from study.workspace import ROOT, home
 
 PICTURES = 200
-"""Of each split offered for browsing."""
+"""Of each split of the scenes offered for browsing."""
+BUILT_IN = "scenes"
+SPLITS = ("adversarial", "standard")
+MODELS, SETS = "models", "pictures"
+"""Folders of the workspace whose Python files are classifiers and whose folders are picture sets."""
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """A picture set and what a classifier says of each picture of it."""
+    """A picture set and what a classifier, with its categories, says of each picture of it."""
 
     images: ImageSet
     answers: Predictions
+    categories: tuple[str, ...]
+
+    def says(self, i: int) -> tuple[str, str, float]:
+        """The truth of a picture, what the classifier says, and how sure it is."""
+        truth = self.images.categories[self.images.labels[i]]
+        return truth, plain(self.categories[self.answers.predicted[i]]), float(self.answers.probability[i])
 
 
-@dataclass(frozen=True)
-class Request:
-    """One map to be made: of an input (C, H, W), for one class."""
-
-    classifier: Classifier
-    method: str
-    inputs: Tensor
-    target: int
-    seed: int
-    parameters: dict[str, Any]
-
-    @property
-    def key(self) -> str:
-        """SHA-256 over everything the map depends on."""
-        settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
-        return digest(self.classifier.fingerprint, settings, tensor_digest(self.inputs))
-
-    def compute(self, progress: Progress) -> Explanation:
-        """Make the map."""
-        explanation: Explanation = METHODS[self.method](
-            self.classifier,
-            self.inputs[None],
-            [self.target],
-            generator=torch.Generator().manual_seed(self.seed),
-            progress=progress,
-            **self.parameters,
-        )
-        return explanation
+def models() -> list[str]:
+    """Names of the classifiers that are here: built in, the workspace's own files, torchvision's with weights."""
+    own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
+    return [BUILT_IN, *own, *downloaded_models()]
 
 
-@dataclass
-class Slot:
-    """The place of one result; whoever comes first makes it, the others wait."""
+def model_spec(name: str) -> tuple[str, Path]:
+    """What `open_classifier` takes for a name of `models`."""
+    return (f"{name}:build", home()) if name.endswith(".py") else (name, ROOT)
 
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    explanation: Explanation | None = None
+
+def classifier(name: str) -> Classifier:
+    """A classifier of `models`; a file that was changed is read anew."""
+    spec, base = model_spec(name)
+    file = base / name
+    return _classifier(digest(spec, str(base), file.read_bytes() if file.is_file() else b""), name)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier …")
-def classifier(name: str) -> Classifier:
-    """The built-in classifier, or a torchvision model whose weights are on disk."""
-    return open_classifier(name, ROOT)
+def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
+    return open_classifier(*model_spec(_name))
 
 
-@st.cache_resource(max_entries=8, show_spinner="Asking the AI about the pictures …")
-def gallery(split: str) -> Gallery:
-    """The first pictures of a split of the scenes with the built-in classifier's answers."""
-    images = open_set(ImageSource.model_validate({"set": "scenes", "split": split, "size": PICTURES}), ROOT)
-    return Gallery(images, predict(classifier("scenes"), images, home() / "cache", silent))
+def picture_sets() -> list[str]:
+    """Names of the workspace's own picture sets: folders with one folder per category."""
+    return sorted(path.name for path in (home() / SETS).glob("*") if path.is_dir())
+
+
+def image_source(name: str) -> tuple[ImageSource, Path]:
+    """What `open_set` takes for a split of the scenes, or a name of `picture_sets`."""
+    if name in SPLITS:
+        return ImageSource.model_validate({"set": "scenes", "split": name, "size": PICTURES}), ROOT
+    return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
+
+
+def gallery(model: str, name: str) -> Job:
+    """The job that opens a picture set and asks a classifier about it; its result is a `Gallery`."""
+    asked, folder, source = classifier(model), home(), image_source(name)
+
+    def work(progress: Progress) -> Gallery:
+        images = open_set(*source)
+        return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
+
+    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(PICTURES)), work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
@@ -103,23 +106,6 @@ def downloaded_models() -> list[str]:
 
     names = models.list_models(module=models)
     return [name for name in names if Path(models.get_model_weights(name).DEFAULT.url).name in files]
-
-
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _slot(key: str) -> Slot:  # noqa: ARG001 - the key is all that tells slots apart
-    return Slot()
-
-
-def explained(key: str, _payload: Request, progress: Progress = silent) -> Explanation:
-    """The map of a request, made once per key.
-
-    A slot instead of a cached value: a cached function may not draw on a progress bar that was made outside it.
-    """
-    slot = _slot(key)
-    with slot.lock:
-        if slot.explanation is None:
-            slot.explanation = _payload.compute(progress)
-        return slot.explanation
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from PIL import Image
 from scipy import ndimage
 from torch import Tensor
 
-from core.rendering import Scale, fitted, heatmap, overlay, scale_of, with_scale
+from core.rendering import FOR, Scale, fitted, heatmap, overlay, scale_of, with_scale
 from core.types import Explanation
 
 SIDE = 448
@@ -19,6 +21,20 @@ LEGIBLE = 300
 """Width of a map with its scale, px: about as it is shown, so that the numbers can be read."""
 LINE = np.array([255, 255, 255], dtype=np.uint8)
 EDGE = np.array([20, 20, 20], dtype=np.uint8)
+FAINTEST = 1e-3
+"""Share of a map's largest value that counts as evidence: a map of zeros has no outline."""
+Style = Literal["Colours", "Outline"]
+"""How a map lies over its picture: as colours, or as the outline of where most of its evidence is."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How maps are to be shown: opacity is the colours', percent the outline's; ``outline`` draws the object's edge."""
+
+    style: Style = "Colours"
+    opacity: float = 0.8
+    percent: float = 10.0
+    outline: bool = False
 
 
 class Drawing:
@@ -34,6 +50,8 @@ class Drawing:
         Of this picture alone.
     mask
         Pixels of the object (H, W), or None where they are not known.
+    scale
+        What the full colour stands for; the map's own by default.
     """
 
     def __init__(
@@ -42,34 +60,50 @@ class Drawing:
         shape: tuple[int, int],
         explanation: Explanation,
         mask: NDArray[np.bool_] | None = None,
+        scale: Scale | None = None,
     ) -> None:
         self.seen = fitted(picture, shape)
-        self.size = (SIDE, round(SIDE * self.seen.height / self.seen.width))
-        self.scale: Scale = scale_of(explanation)
+        self.size = _size(self.seen)
+        self.scale: Scale = scale or scale_of(explanation)
         self._values: Tensor = explanation.map[0]
         self._error = None if explanation.error is None else explanation.error[0]
         self._mask = None if mask is None else fitted(Image.fromarray(mask), shape)
 
     def picture(self, *, outline: bool = False) -> Image.Image:
         """What the network saw, enlarged."""
-        return self._outlined(self.seen.resize(self.size, Image.Resampling.LANCZOS), outline)
+        return self._outlined(_enlarged(self.seen), outline)
 
     def over(self, opacity: float, *, outline: bool = False) -> Image.Image:
         """The map over the grey picture; what chance explains is faded."""
         signed = self.scale.signed(self._values, self._error)
         return self._outlined(overlay(self.seen, signed, self.size, opacity), outline)
 
+    def strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
+        """The picture in its colours, with an orange line around the ``percent`` % of it that speak most for the class.
+
+        Only what speaks for the class counts, and of what chance explains only as much as is left of it.
+        """
+        drawn = self._outlined(_enlarged(self.seen), outline)
+        signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
+        # Bilinear: what swings over beside a strong edge would be encircled as evidence.
+        evidence = np.asarray(
+            Image.fromarray(signed.signed(self._values, self._error)).resize(self.size, Image.Resampling.BILINEAR)
+        )
+        inside = (evidence >= np.quantile(evidence, 1 - percent / 100)) & (evidence > FAINTEST)
+        pixels = np.array(drawn)
+        pixels[_edge(inside, 4, 2)], pixels[_edge(inside, 3, 1)] = EDGE, FOR.astype(np.uint8)
+        return Image.fromarray(pixels)
+
+    def shown(self, look: Look) -> Image.Image:
+        """The map over its picture as the reader wants it."""
+        if look.style == "Outline":
+            return self.strongest(look.percent, outline=look.outline)
+        return self.over(look.opacity, outline=look.outline)
+
     def alone(self, caption: str) -> Image.Image:
         """The map as it is, with its scale."""
         size = (LEGIBLE, round(LEGIBLE * self.size[1] / self.size[0]))
         return with_scale(heatmap(self._values, self.scale, size), self.scale, caption)
-
-    def sheet(self, opacity: float, caption: str) -> Image.Image:
-        """Picture and map side by side with the scale: what a paper prints."""
-        sheet = Image.new("RGB", (2 * self.size[0], self.size[1]))
-        sheet.paste(self.picture(), (0, 0))
-        sheet.paste(self.over(opacity), (self.size[0], 0))
-        return with_scale(sheet, self.scale, caption)
 
     def _outlined(self, drawn: Image.Image, outline: bool) -> Image.Image:
         """The object's edge as a light line with a dark rim, to be seen on any ground."""
@@ -79,6 +113,19 @@ class Drawing:
         pixels = np.array(drawn)
         pixels[_edge(inside, 3, 2)], pixels[_edge(inside, 2, 1)] = EDGE, LINE
         return Image.fromarray(pixels)
+
+
+def picture(opened: Image.Image, shape: tuple[int, int]) -> Image.Image:
+    """What a network with inputs (H, W) sees of a picture, enlarged."""
+    return _enlarged(fitted(opened, shape))
+
+
+def _size(seen: Image.Image) -> tuple[int, int]:
+    return SIDE, round(SIDE * seen.height / seen.width)
+
+
+def _enlarged(seen: Image.Image) -> Image.Image:
+    return seen.resize(_size(seen), Image.Resampling.LANCZOS)
 
 
 def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:

@@ -6,7 +6,14 @@ import hashlib
 
 from torch import Tensor
 
-PICTURE = "explore_picture"
+PICTURE = "picture"
+"""In the session and in the link: the chosen picture, ``set/number``."""
+PICTURES = "pictures"
+"""In the session and in the link: the numbers of several chosen pictures of a set, with commas."""
+STOPPED = "explore_stopped"
+"""In the session: keys of work that was stopped here and is not begun again unasked."""
+BEGUN = "explore_begun"
+"""In the session: keys of long work that was begun here by a click."""
 
 
 def digest(*parts: str | bytes) -> str:

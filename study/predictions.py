@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
@@ -26,7 +27,8 @@ Indices = NDArray[np.int64]
 class Predictions:
     """Per image of a set: true class (-1: not a class of the classifier), predicted class, and its probability.
 
-    ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
+    ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole answer in
+    bits. ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
     where there is none); ``features`` (N, M) of the last linear layer, or an empty tensor where not asked for.
     """
 
@@ -35,6 +37,8 @@ class Predictions:
     probability: NDArray[np.float32]
     mean_probability: NDArray[np.float64]
     features: Tensor
+    truth_probability: NDArray[np.float32]
+    entropy: NDArray[np.float32]
 
     @property
     def correct(self) -> NDArray[np.bool_]:
@@ -68,8 +72,9 @@ def predict(
         found = torch.from_numpy(stored["features"])
     truth = class_of_labels(images, classifier)
     predicted = probabilities.argmax(1).astype(np.int64)
-    certainty = probabilities.max(1)
-    return Predictions(truth, predicted, certainty, _mean_by_class(truth, probabilities), found)
+    mean = _mean_by_class(truth, probabilities)
+    own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))
+    return Predictions(truth, predicted, probabilities.max(1), mean, found, own, entr(probabilities).sum(1) / np.log(2))
 
 
 def _answers(

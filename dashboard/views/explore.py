@@ -1,109 +1,93 @@
-"""Explore: a picture, what the AI says of it, and what in it the answer rests on."""
+"""Explore: what an AI makes of pictures, and what in them its answers rest on."""
 
 from __future__ import annotations
 
 import streamlit as st
-from torch import Tensor
 
-from core.classifier import Classifier
-from core.types import Explanation
-from dashboard import cache, figures
-from dashboard.widgets import certificate, parameters, progress, source
+from dashboard import cache
+from dashboard.keys import PICTURE
+from dashboard.widgets import grid, parameters, picker, single, source
+from dashboard.widgets.cells import Seen
+from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
-from dashboard.widgets.source import Chosen
-from study.sources import plain
+from study.workspace import home
 
-TOP = 5
+ONE, GRID, PAIR, ALL = VIEWS = ("One map", "Grid", "Two classifiers", "All pictures")
 
 
 def page() -> None:
     """The whole page."""
     st.title("Explore", anchor=False)
     st.caption("Choose a picture and see what the AI makes of it, what in it speaks for that, and how far to trust it.")
+    view = st.segmented_control(
+        "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
+    )
+    if view == ALL:
+        with errors_shown():
+            _all_pictures()
+        return
     controls, results = st.columns([1, 2.3], gap="large")
     with controls, errors_shown():
-        model = st.selectbox("Classifier", ["scenes", *cache.downloaded_models()], key="classifier")
-        chosen = source.choose(model)
-        method, settings, seed = parameters.method_and_parameters()
+        model = _classifier()
+        by_class = view == GRID and _columns() == "Classes"
+        several = view == GRID and not by_class
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
+        models = [model, *_other(model)] if view == PAIR else [model]
+        methods = parameters.several_methods() if view == GRID else [parameters.one_method()]
+        settings, seed = parameters.settings(methods, cache.classifier(model))
         with results, errors_shown():
-            if chosen is None:
-                st.info("Choose a picture file: it stays on this machine.")
-                return
-            _explained(cache.classifier(model), chosen, method, settings, seed)
+            seen = [Seen(name, one) for one in chosen for name in models]
+            _shown(view, seen, settings, seed, by_class=by_class)
 
 
-def _explained(classifier: Classifier, chosen: Chosen, method: str, settings: dict[str, object], seed: int) -> None:
-    inputs = classifier.preprocess(chosen.picture)
-    probabilities = classifier.probabilities(inputs[None])[0]
-    answer = int(probabilities.argmax())
-    _headline(plain(classifier.categories[answer]), float(probabilities[answer]), chosen)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        target = _target(classifier, answer)
-        opacity = st.slider("Opacity of the map", 0.0, 1.0, 0.8, 0.05, key="opacity", width=220)
-        outline = chosen.mask is not None and st.toggle("Outline of the object", key="outline")
-    maps = st.container()
-    left, right = st.columns(2, gap="large")
-    with left:
-        _considered(classifier, probabilities, target)
-    request = cache.Request(classifier, method, inputs, target, seed, settings)
-    with maps, progress.bar("Explaining") as report:
-        explanation = cache.explained(request.key, request, report)
-    with maps:
-        _maps(classifier, chosen, explanation, opacity, outline)
-    with right:
-        st.subheader("How far to trust this map", anchor=False)
-        certificate.show(explanation.certificates[0], plain(classifier.categories[target]))
+def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, by_class: bool) -> None:
+    """What the chosen view makes of the chosen pictures."""
+    if not seen:
+        if st.session_state["source"] == source.OWN:
+            st.info("Choose a picture file: it stays on this machine.")
+    elif view == ONE:
+        ((method, given),) = settings.items()
+        single.show(seen[0], method, given, seed)
+    elif view == PAIR and len(seen) == 1:
+        st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
+    elif view == PAIR:
+        grid.by_classifier(seen, settings, seed)
+    elif by_class:
+        grid.by_class(seen[0], settings, seed)
+    else:
+        grid.by_picture(seen, settings, seed)
 
 
-def _considered(classifier: Classifier, probabilities: Tensor, target: int) -> None:
-    st.subheader("What the AI considered", anchor=False)
-    for k in probabilities.argsort(descending=True)[:TOP].tolist():
-        name = plain(classifier.categories[k])
-        st.progress(float(probabilities[k]), f"{f'**{name}**' if k == target else name} {probabilities[k]:.1%}")
+def _classifier() -> str:
+    return st.selectbox("Classifier", cache.models(), key="classifier", bind="query-params")
 
 
-def _headline(says: str, probability: float, chosen: Chosen) -> None:
-    """What the AI says, and whether it is right where that is known."""
-    badges = []
-    if chosen.truth is not None:
-        badges.append(":green-badge[right]" if chosen.truth == says else f":orange-badge[wrong, truth: {chosen.truth}]")
-    if chosen.context is not None:
-        badges.append(f":gray-badge[place: {chosen.context}]")
-    st.subheader(" ".join([f"The AI says {says}, {probability:.0%}", *badges]), anchor=False)
+def _other(model: str) -> list[str]:
+    others = [name for name in cache.models() if name != model]
+    return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
 
-def _target(classifier: Classifier, answer: int) -> int:
-    """The class to explain: the AI's answer unless another is chosen."""
-    own = f"The AI's answer ({plain(classifier.categories[answer])})"
-    names = [own, *map(plain, classifier.categories)]
-    k = st.selectbox(
-        "Explain", range(len(names)), format_func=names.__getitem__, key="target", persist_state="session", width=260
+def _columns() -> str:
+    return st.segmented_control(
+        "Methods by", ["Pictures", "Classes"], default="Pictures", required=True, key="columns", bind="query-params"
     )
-    return answer if k == 0 else k - 1
 
 
-def _maps(classifier: Classifier, chosen: Chosen, explanation: Explanation, opacity: float, outline: bool) -> None:
-    fact = explanation.certificates[0]
-    category = plain(classifier.categories[fact.target])
-    drawing = figures.Drawing(chosen.picture, classifier.input_shape[1:], explanation, chosen.mask)
-    caption = f"{parameters.words(fact.method)}: {category}"
-    pictures = (drawing.picture(outline=outline), drawing.over(opacity, outline=outline), drawing.alone(caption))
-    captions = ("What the AI saw", f"Orange: for {category}. Blue: against", "The map alone, with its scale")
-    for place, picture, words in zip(st.columns(3), pictures, captions, strict=True):
-        place.image(picture, caption=words, width="stretch", alt=words)
-    with st.container(horizontal=True):
-        _downloads(drawing, explanation, chosen, opacity, caption, category)
+def _all_pictures() -> None:
+    """The whole set with the AI's answers; a click opens a picture's map."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        model = _classifier()
+        sets = [name for name in source.offered(model) if name != source.OWN]
+        if not sets:
+            st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
+            return
+        name = st.segmented_control("Pictures", sets, default=sets[0], required=True, key="source", bind="query-params")
+    of = source.SCENES.get(name, name)
 
+    def picked(i: int) -> None:
+        st.session_state[PICTURE] = f"{of}/{i}"
+        st.session_state["view"] = ONE
 
-def _downloads(
-    drawing: figures.Drawing, explanation: Explanation, chosen: Chosen, opacity: float, caption: str, category: str
-) -> None:
-    fact = explanation.certificates[0]
-    stem = f"{chosen.name.rsplit('.', 1)[0].replace('/', '-')}.{fact.method}"
-    files = {
-        "Picture (PNG)": (lambda: figures.png(drawing.sheet(opacity, caption)), "png", "image/png"),
-        "Map (NPY)": (lambda: figures.npy(explanation.map[0]), "npy", "application/octet-stream"),
-        "Certificate (JSON)": (lambda: certificate.as_json(fact, category), "json", "application/json"),
-    }
-    for label, (content, ending, mime) in files.items():
-        st.download_button(label, content, f"{stem}.{ending}", mime, on_click="ignore", icon=":material/download:")
+    gallery = awaited(cache.gallery(model, of))
+    if gallery is not None:
+        picker.whole(gallery, of, picked)

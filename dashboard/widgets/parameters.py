@@ -1,4 +1,4 @@
-"""A form for whatever a method declares."""
+"""Methods to choose from, and a form for whatever a method declares."""
 
 from __future__ import annotations
 
@@ -7,41 +7,77 @@ from typing import Any
 import streamlit as st
 
 from core.attribution import METHODS
+from core.classifier import Classifier
 from core.parameters import Parameter, declared, parsed, summary
+from dashboard import work
+from dashboard.table import words
+from dashboard.widgets.live import duration
 from dashboard.widgets.messages import escaped
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no map."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
+FIRST = "bayesian_teaching"
+AUTOMATIC = "Automatic"
 
 
-def words(name: str) -> str:
-    """A registered name as people write it: ``"integrated_gradients"`` -> ``"Integrated gradients"``."""
-    return name.replace("_", " ").capitalize()
-
-
-def method_and_parameters() -> tuple[str, dict[str, Any], int]:
-    """Chosen method, its parameters, and the seed."""
+def one_method() -> str:
+    """The method of a single map."""
     names = list(METHODS)
-    method = st.selectbox(
-        "Method",
-        names,
-        index=names.index("bayesian_teaching"),
+    return st.selectbox("Method", names, names.index(FIRST), format_func=words, key="method", bind="query-params")
+
+
+def several_methods() -> list[str]:
+    """The methods of a grid, in the order they were chosen."""
+    return st.multiselect(
+        "Methods",
+        list(METHODS),
+        ["gradient", "grad_cam", FIRST],
         format_func=words,
-        key="method",
+        key="methods",
         bind="query-params",
+        wrap=True,
     )
-    with st.expander("What it does, and its parameters"), st.form(f"parameters_{method}", border=False):
+
+
+def settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
+    """The parameters of each method, and the seed; what a map costs is said under each form."""
+    given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
+    seed = st.number_input("Seed of the draws", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
+    return given, int(seed)
+
+
+def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
+    label = "What it does, and its parameters" if alone else f"{words(method)}: parameters"
+    seen_at_once = st.empty()
+    with st.expander(label):
+        seen_when_opened = st.empty()
         st.caption(escaped(summary(METHODS[method])))
-        given = {p.name: _field(method, p) for p in declared(METHODS[method]) if p.name not in HIDDEN}
-        seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key=f"parameter_{method}_seed", persist_state="session")
-        st.form_submit_button("Explain again", width="stretch")
-    return method, parsed(METHODS[method], given), int(seed)
+        fields = [p for p in declared(METHODS[method]) if p.name not in HIDDEN]
+        with st.form(f"parameters_{method}", border=False):
+            given = {p.name: _field(method, p, classifier) for p in fields}
+            if fields:
+                st.form_submit_button("Explain again", width="stretch")
+        found = parsed(METHODS[method], given)
+    (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
+    return found
 
 
-def _field(method: str, parameter: Parameter) -> Any:
+def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
+    passes, seconds = work.estimate(classifier, method, given)
+    if passes is None:
+        return "What it costs cannot be said beforehand."
+    counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
+    said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    speed = "" if seconds is None else f", {duration(seconds)} on this machine"
+    return f"A map takes about {said} passes{speed}."
+
+
+def _field(method: str, parameter: Parameter, classifier: Classifier) -> Any:
     label = words(parameter.name)
-    options: dict[str, Any] = {"key": f"parameter_{method}_{parameter.name}", "persist_state": "session"}
+    options: dict[str, Any] = {"key": f"{method}.{parameter.name}", "bind": "query-params"}
+    if parameter.name == "layer":
+        return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
     if parameter.choices is not None:
         index = parameter.choices.index(parameter.default)
         return st.selectbox(label, parameter.choices, index=index, **options)

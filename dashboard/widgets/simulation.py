@@ -7,9 +7,9 @@ import streamlit as st
 from core.parameters import summary
 from dashboard import cache, door
 from dashboard.commands.study import MIXTURE, weights
+from dashboard.table import words
 from dashboard.widgets import progress
 from dashboard.widgets.messages import errors_shown
-from dashboard.widgets.parameters import words
 from dashboard.widgets.shelf import Study
 from study.people import PEOPLE
 from study.simulate import simulate

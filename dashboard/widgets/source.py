@@ -1,7 +1,8 @@
-"""Which picture is explained: one of the scenes, or a file of one's own."""
+"""Which pictures are explained: of the scenes, of a folder in the workspace, or a file of one's own."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,51 +11,88 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dashboard import cache
+from dashboard.table import Source
 from dashboard.widgets import picker, uploads
+from dashboard.widgets.live import awaited
+from study.workspace import home
 
 SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
 OWN = "Upload"
+OPENING = ("from study.sources import open_set", "from study.config import ImageSource")
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A picture and what is known of it."""
+    """A picture and what is known of it; ``code`` is a Python expression that opens it, after ``imports``."""
 
     picture: Image.Image
     name: str
+    code: str
+    imports: tuple[str, ...]
     truth: str | None = None
     context: str | None = None
     mask: NDArray[np.bool_] | None = None
 
+    def source(self, model: str) -> Source:
+        """Where it and the classifier come from."""
+        return Source(self.name, self.code, self.imports, *cache.model_spec(model))
 
-def choose(model: str) -> Chosen | None:
-    """The chosen picture; None until a file is given. Scenes are for the classifier that knows them."""
-    sources = [*SCENES, OWN] if model == "scenes" else [OWN]
+
+def offered(model: str) -> list[str]:
+    """What pictures there are for a classifier: scenes only for the one that knows them."""
+    return [*(SCENES if model == cache.BUILT_IN else ()), *cache.picture_sets(), OWN]
+
+
+def choose(model: str, most: int = 1) -> list[Chosen]:
+    """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
+    sources = offered(model)
     source = st.segmented_control(
         "Pictures",
         sources,
         default=sources[0],
         required=True,
-        key=f"source_{model}",
-        persist_state="session",
-        help="Misleading: things in unusual places. Ordinary: mostly where the AI learned to see them.",
+        key="source",
+        bind="query-params",
+        wrap=True,
+        help="Misleading: things in unusual places. Ordinary: mostly where the AI learned to see them. "
+        f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/PICTURE.",
     )
-    return _scene(SCENES[source]) if source in SCENES else _own()
+    if source == OWN:
+        return _own(most)
+    name = SCENES.get(source, source)
+    gallery = awaited(cache.gallery(model, name))
+    return [] if gallery is None else [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
 
 
-def _scene(split: str) -> Chosen:
-    gallery = cache.gallery(split)
-    i = picker.pick(gallery, split)
+def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
+    """A picture of a set."""
     images = gallery.images
+    source, base = cache.image_source(name)
+    settings = {"set": source.set, **source.settings}
     return Chosen(
         images.open(i),
         images.ids[i],
+        f"open_set(ImageSource.model_validate({settings!r}), Path({str(base)!r})).open({i})",
+        OPENING,
         images.categories[images.labels[i]],
         images.contexts[i] if images.contexts else None,
         images.mask(i) if images.mask else None,
     )
 
 
-def _own() -> Chosen | None:
-    file = st.file_uploader("A PNG, JPEG or WebP file", type=uploads.ENDINGS, key="explore_file")
-    return None if file is None else Chosen(uploads.decoded(file.getvalue(), file.name), file.name)
+def _own(most: int) -> list[Chosen]:
+    files = st.file_uploader(
+        "PNG, JPEG or WebP files",
+        type=uploads.ENDINGS,
+        key="explore_file",
+        accept_multiple_files=True,
+        max_upload_size=uploads.MOST_BYTES // 2**20,
+    )
+    return [uploaded(file.getvalue(), file.name) for file in files[-most:]]
+
+
+def uploaded(content: bytes, name: str) -> Chosen:
+    """A picture from the bytes of a file; of it no truth is known."""
+    sha256 = hashlib.sha256(content).hexdigest()
+    code = f"open_picture(Path({name!r}))  # the file with SHA-256 {sha256}"
+    return Chosen(uploads.decoded(content, name), name, code, ("from study.pictures import open_picture",))

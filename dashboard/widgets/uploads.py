@@ -7,6 +7,7 @@ import io
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from core.errors import ForetellError
+from data.sets.pictures import as_rgb
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 ENDINGS = ["png", "jpg", "jpeg", "webp"]
@@ -28,8 +29,7 @@ def decoded(content: bytes, name: str) -> Image.Image:
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             _check_size(picture, name)
-            upright = ImageOps.exif_transpose(picture)
-            return upright.convert("RGB")
+            return as_rgb(ImageOps.exif_transpose(picture), picture.format)
     except Image.DecompressionBombError:
         raise _too_many_pixels(name) from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):

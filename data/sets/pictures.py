@@ -30,7 +30,7 @@ def read_picture(path: Path) -> Image.Image:
         with Image.open(path) as image:
             if image.width * image.height > LIMIT:
                 raise DataError(f"{image.width} x {image.height} px is more than {LIMIT:,} pixels")
-            return _rgb(ImageOps.exif_transpose(image), image.format)
+            return as_rgb(ImageOps.exif_transpose(image), image.format)
     except DataError:
         raise
     except Image.DecompressionBombError:
@@ -41,7 +41,8 @@ def read_picture(path: Path) -> Image.Image:
         raise DataError(f"it is damaged or cut short ({error})") from None
 
 
-def _rgb(image: Image.Image, file_format: str | None) -> Image.Image:
+def as_rgb(image: Image.Image, file_format: str | None) -> Image.Image:
+    """An opened picture as RGB; `DataError` for a mode without a known way there."""
     if image.mode in ALPHA or "transparency" in image.info:
         layered = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered).convert("RGB")

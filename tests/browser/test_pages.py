@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 PATHS = {
     "": "Do explanations help people foretell an AI?",
-    "explore?method=gradient": "Explore",
+    "explore?method=Gradient": "Explore",
     "studies": "Studies",
     "studies?section=Trials": "Studies",
     "studies?section=Simulate": "Studies",
@@ -73,7 +73,7 @@ def test_no_usage_statistics() -> None:
 
 
 def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Page) -> None:
-    page.goto(f"{researcher.url}/explore?method=gradient")
+    page.goto(f"{researcher.url}/explore?method=Gradient")
     finished(page)
     heading = page.get_by_test_id("stHeading").nth(1)
     grid = page.locator(".grid button")
@@ -99,7 +99,7 @@ def test_a_preview_link_leads_to_a_preview(researcher: Server, page: Page) -> No
 
 def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path: Path) -> None:
     (tmp_path / "notes.png").write_bytes(b"not a picture")
-    page.goto(f"{researcher.url}/explore?method=gradient")
+    page.goto(f"{researcher.url}/explore?method=Gradient")
     finished(page)
     page.get_by_text("Upload", exact=True).click()
     page.locator("input[type=file]").set_input_files(tmp_path / "notes.png")
@@ -111,7 +111,7 @@ def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path
 def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser, width: int) -> None:
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
         page = context.new_page()
-        for path in ("", "explore?method=gradient", "studies?section=Trials", "results"):
+        for path in ("", "explore?method=Gradient", "studies?section=Trials", "results"):
             page.goto(f"{researcher.url}/{path}")
             finished(page)
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")

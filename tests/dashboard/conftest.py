@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dashboard import door
+from dashboard import cache, door
+from dashboard.cache import Gallery
 from study.workspace import VARIABLE
 
 
@@ -22,3 +23,12 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     door.close()
     yield home
     door.close()
+
+
+def gallery_of(model: str, name: str) -> Gallery:
+    """A picture set with a classifier's answers, as the page gets it."""
+    job = cache.gallery(model, name)
+    assert job.wait(60)
+    assert job.state == "done", job.error
+    found: Gallery = job.result
+    return found

@@ -48,10 +48,39 @@ def test_the_outline_is_where_the_mask_ends_in_what_the_network_sees(drawing: fi
     assert abs(columns.max() / figures.SIDE - 0.5) < 0.02
 
 
-def test_downloads_are_what_they_say(drawing: figures.Drawing) -> None:
-    sheet = Image.open(io.BytesIO(figures.png(drawing.sheet(0.8, "gradient: fish"))))
-    assert sheet.format == "PNG"
-    assert sheet.width == 2 * figures.SIDE
+def test_the_line_goes_around_what_speaks_most_for_the_class(drawing: figures.Drawing) -> None:
+    """A quarter of the picture speaks for the class: its inside keeps its colours, its edge is orange, nothing else."""
+    plain, lined = (np.asarray(picture) for picture in (drawing.picture(), drawing.strongest(25)))
+    rows, columns = np.nonzero((plain != lined).any(axis=2))
+    assert abs(rows.max() / figures.SIDE - 0.5) < 0.05
+    assert abs(columns.max() / figures.SIDE - 0.5) < 0.05
+    assert at(drawing.strongest(25), 0.25, 0.25) == at(drawing.picture(), 0.25, 0.25)
+    orange = (lined == np.array([230, 97, 1])).all(axis=2)
+    assert orange.any()
+
+
+@pytest.mark.parametrize("values", [0.0, -1.0])
+def test_a_map_that_says_nothing_for_the_class_has_no_line(values: float) -> None:
+    explanation = Explanation(torch.full((1, 20, 20), values), 0.0, (Certificate("gradient", 0, "f", 0.5),))
+    silent = figures.Drawing(Image.new("RGB", (60, 60), (90, 90, 90)), SHAPE, explanation)
+    assert np.array_equal(np.asarray(silent.picture()), np.asarray(silent.strongest(10)))
+
+
+def test_the_line_leaves_out_what_says_nothing_however_much_is_asked_for(drawing: figures.Drawing) -> None:
+    """A quarter speaks for the class, half says nothing: the 60 % are that quarter."""
+    drawn = np.nonzero((np.asarray(drawing.strongest(60)) != np.asarray(drawing.picture())).any(axis=2))
+    assert all(0.45 < along.max() / figures.SIDE < 0.55 for along in drawn)
+
+
+def test_a_line_around_fewer_pixels_is_inside_one_around_more(drawing: figures.Drawing) -> None:
+    generator = torch.Generator().manual_seed(0)
+    explanation = Explanation(torch.randn(1, 20, 20, generator=generator), 0.0, (Certificate("g", 0, "f", 0.5),))
+    noisy = figures.Drawing(Image.new("RGB", (60, 60), (90, 90, 90)), SHAPE, explanation)
+    few, many = ((np.asarray(noisy.strongest(q)) != 90).any(axis=2).sum() for q in (2, 20))
+    assert few < many
+
+
+def test_arrays_are_what_they_say() -> None:
     values = torch.randn(4, 5)
     assert np.array_equal(np.load(io.BytesIO(figures.npy(values))), values.numpy())
 

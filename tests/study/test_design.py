@@ -18,7 +18,10 @@ def answers(pairs, soft=None):
     """Predictions from (truth, predicted) pairs."""
     truth, predicted = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     mean = np.zeros((K, K)) if soft is None else soft
-    return Predictions(truth, predicted, np.full(len(truth), 0.9, dtype=np.float32), mean, torch.zeros(0, 0))
+    unused = np.zeros(len(truth), dtype=np.float32)
+    return Predictions(
+        truth, predicted, np.full(len(truth), 0.9, dtype=np.float32), mean, torch.zeros(0, 0), unused, unused
+    )
 
 
 def accuracy_spread():

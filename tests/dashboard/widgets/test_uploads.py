@@ -44,6 +44,13 @@ def test_every_mode_becomes_rgb(mode: str) -> None:
     assert decoded(encoded(Image.new(mode, (8, 8)), "PNG"), "a.png").mode == "RGB"
 
 
+def test_16_bits_are_scaled_and_transparency_is_white() -> None:
+    """Pillow's own conversion clips at 255, and shows what colour lies under full transparency."""
+    grey = Image.fromarray(np.full((4, 4), 0x8000, dtype=np.uint16))
+    assert decoded(encoded(grey, "PNG"), "a.png").getpixel((0, 0)) == (128, 128, 128)
+    assert decoded(encoded(Image.new("RGBA", (4, 4), (0, 0, 0, 0)), "PNG"), "a.png").getpixel((0, 0)) == (255, 255, 255)
+
+
 def bomb(side: int) -> bytes:
     """A PNG of a few bytes that claims side x side pixels."""
 

@@ -1,0 +1,114 @@
+"""How much work a map is, said before it is begun: passes through the network, and seconds on this machine.
+
+Read from the parameters a method declares, which are named alike in all methods; what these names do not tell stands
+in `SPECIAL`. A count is of one picture and leaves out the few passes that every map takes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from core.attribution import METHODS
+from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.common import output_gradient
+from core.attribution.occlusion import Windows
+from core.classifier import Classifier
+from core.device import chunk_size
+from core.parameters import declared
+
+REPEATS = ("samples", "steps")
+"""Parameters that say how often a method asks the network."""
+
+TIMED = 8
+"""Inputs of the timed passes: enough for a batch to show what it saves."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Passes of one picture: ``forwards`` are predictions, ``gradients`` go forth and back."""
+
+    forwards: int = 0
+    gradients: int = 0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of one pass of one picture."""
+
+    forward_s: float
+    gradient_s: float
+
+    def seconds(self, cost: Cost) -> float:
+        """About how long it takes."""
+        return cost.forwards * self.forward_s + cost.gradients * self.gradient_s
+
+
+def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> Cost:
+    """The passes of one map of ``classifier`` by the method ``method`` with its ``parameters``.
+
+    Raises
+    ------
+    ForetellError
+        An unknown method, or parameters that no map can have.
+    """
+    settings = {p.name: p.default for p in declared(METHODS[method])} | dict(parameters)
+    if method in SPECIAL:
+        return SPECIAL[method](settings, classifier)
+    count = prod(int(settings[name]) for name in REPEATS if name in settings)
+    if "window" in settings:
+        count *= Windows.of(*classifier.input_shape[1:], settings["window"], settings["stride"]).count
+    # Who fills covered parts of the picture asks for predictions alone.
+    return Cost(forwards=count) if "fill" in settings else Cost(gradients=count)
+
+
+def pace(classifier: Classifier) -> Pace:
+    """How fast this network is here and now: the shorter of two timings each, after a first pass that warms up."""
+    inputs = classifier.fill("mean").expand(min(TIMED, chunk_size(classifier.fill("mean"))), -1, -1, -1)
+    targets = torch.zeros(len(inputs), dtype=torch.long)
+    forward = _seconds(lambda: classifier.logits(inputs))
+    gradient = _seconds(lambda: output_gradient(classifier, inputs, targets))
+    return Pace(forward / len(inputs), gradient / len(inputs))
+
+
+def _seconds(work: Callable[[], Tensor]) -> float:
+    work()
+    found = []
+    for _ in range(2):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def _coalitions(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=2 ** (settings["grid"] ** 2))
+
+
+def _some_coalitions(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=min(settings["samples"], 2 ** (settings["grid"] ** 2)))
+
+
+def _orders(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=2 * settings["pairs"] * (settings["grid"] ** 2 - 1))
+
+
+def _feature_maps(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    layer = chosen_layer(classifier, settings["layer"])
+    shown = classifier.fill("mean")[None]
+    activation, _ = activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer)
+    return Cost(forwards=activation.shape[1], gradients=1)
+
+
+SPECIAL: Mapping[str, Callable[[Mapping[str, Any], Classifier], Cost]] = {
+    "shapley_exact": _coalitions,
+    "kernel_shap": _some_coalitions,
+    "shapley_sampling": _orders,
+    "score_cam": _feature_maps,
+}

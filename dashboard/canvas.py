@@ -1,0 +1,171 @@
+"""A sheet of pictures, lines and words, and two ways to write it down: PNG and SVG."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from xml.etree import ElementTree
+
+from PIL import Image, ImageDraw, ImageFont
+
+PIXELS = 2
+"""Pixels of the PNG per unit of the sheet: sharp on good screens and in print."""
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+ROOM = 0.9
+"""Share of a line that is used: who opens an SVG may have a wider font."""
+INK = "#1b1f27"
+FAINT = "#5c6470"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture, drawn at (x, y) with a width and height in units."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    image: Image.Image
+
+
+@dataclass(frozen=True)
+class Words:
+    """One line of text; (x, y) is its upper left corner, upper middle or upper right one by ``anchor``."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 11
+    colour: str = INK
+    anchor: str = "start"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points (x, y)."""
+
+    points: tuple[tuple[float, float], ...]
+    colour: str = INK
+    width: float = 1.5
+
+
+@dataclass(frozen=True)
+class Box:
+    """A filled rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    colour: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is drawn, the later over the earlier, on white; sizes in units."""
+
+    width: float
+    height: float
+    items: tuple[Picture | Words | Line | Box, ...]
+
+
+def png(sheet: Sheet) -> Image.Image:
+    """The sheet as pixels, `PIXELS` to a unit."""
+    drawn = Image.new("RGB", (round(sheet.width * PIXELS), round(sheet.height * PIXELS)), "white")
+    draw = ImageDraw.Draw(drawn)
+    for item in sheet.items:
+        match item:
+            case Picture():
+                size = (round(item.width * PIXELS), round(item.height * PIXELS))
+                scaled = item.image if item.image.size == size else item.image.resize(size, Image.Resampling.LANCZOS)
+                drawn.paste(scaled, (round(item.x * PIXELS), round(item.y * PIXELS)))
+            case Words():
+                anchor = {"start": "la", "middle": "ma", "end": "ra"}[item.anchor]
+                at = (item.x * PIXELS, item.y * PIXELS)
+                draw.text(at, item.text, fill=item.colour, font=_font(item.size * PIXELS), anchor=anchor)
+            case Line():
+                points = [(x * PIXELS, y * PIXELS) for x, y in item.points]
+                draw.line(points, fill=item.colour, width=round(item.width * PIXELS), joint="curve")
+            case Box():
+                corner = ((item.x + item.width) * PIXELS - 1, (item.y + item.height) * PIXELS - 1)
+                draw.rectangle([(item.x * PIXELS, item.y * PIXELS), corner], fill=item.colour)
+    return drawn
+
+
+def svg(sheet: Sheet) -> bytes:
+    """The sheet as one SVG file: its pictures inside, its words as text."""
+    size = {"width": _number(sheet.width), "height": _number(sheet.height)}
+    view = f"0 0 {size['width']} {size['height']}"
+    root = ElementTree.Element(
+        "svg", {"xmlns": "http://www.w3.org/2000/svg", **size, "viewBox": view, "font-family": FONT}
+    )
+    ElementTree.SubElement(root, "rect", {**size, "fill": "white"})
+    for item in sheet.items:
+        element = _element(item)
+        node = ElementTree.SubElement(root, element[0], element[1])
+        node.text = item.text if isinstance(item, Words) else None
+    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _element(item: Picture | Words | Line | Box) -> tuple[str, dict[str, str]]:
+    match item:
+        case Picture():
+            return "image", {**_rectangle(item), "href": _inside(item.image)}
+        case Words():
+            # SVG counts from the line the letters stand on.
+            place = {"x": _number(item.x), "y": _number(item.y + 0.8 * item.size), "font-size": _number(item.size)}
+            return "text", {**place, "fill": item.colour, "text-anchor": item.anchor}
+        case Line():
+            points = " ".join(f"{_number(x)},{_number(y)}" for x, y in item.points)
+            stroke = {"stroke": item.colour, "stroke-width": _number(item.width), "stroke-linejoin": "round"}
+            return "polyline", {"points": points, "fill": "none", **stroke}
+        case Box():
+            return "rect", {**_rectangle(item), "fill": item.colour}
+
+
+def _rectangle(item: Picture | Box) -> dict[str, str]:
+    return {name: _number(getattr(item, name)) for name in ("x", "y", "width", "height")}
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _inside(image: Image.Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+@cache
+def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size=size)
+
+
+def wrapped(text: str, width: float, size: float) -> list[str]:
+    """Lines of at most ``width`` units; a word that is longer than a line is cut."""
+    font = _font(size * PIXELS)
+
+    def fits(line: str) -> bool:
+        return bool(font.getlength(line) <= ROOM * width * PIXELS)
+
+    lines: list[str] = []
+    for word in text.split():
+        if lines and fits(f"{lines[-1]} {word}"):
+            lines[-1] += f" {word}"
+            continue
+        rest = word
+        while not fits(rest) and len(rest) > 1:
+            cut = next(k for k in range(len(rest), 0, -1) if fits(rest[:k]) or k == 1)
+            lines.append(rest[:cut])
+            rest = rest[cut:]
+        lines.append(rest)
+    return lines
+
+
+def stacked(lines: Sequence[str], x: float, y: float, *, size: float, colour: str = INK) -> list[Words]:
+    """Lines of text, one under the other."""
+    return [Words(x, y + 1.3 * size * k, line, size, colour) for k, line in enumerate(lines)]

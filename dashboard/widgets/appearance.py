@@ -1,0 +1,58 @@
+"""How maps are shown, and on what scale."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import streamlit as st
+
+from dashboard.figures import Look, Style
+from dashboard.table import SCALINGS, Scaling
+
+BIND: Literal["query-params"] = "query-params"
+
+
+def look(*, object_known: bool) -> Look:
+    """Colours or outline, how strong, and whether the object's edge is drawn where it is known."""
+    style = st.segmented_control(
+        "Map as",
+        get_args(Style),
+        default="Colours",
+        required=True,
+        key="style",
+        bind=BIND,
+        help="Colours: orange for the class, blue against it. Outline: a line around what speaks most for it.",
+    )
+    opacity, percent = 0.8, 10.0
+    if style == "Outline":
+        percent = st.slider("Inside the line, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
+    else:
+        opacity = st.slider("Opacity of the map", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=220)
+    outline = object_known and st.toggle("Edge of the object", key="outline", bind=BIND)
+    return Look(style, opacity, percent, outline)
+
+
+def scaling() -> Scaling:
+    """One scale for each method, or one for each map."""
+    chosen: Scaling = st.segmented_control(
+        "Scale",
+        list(SCALINGS),
+        default="Shared",
+        required=True,
+        key="scale",
+        bind=BIND,
+        help="Methods have different units, so maps of different methods never share a scale. "
+        "Shared: the maps of one method compare. Own: each map uses all its colours.",
+    )
+    return chosen
+
+
+def measured() -> bool:
+    """Whether the maps' faithfulness is measured too."""
+    return st.toggle(
+        "Faithfulness",
+        key="faithfulness",
+        bind=BIND,
+        help="Deletion and insertion: what the AI says as the map's strongest pixels go or come. "
+        "Where the object is known: how much of the map lies on it.",
+    )

@@ -1,0 +1,156 @@
+"""What the pages ask the pool for: maps and their measures, each with the key of all it depends on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from core.attribution import METHODS
+from core.attribution.cost import Cost, Pace, cost, pace
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.faithfulness import MEASURES
+from core.faithfulness.curves import Curve
+from core.rendering import fitted
+from core.types import Explanation, Progress
+from dashboard.jobs import Job, pool
+from dashboard.keys import digest, tensor_digest
+
+STEPS = 50
+"""Points of a deletion or insertion curve, beside its beginning."""
+POINTING = 0.03
+"""The pointing game's tolerance as a share of the picture's side: 15 of the 500 px of the photographs it is from."""
+BRIEFLY_S = 0.25
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """One map to be made: of an input (C, H, W), for one class."""
+
+    classifier: Classifier
+    method: str
+    inputs: Tensor
+    target: int
+    seed: int
+    parameters: dict[str, Any]
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the map depends on."""
+        settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
+        return digest(self.classifier.fingerprint, settings, tensor_digest(self.inputs))
+
+    def compute(self, progress: Progress) -> Explanation:
+        """Make the map."""
+        explanation: Explanation = METHODS[self.method](
+            self.classifier,
+            self.inputs[None],
+            [self.target],
+            generator=torch.Generator().manual_seed(self.seed),
+            progress=progress,
+            **self.parameters,
+        )
+        return explanation
+
+    def ask(self) -> Job:
+        """The job that makes it, or has made it."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
+        return 0.0 if pool().known(self.key) else estimate(self.classifier, self.method, self.parameters)[1]
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """What was measured of one map; mass, rank and hit where it is known where the object is.
+
+    ``hit`` allows ``tolerance`` px beside the object.
+    """
+
+    deletion: Curve
+    insertion: Curve
+    mass: float | None = None
+    rank: float | None = None
+    hit: bool | None = None
+    tolerance: int | None = None
+
+
+@dataclass(frozen=True)
+class FaithfulnessRequest:
+    """The measures of a map that is there; ``mask`` are the object's pixels (h, w) in the picture, if known."""
+
+    of: MapRequest
+    explanation: Explanation
+    mask: NDArray[np.bool_] | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over everything the measures depend on."""
+        mask = b"" if self.mask is None else np.packbits(self.mask).tobytes()
+        return digest("faithfulness", self.of.key, str(STEPS), str(POINTING), mask)
+
+    def compute(self, progress: Progress) -> Faithfulness:
+        """Take the measures."""
+        evidence = self.explanation.evidence
+
+        def curve(name: str, before: int) -> Curve:
+            def report(done: int, total: int, what: str) -> None:
+                progress(before * total + done, 2 * total, what)
+
+            drawn: Curve = MEASURES[name](
+                self.of.classifier, self.of.inputs[None], [self.of.target], evidence, steps=STEPS, progress=report
+            )
+            return drawn
+
+        curves = curve("deletion", 0), curve("insertion", 1)
+        return Faithfulness(*curves, *self._inside(evidence))
+
+    def _inside(self, evidence: Tensor) -> tuple[Any, ...]:
+        if self.mask is None:
+            return ()
+        height, width = self.of.classifier.input_shape[1:]
+        seen = fitted(Image.fromarray(self.mask), (height, width)).convert("L").resize((width, height))
+        inside = torch.from_numpy(np.asarray(seen) > 127)[None]
+        if not bool(inside.any()):
+            return ()
+        tolerance = round(POINTING * max(height, width))
+        shares = (float(MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
+        return *shares, bool(MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))), tolerance
+
+    def ask(self) -> Job:
+        """The job that takes them, or has taken them."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long they take."""
+        speed = _pace(self.of.classifier)
+        return None if speed is None else 2 * STEPS * speed.forward_s
+
+
+def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:
+    """Passes and about how many seconds a map takes; None where it cannot be said, or not yet."""
+    try:
+        passes = cost(method, parameters, classifier)
+    except ForetellError:
+        return None, None  # the map itself will say what is wrong
+    speed = _pace(classifier)
+    return passes, None if speed is None else speed.seconds(passes)
+
+
+def _pace(classifier: Classifier) -> Pace | None:
+    """Measured once for each network, beside the page; None until then."""
+    job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
+    job.wait(BRIEFLY_S)
+    found: Pace | None = job.result
+    return found

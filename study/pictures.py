@@ -1,0 +1,83 @@
+"""Picture files as a user names them: files, folders and patterns."""
+
+from __future__ import annotations
+
+import difflib
+import glob
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from core.errors import ForetellError
+from data.errors import DataError
+from data.sets.pictures import EXTENSIONS, read_picture
+
+
+def find_pictures(given: Sequence[Path]) -> dict[str, Path]:
+    """Every picture that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a name of its own.
+
+    A file is called by its stem, a picture of a folder or pattern by its path from there, without the ending. Where
+    two would be called the same, all are called by their paths from the folder they share, and those that still are,
+    with their endings. Pictures of maps made here are left out, so that maps may lie among the pictures.
+
+    Raises
+    ------
+    ForetellError
+        A file that is not there (with the nearest), or a folder or pattern without a picture.
+    """
+    found: dict[Path, str] = {}
+    for path in given:
+        for file, name in _expanded(path.expanduser()):
+            found.setdefault(file.absolute(), name)
+    if len(set(found.values())) < len(found):
+        shared = Path(os.path.commonpath([file.parent for file in found]))
+        found = {file: _called(file, shared) for file in found}
+    counts = Counter(found.values())
+    return {name + (file.suffix if counts[name] > 1 else ""): file for file, name in found.items()}
+
+
+def _expanded(path: Path) -> list[tuple[Path, str]]:
+    """The pictures one path stands for, each with its name."""
+    if path.is_file():
+        return [(path, path.stem)]
+    if path.is_dir():
+        root, pattern = path, "**/*"
+    elif glob.has_magic(str(path)):
+        root, pattern = _split(path)
+    else:
+        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
+        raise ForetellError(f"There is no picture {path}.{f' Did you mean {near[0]}?' if near else ''}")
+    pictures = _pictures(root.glob(pattern))
+    if not pictures:
+        raise ForetellError(f"There is no picture in {path}: the endings looked for are {', '.join(EXTENSIONS)}.")
+    return [(file, _called(file, root)) for file in pictures]
+
+
+def _called(file: Path, root: Path) -> str:
+    return file.relative_to(root).with_suffix("").as_posix()
+
+
+def _split(path: Path) -> tuple[Path, str]:
+    """The folder a pattern starts from, and the pattern from there: its parts from the first with a wildcard on."""
+    first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
+    return Path(*path.parts[:first]), str(Path(*path.parts[first:]))
+
+
+def _pictures(files: Iterable[Path]) -> list[Path]:
+    known = (file for file in files if file.suffix.lower() in EXTENSIONS and not file.name.startswith("."))
+    return sorted(file for file in known if file.is_file() and not _is_a_map(file))
+
+
+def _is_a_map(file: Path) -> bool:
+    return all(file.with_suffix(ending).is_file() for ending in (".npy", ".json"))
+
+
+def open_picture(path: Path) -> Image.Image:
+    """A picture file as RGB, upright, or the sentence that says what is wrong with it."""
+    try:
+        return read_picture(path)
+    except DataError as error:
+        raise ForetellError(f"{path} cannot be read as a picture: {error}. Give a PNG, JPEG or WebP file.") from None

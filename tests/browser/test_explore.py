@@ -1,0 +1,212 @@
+"""The heatmap browser in a real Chromium: links, grids that fill, work that is stopped, files that are taken away."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.conftest import ROOT
+from tests.dashboard.views.test_explore import OTHER
+from tests.server import Server, serving
+
+pytestmark = pytest.mark.browser
+PATIENCE_MS = 90_000
+# Streamlit looks for its own address below the page's first, and finds it above.
+LOOKING = "the server responded with a status of 404"
+PENDING = re.compile("Being made|Waiting")
+SLOW = "view=Grid&methods=Rise&methods=Gradient&rise.samples=2000"
+
+
+@pytest.fixture(scope="module")
+def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server over a workspace with a second classifier."""
+    home = tmp_path_factory.mktemp("explorer")
+    (home / "models").mkdir()
+    (home / "models" / "other.py").write_text(OTHER)
+    with serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    with chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
+        page = context.new_page()
+        said: list[str] = []
+        hosts: set[str | None] = set()
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+        yield page
+        assert [text for text in said if LOOKING not in text] == []
+        assert hosts - {None, ""} == {"127.0.0.1"}
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto(address)
+    expect(page.locator("h1")).to_have_text("Explore", timeout=PATIENCE_MS)
+    finished(page)
+    return page
+
+
+def finished(page: Page) -> None:
+    """The script ran to its end, and nothing is being made."""
+    app = page.locator("[data-testid=stApp]")
+    # What a view draws last: its buttons, or the captions of the whole set.
+    last = page.get_by_role("button", name="Link").or_(page.locator(".grid span")).first
+    expect(last).to_be_visible(timeout=PATIENCE_MS)
+    ended = {"name": "data-test-script-state", "value": "notRunning", "timeout": PATIENCE_MS}
+    expect(app).to_have_attribute(**ended)
+    pending = (page.get_by_role("button", name=re.compile("^Stop")), page.get_by_text(PENDING))
+    for sign in (*pending, page.get_by_role("img", name=PENDING)):
+        expect(sign).to_have_count(0, timeout=PATIENCE_MS)
+    expect(app).to_have_attribute(**ended)
+    page.wait_for_load_state("networkidle")
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)  # a part whose script the browser still fetches
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def sheet(page: Page) -> bytes:
+    """The pixels of the grid as they came from the server."""
+    source = page.get_by_role("img", name="Maps:").get_attribute("src")
+    return page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
+
+
+def origin(page: Page) -> str:
+    parts = urlsplit(page.url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "method=Lime&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0",
+        "view=Grid&methods=Gradient&methods=Layer+cam&scale=Own&pictures=standard%2F3%2C8&source=Ordinary",
+        "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
+        "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",
+        "view=All+pictures&source=Ordinary&order=Largest+error+first",
+    ],
+)
+def test_a_copied_link_opens_the_same_view_for_somebody_else(
+    explorer: Server, chromium: Browser, page: Page, query: str
+) -> None:
+    opened(page, f"{explorer.url}/explore?{query}")
+    asked, now = parse_qs(query), parse_qs(urlsplit(page.url).query)
+    assert {key: now.get(key) for key in asked} == asked
+    with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
+        other = opened(stranger.new_page(), page.url)
+        assert parse_qs(urlsplit(other.url).query) == now
+        for place in ("stHeading", "stCaptionContainer", "stTable"):
+            expect(other.get_by_test_id(place)).to_have_text(page.get_by_test_id(place).all_text_contents())
+        expect(other.get_by_test_id("stImage")).to_have_count(page.get_by_test_id("stImage").count())
+        if "view=Grid" in query:
+            assert sheet(page) == sheet(other)
+
+
+def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) -> None:
+    """What was clicked together, parameters too, is in the address and in the link that is offered."""
+    opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
+    page.get_by_role("radio", name="Grid").click()
+    finished(page)
+    page.locator(".grid button").nth(4).click()
+    page.get_by_role("radio", name="Own").click()
+    finished(page)
+    expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(4)
+    page.get_by_role("button", name="Link").click()
+    link = page.get_by_test_id("stCode").inner_text().strip()
+    assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
+    with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
+        other = opened(stranger.new_page(), link)
+        expect(other.locator(".grid button[aria-pressed=true]")).to_have_count(4)
+        expect(other.get_by_role("radio", name="Own")).to_be_checked()
+        assert sheet(other) == sheet(page)
+
+
+def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: Server, page: Page) -> None:
+    page.goto(f"{explorer.url}/explore?{SLOW}")
+    stop = page.get_by_role("button", name="Stop all")
+    expect(stop).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("progressbar").first).to_be_visible()
+    first = sheet(page)
+    page.get_by_role("radio", name="Outline").click()  # the page answers while maps are made
+    expect(page.get_by_text("Inside the line, %")).to_be_visible(timeout=10_000)
+    page.get_by_role("link", name="Home").click()
+    expect(page.locator("h1")).to_have_text("Do explanations help people foretell an AI?", timeout=PATIENCE_MS)
+    opened(page, f"{explorer.url}/explore?{SLOW}")
+    assert sheet(page) != first
+    page.get_by_text("Numbers: certificates and measures").click()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+
+
+def test_stopped_work_ends_and_waits_for_a_click(explorer: Server, page: Page) -> None:
+    page.goto(f"{explorer.url}/explore?view=Grid&methods=Rise&rise.samples=5999")
+    page.get_by_role("button", name="Stop all").click(timeout=PATIENCE_MS)
+    begin = page.get_by_role("button", name="Make the 3 that are not there")
+    expect(begin).to_be_visible(timeout=PATIENCE_MS)
+    finished(page)
+    begin.click()
+    expect(page.get_by_role("button", name="Stop all")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Stop all").click()
+    expect(begin).to_be_visible(timeout=PATIENCE_MS)
+
+
+def taken(page: Page, label: str) -> bytes:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=label).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser, page: Page, tmp_path: Path) -> None:
+    opened(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=Rise&rise.samples=64")
+    page.get_by_role("button", name="Download").click()
+    picture, seen = (Image.open(io.BytesIO(content)) for content in (taken(page, "Picture (PNG)"), sheet(page)))
+    smaller = np.asarray(picture.resize(seen.size), dtype=float)  # the page gets it as wide as a screen
+    assert np.abs(smaller - np.asarray(seen.convert("RGB"), dtype=float)).mean() < 2
+    drawing = taken(page, "Picture (SVG)")
+    assert len(ElementTree.fromstring(drawing).findall("{http://www.w3.org/2000/svg}image")) == 3 + 2 * 4
+    (tmp_path / "maps.svg").write_bytes(drawing)
+    with chromium.new_context() as viewer:
+        shown = viewer.new_page()
+        shown.goto((tmp_path / "maps.svg").as_uri())
+        expect(shown.locator("text").first).to_be_visible()
+        widths = shown.evaluate("[...document.querySelectorAll('text')].map(t => t.getBBox().x + t.getBBox().width)")
+        assert max(widths) <= float(ElementTree.fromstring(drawing).get("width") or 0)
+    (tmp_path / "maps.npz").write_bytes(taken(page, "Maps and certificates (NPZ)"))
+    (tmp_path / "again.py").write_bytes(taken(page, "Python that makes them again"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    with np.load(tmp_path / "maps.npz") as maps, np.load(tmp_path / "again.npz") as again:
+        assert len(again.files) == 6
+        assert all(np.array_equal(maps[name], again[name]) for name in again.files)
+
+
+def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
+    opened(page, f"{explorer.url}/explore?view=All+pictures&method=Gradient")
+    cell = page.locator(".grid button").nth(5)
+    says, truth = (text.split("\n")[0] for text in cell.locator("span").all_inner_texts())
+    cell.click()
+    heading = page.get_by_test_id("stHeading").nth(1)
+    expect(heading).to_contain_text(f"The AI says {says.rsplit(' ', 1)[0]}", timeout=PATIENCE_MS)
+    expect(heading).to_contain_text(truth)
+    expect(page.get_by_role("radio", name="One map")).to_be_checked()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, width: int) -> None:
+    with chromium.new_context(viewport={"width": width, "height": 844}) as context:
+        page = context.new_page()
+        for view in ("One+map&faithfulness=true", "Grid", "Two+classifiers", "All+pictures"):
+            opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
+            over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
+            assert over <= 0, view

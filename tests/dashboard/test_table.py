@@ -1,0 +1,181 @@
+"""Sheets of maps: what is on them, on which scale, and what a program makes of them again."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from core.rendering import scale_of
+from core.types import Certificate, Explanation
+from dashboard import canvas, reproduce, table
+from dashboard.figures import Look
+from dashboard.table import Cell, Table
+from dashboard.widgets.cells import Seen
+from dashboard.widgets.source import of_set, uploaded
+from dashboard.work import Faithfulness, FaithfulnessRequest, MapRequest
+from study.workspace import ROOT
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.test_cache import MODEL
+from tests.dashboard.views.test_explore import OTHER
+
+METHODS = {"gradient": {}, "rise": {"samples": 32}}
+
+
+def seen(split: str, i: int) -> Seen:
+    return Seen("scenes", of_set(gallery_of("scenes", split), split, i))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Two methods by two pictures."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("FORETELL_HOME", str(tmp_path_factory.mktemp("home")))
+    pictures = [seen("adversarial", 3), seen("standard", 8)]
+    columns = tuple(s.column(f"says {s.says(s.answer)}") for s in pictures)
+    rows = {method: tuple(cell(s, method, given) for s in pictures) for method, given in METHODS.items()}
+    patch.undo()
+    return Table("scenes: two methods", columns, rows, "Shared", Look())
+
+
+def cell(s: Seen, method: str, given: dict[str, object]) -> Cell:
+    request = MapRequest(s.classifier, method, s.inputs, s.answer, 5, given)
+    return Cell(request, request.compute(lambda *_: None))
+
+
+def words(shown: Table) -> str:
+    return " | ".join(item.text for item in table.sheet(shown).items if isinstance(item, canvas.Words))
+
+
+def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which(made: Table) -> None:
+    for method, cells in made.rows.items():
+        own = [scale_of(c.explanation) for c in cells]
+        assert [scale.limit for scale in made.scales(method)] == [max(scale.limit for scale in own)] * 2
+        assert [scale.zero for scale in made.scales(method)] == [scale.zero for scale in own]
+        assert replace(made, scaling="Own").scales(method) == own
+        assert f"+{made.scales(method)[0].limit:.3g} | shared by this row" in words(made)
+        assert all(f"scale ±{scale.limit:.3g}" in words(replace(made, scaling="Own")) for scale in own)
+    gradient, rise = (made.scales(method)[0].limit for method in METHODS)
+    assert gradient != rise
+    assert "one scale for the maps of a method" in words(made)
+    assert "each map on its own scale" in words(replace(made, scaling="Own"))
+
+
+def test_another_scale_makes_another_picture(made: Table) -> None:
+    shared, own = (np.asarray(canvas.png(table.sheet(replace(made, scaling=s)))) for s in ("Shared", "Own"))
+    assert not np.array_equal(shared[:200], own[: len(shared)]) or shared.shape != own.shape
+
+
+def test_a_map_that_failed_is_a_sentence_in_its_place(made: Table) -> None:
+    broken = replace(made.rows["rise"][0], explanation=None, note="RISE needs at least 2 masks.")
+    shown = replace(made, rows=made.rows | {"rise": (broken, made.rows["rise"][1])})
+    assert "RISE needs at least 2 masks." in words(shown).replace(" | ", " ")
+    assert shown.scales("rise")[0] is None
+    assert len(json.loads(str(np.load(io.BytesIO(reproduce.npz(shown)))["facts"]))) == 3
+
+
+def test_certificates_warnings_and_measures_stand_under_their_map(made: Table) -> None:
+    one = made.rows["rise"][0]
+    certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
+    explanation = replace(one.explanation, certificates=(certificate,))
+    found: Faithfulness = FaithfulnessRequest(one.request, explanation, made.columns[0].mask).compute(lambda *_: None)
+    shown = replace(
+        made, rows={"rise": (replace(one, explanation=explanation, faithfulness=found), made.rows["rise"][1])}
+    )
+    text = words(shown).replace(" | ", " ")
+    assert "Half of it is noise." in text
+    assert "completeness +1.23%" in text
+    for curve in (found.deletion, found.insertion):
+        assert f"{curve.measure} {float(curve.area[0]):.3f} (probability, {curve.substrate} instead, 50 steps)" in text
+    assert f"mass on the object {found.mass:.0%}" in text
+    lines = [item for item in table.sheet(shown).items if isinstance(item, canvas.Line)]
+    assert [len(line.points) for line in lines] == [51, 51]
+
+
+def test_nothing_is_drawn_outside_the_sheet_or_over_a_neighbour(made: Table) -> None:
+    sheet = table.sheet(made)
+    pictures = [item for item in sheet.items if isinstance(item, canvas.Picture)]
+    assert len(pictures) == 2 + 2 * (2 + 1)
+    for item in pictures:
+        assert 0 <= item.x <= item.x + item.width <= sheet.width
+        assert 0 <= item.y <= item.y + item.height <= sheet.height
+    big = [p for p in pictures if p.width == table.SIDE]
+    apart = [(a, b) for a in big for b in big if a is not b]
+    assert all(
+        a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y for a, b in apart
+    )
+
+
+def test_a_blank_explanation_has_a_scale_to_be_drawn_on(made: Table) -> None:
+    one = made.rows["gradient"][0]
+    flat = Explanation(torch.zeros_like(one.explanation.map), 0.0, (Certificate("gradient", 0, "f", 0.5),))
+    shown = replace(made, rows={"gradient": (replace(one, explanation=flat), made.rows["gradient"][1])})
+    assert canvas.png(table.sheet(shown)).width > 0
+
+
+def run(shown: Table, folder: Path) -> dict[str, np.ndarray]:
+    """What the program makes in a process of its own."""
+    (folder / "again.py").write_text(reproduce.script(shown, "again.py"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "again.py"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "again.npz") as again:
+        return dict(again)
+
+
+def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Path) -> None:
+    """As a reader does: take both files, run the program in another process, compare."""
+    again = run(made, tmp_path)
+    with np.load(io.BytesIO(reproduce.npz(made))) as maps:
+        assert set(again) == {"map_0", "map_1", "map_2", "map_3"}
+        assert set(maps.files) - set(again) == {"facts", "error_2", "error_3"}
+        for name in again:
+            assert again[name].dtype == np.float32
+            assert np.array_equal(maps[name], again[name]), name
+        facts = json.loads(str(maps["facts"]))
+    assert [fact["method"] for fact in facts] == ["gradient", "gradient", "rise", "rise"]
+    assert [fact["key"] for fact in facts] == [c.request.key for _, c in made.cells]
+    assert facts[2]["samples"] == 32
+
+
+def own_pictures(workspace: Path, folder: Path, model: str) -> Table:
+    """A gradient of a picture of the workspace's own set and of a file, by the workspace's own classifier."""
+    (workspace / "models").mkdir()
+    (workspace / "models" / "mine.py").write_text(model)
+    picture = workspace / "pictures" / "mine" / "fish" / "a.png"
+    picture.parent.mkdir(parents=True)
+    Image.effect_noise((64, 48), 50).save(picture)
+    turned = Image.effect_noise((64, 48), 90)
+    exif = turned.getexif()
+    exif[0x0112] = 6
+    turned.save(folder / "file.png", exif=exif)
+    own = of_set(gallery_of("models/mine.py", "mine"), "mine", 0)
+    file = uploaded((folder / "file.png").read_bytes(), "file.png")
+    pictures = [Seen("models/mine.py", chosen) for chosen in (own, file)]
+    rows = {"gradient": tuple(cell(s, "gradient", {}) for s in pictures)}
+    return Table("", tuple(s.column() for s in pictures), rows, "Own", Look())
+
+
+def test_the_program_finds_ones_own_classifier_pictures_and_files(workspace: Path, tmp_path: Path) -> None:
+    """A classifier and a set of the workspace, and an uploaded file that lies beside the program."""
+    shown = own_pictures(workspace, tmp_path, OTHER)
+    again = run(shown, tmp_path)
+    for k, (_, c) in enumerate(shown.cells):
+        assert np.array_equal(again[f"map_{k}"], c.explanation.map[0])
+
+
+def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) -> None:
+    """One whose weights are drawn anew each time it is built."""
+    drawn = MODEL.format(names=["fish", "bird"])
+    with pytest.raises(AssertionError, match=r"models/mine\.py:build is not the network the maps were made of"):
+        run(own_pictures(workspace, tmp_path, drawn), tmp_path)
