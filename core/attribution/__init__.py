@@ -25,6 +25,7 @@ METHODS = Registry(
         "lrp_composite": "core.attribution.lrp:lrp_composite",
         "taylor_decomposition": "core.attribution.taylor:taylor_decomposition",
         "deeplift": "core.attribution.deeplift:deeplift",
+        "deep_shap": "core.attribution.deeplift:deep_shap",
         "excitation_backpropagation": "core.attribution.excitation:excitation_backpropagation",
         "contrastive_excitation": "core.attribution.excitation:contrastive_excitation",
         "cam": "core.attribution.cam:cam",

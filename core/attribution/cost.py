@@ -18,12 +18,14 @@ from torch import Tensor
 from core.attribution import METHODS
 from core.attribution.activations import activation_and_gradient, chosen_layer
 from core.attribution.common import output_gradient
+from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
+from core.attribution.taylor import HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.parameters import declared
 
-REPEATS = ("samples", "steps")
+REPEATS = ("samples", "steps", "iterations")
 """Parameters that say how often a method asks the network."""
 
 TIMED = 8
@@ -100,10 +102,33 @@ def _orders(settings: Mapping[str, Any], _: Classifier) -> Cost:
 
 
 def _feature_maps(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=_maps(settings, classifier).shape[1], gradients=1)
+
+
+def _places(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
+    return Cost(forwards=_maps(settings, classifier).shape[2:].numel())
+
+
+def _maps(settings: Mapping[str, Any], classifier: Classifier) -> Tensor:
     layer = chosen_layer(classifier, settings["layer"])
     shown = classifier.fill("mean")[None]
-    activation, _ = activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer)
-    return Cost(forwards=activation.shape[1], gradients=1)
+    return activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer).activation
+
+
+def _references(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=settings["samples"], gradients=settings["samples"])
+
+
+def _root_search(settings: Mapping[str, Any], _: Classifier) -> Cost:  # noqa: ARG001
+    return Cost(forwards=HALVINGS, gradients=1)
+
+
+def _each_area(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(gradients=settings["iterations"] * len(settings["areas"].split(",")))
+
+
+def _discs(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=DISCS, gradients=settings["iterations"])
 
 
 SPECIAL: Mapping[str, Callable[[Mapping[str, Any], Classifier], Cost]] = {
@@ -111,4 +136,10 @@ SPECIAL: Mapping[str, Callable[[Mapping[str, Any], Classifier], Cost]] = {
     "kernel_shap": _some_coalitions,
     "shapley_sampling": _orders,
     "score_cam": _feature_maps,
+    "erasure": _places,
+    "expected_gradients": _references,
+    "deep_shap": _references,
+    "taylor_decomposition": _root_search,
+    "extremal_perturbation": _each_area,
+    "meaningful_perturbation": _discs,
 }

@@ -7,7 +7,7 @@ Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685); how each kind of layer i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -15,9 +15,10 @@ from torch import Tensor
 from core.attribution.baselines import Baseline, baselines
 from core.attribution.common import certificates, checked, in_parts, residual
 from core.attribution.differences import Differences, Rule, contributions
-from core.attribution.lrp import refuse_hidden
+from core.attribution.lrp import differentiable
+from core.attribution.references import Source, described, picker
 from core.classifier import Classifier
-from core.device import draw_seed
+from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
@@ -33,41 +34,66 @@ def deeplift(
     progress: Progress = silent,
     rule: Rule = "rescale",
     baseline: Baseline = "black",
-    references: int = 1,
     output: LogitKind = "logit",
 ) -> Explanation:
     """DeepLIFT: every layer passes back its difference from a reference, so that the map sums to the logit's.
 
     Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), sections 3.2 to 3.5. ``output="normalised"`` is eq. 5: less
-    the mean over all classes, so that what speaks for every class speaks for none. Several ``references`` (of
-    ``baseline="noise"``) are averaged, as in DeepLIFT-SHAP (Lundberg & Lee 2017, arXiv:1705.07874, section 4.2), and
-    `Explanation.error` is the standard error of that mean. The certificate's completeness is the residual of the sum.
+    the mean over all classes, so that what speaks for every class speaks for none. The certificate's completeness is
+    the residual of the sum.
     """
-    if references < 1 or (references > 1 and baseline != "noise"):
-        raise ForetellError(
-            f"references={references} with baseline={baseline!r}: there is one reference of each kind but 'noise'. "
-            "Use references=1, or baseline='noise'."
-        )
     inputs, classes = checked(classifier, images, targets)
-    random = generator or torch.Generator().manual_seed(0)
-    seeds = [draw_seed(random) for _ in range(references)]
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    origins = baselines(classifier, inputs, baseline, seed)
+    maps, changes, logits = _contributions(classifier, inputs, origins, classes, rule, output, progress)
+    facts: dict[str, Any] = {"parameters": {"rule": rule, "baseline": baseline, "output": output}}
+    if baseline == "noise":
+        facts["seed"] = seed
+    known = [
+        facts | {"completeness": residual(m, 0.0, change)} for m, change in zip(maps, changes.tolist(), strict=True)
+    ]
+    return Explanation(maps, 0.0, certificates(classifier, "deeplift", inputs, classes, known, logits))
+
+
+def deep_shap(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    rule: Rule = "rescale",
+    samples: int = 20,
+    source: Source = "colours",
+    output: LogitKind = "logit",
+    references: Tensor | None = None,
+) -> Explanation:
+    """DeepLIFT averaged over many references, an approximation of Shapley values against a background.
+
+    Lundberg & Lee 2017 (arXiv:1705.07874), section 4.2 (DeepSHAP). References and `Explanation.error` are those of
+    `expected_gradients`, ``rule`` and ``output`` those of `deeplift`; each costs a forward pass and a gradient.
+    """
+    if samples < 2:
+        raise ForetellError(f"samples={samples}: DeepSHAP needs at least 2 references. For one, use deeplift.")
+    inputs, classes = checked(classifier, images, targets)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    pick = picker(classifier, source, references)
     maps, changes = [], []
-    for seed in seeds:
-        origins = baselines(classifier, inputs, baseline, seed)
-        found, change, logits = _contributions(classifier, inputs, origins, classes, rule, output, progress)
+    for i in range(samples):
+        origins = pick(stream(seed, i)).expand_as(inputs)
+        found, change, logits = _contributions(classifier, inputs, origins, classes, rule, output, silent)
         maps.append(found)
         changes.append(change)
-    spread = torch.stack(maps).std(0) / references**0.5 if references > 1 else None
+        progress(i + 1, samples, "deep shap")
+    error = torch.stack(maps).std(0) / samples**0.5
     mean, differences = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
-    parameters = {"rule": rule, "baseline": baseline, "references": references, "output": output}
-    drawn = {"seed": seeds[0], "samples": references} if baseline == "noise" else {}
+    settings = {"rule": rule, "samples": samples, "output": output} | described(source, references)
+    facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     known = [
-        drawn
-        | {"parameters": parameters, "completeness": residual(m, 0.0, difference)}
-        | ({} if spread is None else {"standard_error": float(spread[i].max())})
-        for i, (m, difference) in enumerate(zip(mean, differences, strict=True))
+        facts | {"completeness": residual(m, 0.0, difference), "standard_error": float(e.max())}
+        for m, e, difference in zip(mean, error, differences, strict=True)
     ]
-    return Explanation(mean, 0.0, certificates(classifier, "deeplift", inputs, classes, known, logits), spread)
+    return Explanation(mean, 0.0, certificates(classifier, "deep_shap", inputs, classes, known, logits), error)
 
 
 def _contributions(
@@ -86,12 +112,11 @@ def _contributions(
         return own - logits.mean(1) if output == "normalised" else own
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        pixels, reference = part.to(classifier.device).chunk(2, 1)
+        pixels, reference = (x.to(classifier.device, memory_format=classifier.layout) for x in part.chunk(2, 1))
         target = chosen.to(classifier.device)
-        with classifier.exclusive() as module:
-            refuse_hidden(classifier, module, "deeplift")
+        with differentiable(classifier, "deeplift") as network:
             propagation = Differences(classifier.name, "deeplift", rule)
-            found, *ends = contributions(module, pixels, reference, propagation, lambda out: explained(out, target))
+            found, *ends = contributions(network, pixels, reference, propagation, lambda out: explained(out, target))
         return found.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
 
     maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, progress, "deeplift")

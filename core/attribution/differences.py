@@ -43,10 +43,9 @@ class _Rescaled(Function):
     def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
         x, reference = ctx.saved_tensors
         function, delta = ctx.function, x - reference
-        change = function(x) - function(reference)
+        slope = (function(x) - function(reference)) / delta
         # Below this a quotient is mostly rounding error; the derivative halfway is nearer to it.
-        near = delta.abs() <= torch.finfo(x.dtype).eps ** 0.5 * torch.maximum(x.abs(), reference.abs())
-        slope = per(change, delta)
+        near = delta.abs() <= torch.finfo(x.dtype).eps ** 0.5 * (x.abs() + reference.abs())
         if bool(near.any()):
             slope = torch.where(near, _derivative(function, (x + reference) / 2), slope)
         return (multipliers[0] * slope).sum_to_size(x.shape), None, None

@@ -6,28 +6,23 @@ or takes the user's own.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from core.attribution.baselines import colour, noise
 from core.attribution.common import certificates, checked, output_gradient, residual
 from core.attribution.monte_carlo import moments
+from core.attribution.references import Pick, Source, described, picker
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.masked import scores
 from core.types import Explanation, Progress, silent
 
-Source = Literal["colours", "noise"]
-Pick = Callable[[torch.Generator], Tensor]
-"""Draws one reference (C, H, W)."""
 BLOCK = 64
 """References held at a time."""
-SOURCES: Mapping[str, Callable[[Classifier, torch.Generator], Tensor]] = {"colours": colour, "noise": noise}
 
 
 def expected_gradients(
@@ -53,7 +48,7 @@ def expected_gradients(
         raise ForetellError(f"samples={samples}: expected gradients need at least 2 samples.")
     inputs, classes = checked(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    pick = _picker(classifier, source, references)
+    pick = picker(classifier, source, references)
 
     def sampled(rows: Tensor) -> Iterator[Tensor]:
         origins, points = zip(*(_drawn(pick, seed, i) for i in rows.tolist()), strict=True)
@@ -64,7 +59,7 @@ def expected_gradients(
 
     mean, variance = moments(sampled, inputs, samples, progress, "expected gradients")
     error = (variance / samples).sqrt().float()
-    settings = {"samples": samples} | _origin(source, references)
+    settings = {"samples": samples} | described(source, references)
     facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     starts = _average(classifier, pick, seed, samples)[classes].tolist()
     ends = scores(classifier, inputs, classes, "logit").tolist()
@@ -73,19 +68,6 @@ def expected_gradients(
         for m, a, b, e in zip(mean, starts, ends, error, strict=True)
     ]
     return Explanation(mean.float(), 0.0, certificates(classifier, "expected_gradients", inputs, classes, known), error)
-
-
-def _picker(classifier: Classifier, source: Source, references: Tensor | None) -> Pick:
-    """What draws from the source, or from the user's own references."""
-    if references is None:
-        return lambda generator: SOURCES[source](classifier, generator)
-    if tuple(references.shape[1:]) != classifier.input_shape or not len(references):
-        raise ForetellError(
-            f"References {tuple(references.shape)} are no inputs of {classifier.name}: "
-            f"give (N, {', '.join(map(str, classifier.input_shape))}) with N of at least 1."
-        )
-    own = references.detach().to("cpu", torch.float32)
-    return lambda generator: own[int(torch.randint(len(own), (), generator=generator))]
 
 
 def _drawn(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:
@@ -102,11 +84,3 @@ def _average(classifier: Classifier, pick: Pick, seed: int, samples: int) -> Ten
         drawn = [_drawn(pick, seed, index)[0] for index in range(start, min(start + BLOCK, samples))]
         total += classifier.logits(torch.stack(drawn)).double().sum(0)
     return total / samples
-
-
-def _origin(source: Source, references: Tensor | None) -> dict[str, Any]:
-    """What the certificate says of the references: their source, or their number and SHA-256."""
-    if references is None:
-        return {"source": source}
-    own = references.detach().to("cpu", torch.float32).contiguous()
-    return {"references": len(own), "references_sha256": hashlib.sha256(own.numpy().tobytes()).hexdigest()}

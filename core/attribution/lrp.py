@@ -7,12 +7,13 @@ picture within the network counts as part of the picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
 from PIL import Image
-from torch import Tensor
+from torch import Tensor, nn
 
 from core.attribution.common import certificates, checked, in_parts
 from core.attribution.rectifiers import hides_calls
@@ -192,12 +193,11 @@ def _explained(
     ends = pixel_bounds(classifier)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        bounds = tuple(end.to(classifier.device).expand(part.shape) for end in ends)
-        with classifier.exclusive() as module:
-            refuse_hidden(classifier, module, method)
+        low, high = (end.to(classifier.device).expand(part.shape) for end in ends)
+        with differentiable(classifier, method) as network:
             propagation = Relevance(classifier.name, method, composite)
-            on_device = part.to(classifier.device), chosen.to(classifier.device)
-            relevance, logits = relevance_of_inputs(module, *on_device, propagation, (bounds[0], bounds[1]))
+            on_device = part.to(classifier.device, memory_format=classifier.layout), chosen.to(classifier.device)
+            relevance, logits = relevance_of_inputs(network, *on_device, propagation, (low, high))
         return relevance.sum(1).float().cpu(), logits.float().cpu()
 
     maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
@@ -208,7 +208,16 @@ def _explained(
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
-def refuse_hidden(classifier: Classifier, module: torch.nn.Module, method: str) -> None:
+@contextmanager
+def differentiable(classifier: Classifier, method: str) -> Iterator[nn.Module]:
+    """`Classifier.differentiable`, of a network whose layers can be met one by one."""
+    with classifier.exclusive() as module:
+        refuse_hidden(classifier, module, method)
+    with classifier.differentiable() as network:
+        yield network
+
+
+def refuse_hidden(classifier: Classifier, module: nn.Module, method: str) -> None:
     """The sentence for a network whose layers cannot be met one by one."""
     if hides_calls(module):
         raise ForetellError(

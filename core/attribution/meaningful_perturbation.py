@@ -30,6 +30,8 @@ BETA = 3
 RATE = 0.1
 """Adam's step, as in the paper."""
 
+DISCS = 15
+"""Sizes tried for the disc that the search starts from."""
 SUPPRESSED = 0.99
 """The first mask is the smallest disc that takes away this share of what the reference takes away."""
 
@@ -123,7 +125,7 @@ def first_disc(game: Faded, grid: int) -> Tensor:
     """The smallest disc in the middle, (grid, grid) of 0 within and 1 around, that deletes 99 % of what can be."""
     centre = (torch.arange(grid) + 0.5) / grid - 0.5
     distance = (centre[:, None].square() + centre.square()).sqrt()
-    discs = (distance > torch.linspace(0.05, 0.75, 15)[:, None, None]).float()
+    discs = (distance > torch.linspace(0.05, 0.75, DISCS)[:, None, None]).float()
     empty, whole = game.ends
     left = game.scores(full_size(discs, game.size)) - empty
     enough = (left <= (1 - SUPPRESSED) * (whole - empty)).nonzero()

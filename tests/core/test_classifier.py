@@ -9,8 +9,8 @@ import torch
 from PIL import Image
 from torch import nn
 
+from core.attribution.excitation import excitation_backpropagation
 from core.attribution.gradients import gradient
-from core.attribution.lrp import lrp_0
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, Awkward, awkward, pictures, unit
@@ -79,7 +79,7 @@ def hooked_gradients(classifier: Classifier, images, stop: threading.Event):
 def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
     """Without the lock relevance comes out wrong, silently: the negative control shows the test can fail."""
     classifier, images = awkward(), pictures(2)
-    expected = lrp_0(classifier, images, [0, 1]).map
+    expected = excitation_backpropagation(classifier, images, [0, 1]).map
     if not locked:
         monkeypatch.setattr(classifier, "_lock", nullcontext())
     stop = threading.Event()
@@ -88,7 +88,7 @@ def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
     try:
         wrong = 0
         for _ in range(300):
-            wrong += not torch.equal(lrp_0(classifier, images, [0, 1]).map, expected)
+            wrong += not torch.equal(excitation_backpropagation(classifier, images, [0, 1]).map, expected)
             if wrong and not locked:
                 break
     finally:

@@ -15,6 +15,7 @@ from core.types import Explanation
 from tests.core.networks import SIDE, awkward, greedy, pictures, unit
 
 CHEAP = {
+    "deep_shap": {"samples": 3},
     "bayesian_teaching": {"samples": 96},
     "integrated_gradients": {"steps": 8},
     "expected_gradients": {"samples": 12},
@@ -32,6 +33,7 @@ CHEAP = {
 }
 COMPLETE = {
     "deeplift",
+    "deep_shap",
     "taylor_decomposition",
     "integrated_gradients",
     "expected_gradients",

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from core.attribution.deeplift import deeplift
+from core.attribution.deeplift import deep_shap, deeplift
 from core.attribution.differences import Differences, contributions
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -263,21 +263,29 @@ def test_normalised_contributions_sum_to_zero_over_the_classes():
     torch.testing.assert_close(maps[0] - maps[1], plain[0] - plain[1], rtol=1e-3, atol=1e-4)
 
 
-def test_several_references_are_averaged_and_their_error_is_told():
+def test_deep_shap_averages_over_references_and_tells_their_error():
     classifier, images = awkward(), pictures(2)
 
-    def explain(references, seed=1):
+    def explain(samples, seed, **options):
         generator = torch.Generator().manual_seed(seed)
-        return deeplift(classifier, images, [0, 1], generator=generator, baseline="noise", references=references)
+        return deep_shap(classifier, images, [0, 1], generator=generator, samples=samples, **options)
 
-    few, many = explain(4), explain(32, seed=2)
-    assert few.error is not None
-    assert explain(1).error is None
+    few, many = explain(6, 1, source="noise"), explain(40, 2, source="noise")
     z = (few.map - many.map) / (few.error**2 + many.error**2).sqrt()
     assert 0.5 < float(z.square().mean().sqrt()) < 2
     assert all(abs(certificate.completeness) < 1e-4 for certificate in few.certificates)
-    with pytest.raises(ForetellError, match="references=2 with baseline='black'"):
-        deeplift(classifier, images, [0, 1], references=2)
+    with pytest.raises(ForetellError, match="samples=1: DeepSHAP needs at least 2 references"):
+        explain(1, 1)
+
+
+def test_deep_shap_over_one_own_reference_is_deeplift():
+    classifier, images = awkward(), pictures(2)
+    own = classifier.fill("mean")[None]
+    found = deep_shap(classifier, images, [0, 1], samples=2, references=own)
+    expected = deeplift(classifier, images, [0, 1], baseline="mean")
+    torch.testing.assert_close(found.map, expected.map, rtol=1e-5, atol=1e-6)
+    assert float(found.error.max()) < 1e-5
+    assert found.certificates[0].parameters["references"] == 1
 
 
 def test_a_network_that_takes_another_way_for_the_reference_is_refused():
