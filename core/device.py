@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-MEMORY_BUDGET = 256 * 2**20
-"""Bytes of activations one forward pass may take by default."""
+MEMORY_BUDGET = int(os.environ.get("FORETELL_MEMORY_MIB", "256")) * 2**20
+"""Bytes of activations one forward pass may take; the environment's ``FORETELL_MEMORY_MIB`` says otherwise."""
 
 ACTIVATIONS_PER_INPUT = 64
 """A convolutional network's live activations take some tens of times its input's memory; a guess on the safe

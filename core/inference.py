@@ -53,7 +53,7 @@ def frozen(network: nn.Module, probe: Tensor) -> nn.Module:
     with torch.inference_mode(False), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            traced = torch.jit.trace(network, example)  # type: ignore[no-untyped-call]
+            traced = torch.jit.trace(network, example.clone(), check_trace=False)  # type: ignore[no-untyped-call]
             program: nn.Module = torch.jit.optimize_for_inference(torch.jit.freeze(traced))
             return program if all(_same(program, network, inputs) for inputs in (example, others)) else network
         except Exception:  # what a compiler cannot do is no fault of the network

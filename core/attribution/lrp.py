@@ -24,6 +24,8 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
 Bias = Literal["absorbs", "left_out"]
+LEAST, MOST = 0.1, 10.0
+"""Shares of the logit below and above which a map is warned of."""
 RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
 FirstRule = Literal["same", "flat", "w_square", "z_box"]
 
@@ -201,11 +203,30 @@ def _explained(
         return relevance.sum(1).float().cpu(), logits.float().cpu()
 
     maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
-    known = [
-        {"conservation": float(m.double().sum()) / logit if logit else None, "parameters": parameters}
-        for m, logit in zip(maps, logits.gather(1, classes[:, None])[:, 0].tolist(), strict=True)
+    if not bool(torch.isfinite(maps).all()):
+        raise ForetellError(
+            f"{method} overflows on {classifier.name}: sums near 0 are divided by. Use lrp_gamma or lrp_composite, or "
+            "bias='absorbs'."
+        )
+    kept = (maps.double().sum((1, 2)) / logits.double().gather(1, classes[:, None])[:, 0]).tolist()
+    known: list[dict[str, Any]] = [
+        {"conservation": share, "parameters": parameters, "warnings": _warnings(share, parameters["bias"])}
+        for share in kept
     ]
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
+
+
+def _warnings(share: float, bias: Bias) -> tuple[str, ...]:
+    """What to read before believing a map that holds ``share`` of the logit."""
+    if abs(share) > MOST:
+        return (
+            f"Relevance grew to {share:.2g} times the logit on the way: sums near 0 were divided by, and positive and "
+            "negative parts cancel. Use lrp_gamma or lrp_composite.",
+        )
+    if share < LEAST:
+        why = "biases absorbed the rest" if bias == "absorbs" else "the rest ended in units active by their bias alone"
+        return (f"Only {share:.1%} of the logit".replace("%", " %") + f" is in this map: {why}.",)
+    return ()
 
 
 @contextmanager

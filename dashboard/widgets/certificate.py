@@ -30,6 +30,7 @@ def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
     known = [
         ("Explained class", f"{category} ({certificate.probability:.1%})"),
         ("Completeness residual", _percent(certificate.completeness)),
+        ("Share of the logit in the map", _share(certificate.conservation)),
         ("Effective sample size", _samples(certificate)),
         ("Largest standard error", _number(certificate.standard_error)),
         ("Seed of the draws", None if certificate.seed is None else str(certificate.seed)),
@@ -51,6 +52,10 @@ def _samples(certificate: Certificate) -> str | None:
 
 def _percent(value: float | None) -> str | None:
     return None if value is None else f"{value:+.3%} of the change to be explained"
+
+
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"
 
 
 def _number(value: float | None) -> str | None:

@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core.attribution.excitation import excitation_backpropagation
+from core.attribution.cam import grad_cam
 from core.attribution.gradients import gradient
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -64,10 +64,10 @@ def test_fingerprint_changes_with_one_weight_and_only_then():
 
 
 def hooked_gradients(classifier: Classifier, images, stop: threading.Event):
-    """What a hook-based method does: zero the negative gradients at each ReLU (guided backpropagation)."""
+    """What a hook-based method does to everybody who uses the network meanwhile."""
     while not stop.is_set():
         with classifier.exclusive() as module:
-            hook = module.conv1.register_full_backward_hook(lambda m, gin, gout: tuple(g * 3 for g in gin))
+            hook = module.head.register_forward_hook(lambda m, given, output: output * 3)
             try:
                 x = images.clone().requires_grad_()
                 module(x.clone()).sum().backward(inputs=[x])
@@ -77,9 +77,9 @@ def hooked_gradients(classifier: Classifier, images, stop: threading.Event):
 
 @pytest.mark.parametrize("locked", [True, False])
 def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
-    """Without the lock relevance comes out wrong, silently: the negative control shows the test can fail."""
+    """Without the lock activation maps come out wrong, silently: the negative control shows the test can fail."""
     classifier, images = awkward(), pictures(2)
-    expected = excitation_backpropagation(classifier, images, [0, 1]).map
+    expected = grad_cam(classifier, images, [0, 1], sign="signed").map
     if not locked:
         monkeypatch.setattr(classifier, "_lock", nullcontext())
     stop = threading.Event()
@@ -87,8 +87,8 @@ def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
     other.start()
     try:
         wrong = 0
-        for _ in range(300):
-            wrong += not torch.equal(excitation_backpropagation(classifier, images, [0, 1]).map, expected)
+        for _ in range(100):
+            wrong += not torch.equal(grad_cam(classifier, images, [0, 1], sign="signed").map, expected)
             if wrong and not locked:
                 break
     finally:

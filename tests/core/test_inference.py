@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from core.classifier import Classifier
+from core.inference import faster_copy, frozen
+from tests.core.networks import Awkward, awkward, pictures, unit
+
+
+def test_the_frozen_program_gives_the_networks_logits_for_any_number_of_inputs():
+    classifier = awkward()
+    assert isinstance(classifier._predictor, torch.jit.ScriptModule)
+    with classifier.exclusive() as module:
+        for count in (1, 2, 5, 17):
+            images = pictures(count, seed=count)
+            expected = module(images.clone()).detach()
+            torch.testing.assert_close(classifier.logits(images), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_same_inputs_get_the_same_logits_bit_for_bit():
+    """A just-in-time compiler may change its program after the first runs; the answers must not."""
+    classifier, images = awkward(), pictures(3)
+    first = classifier.logits(images)
+    assert all(torch.equal(classifier.logits(images), first) for _ in range(5))
+
+
+class Branching(nn.Module):
+    """Two networks: which one depends on the picture."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(3, 2)
+
+    def forward(self, x):
+        y = self.head(x.mean((2, 3)))
+        return -y if float(x.detach().sum()) > 0 else y
+
+
+def test_a_network_that_branches_on_values_is_not_frozen():
+    """Tracing would keep the branch of the example for all pictures."""
+    network = Branching()
+    classifier = Classifier(network, unit, name="branching")
+    for images in (pictures(1).abs(), -pictures(1).abs()):
+        torch.testing.assert_close(classifier.logits(images), network(images).detach(), rtol=1e-6, atol=1e-6)
+    probe = classifier.fill("mean")[None]
+    copy = faster_copy(network, probe)
+    assert frozen(copy, probe) is copy
+
+
+def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
+    """The program is tried on other inputs: one that only knows the example is left."""
+    probe = pictures(1)
+    copy = faster_copy(Awkward().eval(), probe)
+    with torch.no_grad():
+        constant = copy(probe)
+
+    class Parrot(nn.Module):
+        def forward(self, x):
+            return constant.expand(len(x), -1)
+
+    monkeypatch.setattr(torch.jit, "optimize_for_inference", lambda program: Parrot())
+    assert frozen(copy, probe) is copy
+
+
+@pytest.mark.parametrize("form", ["_copy", "_predictor"])
+def test_copies_share_nothing_with_the_network(form):
+    classifier = awkward()
+    images = pictures(2)
+    before = classifier.logits(images)
+    getattr(classifier, form)
+    with classifier.exclusive() as module, torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(1)
+    assert torch.equal(classifier.logits(images), before)
