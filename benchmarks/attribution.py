@@ -33,29 +33,28 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "vargrad": {"samples": 8},
     "expected_gradients": {"samples": 8},
     "occlusion": {"window": 64, "stride": 32},
-    "lime": {"grid": 7, "samples": 256},
-    "kernel_shap": {"grid": 7, "samples": 256},
+    "lime": {"grid": 5, "samples": 100},
+    "kernel_shap": {"grid": 5, "samples": 100},
     "shapley_sampling": {"grid": 3, "pairs": 4},
     "shapley_exact": {"grid": 3},
     "bayesian_teaching": {"samples": 64},
     "rise": {"samples": 64},
     "lrp_composite": {"first": "flat"},
-    "meaningful_perturbation": {"steps": 10},
-    "extremal_perturbation": {"steps": 10},
-    "anchors": {"samples": 400},
+    "deep_shap": {"samples": 4},
+    "meaningful_perturbation": {"iterations": 10},
+    "extremal_perturbation": {"iterations": 10},
+    "anchors": {"samples": 400, "share": 0.5},
     "prediction_difference": {"window": 56, "stride": 56, "samples": 4},
 }
-SINGLE_PASS = frozenset(
-    {"gradient", "input_x_gradient", "deconvnet", "guided_backpropagation", "guided_grad_cam", "taylor_decomposition"}
-    | {"deeplift", "excitation_backpropagation", "contrastive_excitation", "cam", "grad_cam", "grad_cam_plus_plus"}
-    | {"layer_cam"}
-    | {name for name in METHODS if name.startswith("lrp_")}
+LAYERS = {"resnet50": "layer1", "mobilenet_v2": "features.13"}
+"""Score-CAM asks once for each feature map: here 256 and 96, in place of the last layer's 2048 and 1280."""
+MANY_PASSES = frozenset(
+    {"bayesian_teaching", "rise", "occlusion", "lime", "kernel_shap", "shapley_sampling", "shapley_exact", "score_cam"}
+    | {"anchors", "prediction_difference", "meaningful_perturbation", "extremal_perturbation", "expected_gradients"}
+    | {"smoothgrad", "vargrad", "integrated_gradients", "deep_shap", "erasure", "taylor_decomposition"}
 )
-"""One or a few passes a picture: measured on a batch of 8; all others on a batch of 2, or 1 for hundreds of passes."""
-HUNDREDS = frozenset(
-    {"score_cam", "anchors", "prediction_difference", "meaningful_perturbation", "extremal_perturbation"}
-)
-ROUNDS = {8: 3, 2: 2, 1: 1}
+"""Measured on 2 pictures, all others on 8."""
+ROUNDS = {8: 3, 2: 1}
 
 
 def measure(networks: list[str], methods: list[str]) -> dict[str, Any]:
@@ -75,22 +74,23 @@ def _classifier(name: str) -> Classifier:
 
 
 def _row(classifier: Classifier, method: str) -> dict[str, Any]:
-    batch = 8 if method in SINGLE_PASS else 1 if method in HUNDREDS else 2
+    batch = 2 if method in MANY_PASSES else 8
     images = torch.randn(batch, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     targets = list(range(batch))
-    ours = partial(_explained, classifier, method, images, targets)
+    settings = SETTINGS.get(method, {}) | ({"layer": LAYERS[classifier.name]} if method == "score_cam" else {})
+    ours = partial(_explained, classifier, method, images, targets, settings)
     with classifier.exclusive() as module:
         others: dict[str, Callable[[], Tensor | None]] = {}
         for label, build in peers.PEERS.get(method, {}).items():
-            others[label] = build(module, images.to(classifier.device), targets, SETTINGS.get(method, {}))
+            others[label] = build(module, images.to(classifier.device), targets, settings)
         return _compared(module, images, ours, others)
 
 
-def _explained(classifier: Classifier, method: str, images: Tensor, targets: list[int]) -> Explanation:
+def _explained(
+    classifier: Classifier, method: str, images: Tensor, targets: list[int], settings: dict[str, Any]
+) -> Explanation:
     generator = torch.Generator().manual_seed(0)
-    explanation: Explanation = METHODS[method](
-        classifier, images, targets, generator=generator, **SETTINGS.get(method, {})
-    )
+    explanation: Explanation = METHODS[method](classifier, images, targets, generator=generator, **settings)
     return explanation
 
 

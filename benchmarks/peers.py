@@ -134,12 +134,13 @@ def _perturbing(name: str, chunked: bool) -> Build:
 
 
 def _grad_cam_package(name: str, **options: Any) -> Build:
-    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
+    def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
         import pytorch_grad_cam
         from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
         own = copy.deepcopy(module)  # it leaves hooks behind
-        method = getattr(pytorch_grad_cam, name)(model=own, target_layers=[last_block(own)], **options)
+        layer = own.get_submodule(settings["layer"]) if "layer" in settings else last_block(own)
+        method = getattr(pytorch_grad_cam, name)(model=own, target_layers=[layer], **options)
 
         def run() -> None:
             method(input_tensor=images, targets=[ClassifierOutputTarget(target) for target in targets])

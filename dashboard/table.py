@@ -252,6 +252,17 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
+SPELT = {
+    **{word.lower(): word for word in ("LRP", "CAM", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad")},
+    "grad": "Grad",
+    "shapley": "Shapley",
+    "bayesian": "Bayesian",
+    "taylor": "Taylor",
+}
+"""Words of the methods' names that are not written small."""
+
+
 def words(name: str) -> str:
-    """A registered name as people write it: ``"integrated_gradients"`` -> ``"Integrated gradients"``."""
-    return name.replace("_", " ").capitalize()
+    """A registered name as people write it: ``"lrp_composite"`` -> ``"LRP composite"``."""
+    text = " ".join(SPELT.get(word, word) for word in name.split("_"))
+    return text[:1].upper() + text[1:]

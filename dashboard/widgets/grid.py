@@ -100,7 +100,7 @@ def _showing(object_known: bool) -> Callable[[list[Explained], Settings, int, st
             st.info("Choose a method.")
             return
         first = explained[0][0]
-        title = f"{first.classifier.name}: {', '.join(map(words, methods)).lower()}"
+        title = f"{first.classifier.name}: {', '.join(map(words, methods))}"
 
         def collect(asking: Asking) -> Table:
             rows = {

@@ -46,7 +46,7 @@ def script() -> None:
 
 @pytest.fixture
 def opened(workspace: Path, monkeypatch: pytest.MonkeyPatch):
-    """Opens the page by a link: ``opened(method="Lime", **{"lime.grid": "4"})``."""
+    """Opens the page by a link: ``opened(method="LIME", **{"lime.grid": "4"})``."""
     monkeypatch.setattr(cache, "PICTURES", FEW)
     gallery_of("scenes", "adversarial")
 
@@ -139,7 +139,7 @@ def test_a_wrong_link_shows_the_first(app: AppTest, opened, picture: str) -> Non
 
 def test_the_link_brings_back_method_parameters_class_and_look(opened) -> None:
     query = {
-        "method": "Lime",
+        "method": "LIME",
         "lime.grid": "4",
         "lime.samples": "64",
         "seed": "9",
@@ -175,7 +175,7 @@ def test_a_refused_parameter_is_one_sentence_in_the_maps_place(opened) -> None:
 
 
 def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened) -> None:
-    app = opened(method="Score cam")
+    app = opened(method="Score CAM")
     assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.classifier("scenes").layers]
     assert any(
         c.value.startswith("A map takes about 128 forward and 1 forward and backward passes") for c in app.caption
@@ -183,7 +183,7 @@ def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened
 
 
 def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
-    app = opened(method="Rise", **{"rise.samples": "9000000"})
+    app = opened(method="RISE", **{"rise.samples": "9000000"})
     (begin,) = [button for button in app.button if button.label.startswith("Make it (about ")]
     assert "Not made yet." in [info.value for info in app.info]
     begin.click().run()
@@ -199,7 +199,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
 
 def test_what_was_left_goes_on_and_is_found_again(opened) -> None:
     """Another session, as after closing the window, finds the very same map without making it."""
-    query = {"method": "Rise", "rise.samples": "3001", "picture": "adversarial/5"}
+    query = {"method": "RISE", "rise.samples": "3001", "picture": "adversarial/5"}
     first = AppTest.from_function(script, default_timeout=60)
     for key, value in query.items():
         first.query_params[key] = value
@@ -254,7 +254,7 @@ def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(op
 def test_a_method_that_does_not_apply_leaves_the_others_their_maps(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + FLAT)
-    app = opened(view="Two classifiers", method="Grad cam")
+    app = opened(view="Two classifiers", method="Grad CAM")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/flat.py:build"]
     assert found["note"][1].startswith("flat has no layer that gives maps (B, K, h, w)")
