@@ -1,4 +1,4 @@
-"""Writes ``docs/data-dictionary.md``: ``python docs/generate.py``. A test fails where the page is not current."""
+"""Writes the pages made from code and results: ``python docs/generate.py``. A test fails where one is not current."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import fared  # noqa: E402
 
 from study.analysis.responses import FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
 from study.conditions import CONDITIONS  # noqa: E402
 from study.export import DICTIONARY  # noqa: E402
-
-TARGET = Path(__file__).with_name("data-dictionary.md")
 
 HEAD = """\
 # Data dictionary
@@ -56,8 +56,8 @@ RESULTS = """\
 """
 
 
-def page() -> str:
-    """The whole page."""
+def dictionary() -> str:
+    """The data dictionary."""
     return "\n".join([HEAD, *_exported(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS])
 
 
@@ -91,5 +91,9 @@ def _coded(values: str) -> str:
     return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""
 
 
+PAGES = {"data-dictionary.md": dictionary, "faithfulness.md": fared.page}
+
+
 if __name__ == "__main__":
-    TARGET.write_text(page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        Path(__file__).with_name(name).write_text(page(), encoding="utf-8")

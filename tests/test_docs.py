@@ -173,10 +173,11 @@ def test_decisions_are_numbered_and_listed() -> None:
     assert re.findall(r"\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == files
 
 
-def test_the_data_dictionary_is_current() -> None:
-    """A column that was added, renamed or explained anew: run ``python docs/generate.py``."""
-    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["page"]()
-    assert (ROOT / "docs" / "data-dictionary.md").read_text(encoding="utf-8") == page
+@pytest.mark.parametrize("name", ["data-dictionary.md", "faithfulness.md"])
+def test_pages_made_from_code_and_results_are_current(name: str) -> None:
+    """A column that was renamed, a benchmark that was run anew: run ``python docs/generate.py``."""
+    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["PAGES"][name]()
+    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page
 
 
 # What is shown runs

@@ -115,6 +115,18 @@ def summing(func: Callable[[Tensor], Tensor], like: Tensor) -> LinearMap:
     return LinearMap(apply, _transposed(apply), torch.ones((), dtype=like.dtype, device=like.device), None, "other")
 
 
+def pairing(like: Tensor) -> LinearMap:
+    """The map of two tensors in a stack to their sum."""
+
+    def apply(x: Tensor, w: Tensor) -> Tensor:
+        return x.sum(0) * w
+
+    def transpose(s: Tensor, x: Tensor, w: Tensor) -> Tensor:
+        return (s * w).expand_as(x)
+
+    return LinearMap(apply, transpose, torch.ones((), dtype=like.dtype, device=like.device), None, "other")
+
+
 def _transposed(apply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """The transpose of any linear map, by differentiating it once."""
 

@@ -17,7 +17,16 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from core.attribution import calls
-from core.attribution.linear_maps import LinearMap, along_channels, convolution, dense, product, scaling, summing
+from core.attribution.linear_maps import (
+    LinearMap,
+    along_channels,
+    convolution,
+    dense,
+    pairing,
+    product,
+    scaling,
+    summing,
+)
 from core.errors import ForetellError
 
 Bounds = tuple[Tensor, Tensor]
@@ -232,7 +241,7 @@ class Propagation(TorchFunctionMode):
     def _sum(self, a: Any, b: Any) -> Tensor:
         if mark_of(a) is not None and mark_of(b) is not None:
             pair = torch.stack(torch.broadcast_tensors(a, b))  # type: ignore[no-untyped-call]
-            return marked(self.linear(pair, summing(lambda both: both.sum(0), a), lambda: a + b), Mark())
+            return marked(self.linear(pair, pairing(a), lambda: a + b), Mark())
         x, shift = (a, b) if mark_of(a) is not None else (b, a)
         mark = mark_of(x)
         if mark is not None and mark.bounds is not None:

@@ -56,7 +56,8 @@ class Epsilon:
     epsilon: float
 
     def __call__(self, flow: Flow) -> Tensor:
-        quotient = per(flow.relevance, stabilised(flow.z, self.epsilon))
+        total = stabilised(flow.z, self.epsilon)
+        quotient = flow.relevance / total if self.epsilon else per(flow.relevance, total)
         return flow.x * flow.layer.transpose(quotient, flow.x, flow.layer.weight)
 
 
@@ -128,12 +129,12 @@ class Box:
 
 def per(relevance: Tensor, total: Tensor) -> Tensor:
     """relevance / total, and 0 where the total is."""
-    return torch.where(total == 0, 0, relevance / torch.where(total == 0, 1, total))
+    return (relevance / total).masked_fill_(total == 0, 0)
 
 
 def stabilised(z: Tensor, epsilon: float) -> Tensor:
     """z + epsilon sign z, where 0 counts as positive."""
-    return torch.where(z < 0, z - epsilon, z + epsilon) if epsilon else z
+    return z + torch.copysign(torch.full((), epsilon, dtype=z.dtype, device=z.device), z) if epsilon else z
 
 
 def signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -91,7 +91,7 @@ def origin(page: Page) -> str:
 @pytest.mark.parametrize(
     "query",
     [
-        "method=Lime&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0",
+        "method=LIME&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0",
         "view=Grid&methods=Gradient&methods=Layer+cam&scale=Own&pictures=standard%2F3%2C8&source=Ordinary",
         "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
         "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",

@@ -1,0 +1,95 @@
+"""The page ``docs/faithfulness.md`` from ``benchmarks/results/faithfulness.json``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "faithfulness.json"
+
+HEAD = """\
+# How the methods fare
+
+<!-- Written by `python docs/generate.py` from benchmarks/results/faithfulness.json. Do not edit by hand. -->
+
+Every method with its defaults, measured by `python foretell.py bench faithfulness`. Two questions, two tables;
+neither says that one map is true: that is what its certificate and the measures under it are for.
+"""
+
+POINTING = """\
+## Does the map point at the object?
+
+The pointing game (Zhang et al. 2016) on {photographs} photographs of COCO with boxes of the network's class, a
+MobileNetV2 with ImageNet weights: the share of maps whose maximum lies in a box, or at most {tolerance:g} px from
+it. The middle of the photograph alone hits {centre}, a random pixel {random:.2f}: photographers centre what they
+mean, so the middle is what a method has to beat. p is McNemar's exact test against the middle, corrected by Holm
+for all methods in the table; seconds are those of one map on one busy core.
+"""
+
+CONTEXTS = """\
+## Does the map give the context its due?
+
+On the drawn scenes what the network really relies on can be measured: the same object is put into every other
+place, the same place gets every other object, and the target's logit says what each was worth. The first column is
+Spearman's correlation over {scenes} scenes between the context's share of the map's evidence and its share of that
+effect, with a 95 % bootstrap interval; {even:+.2f} is what a map would get that spreads its evidence evenly. The
+second is the context's mean share in the maps; by intervention it is {effect:.2f}. A method can be wrong here in a
+number: one that always finds the object says too little of the context.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    result = json.loads(RESULTS.read_text(encoding="utf-8"))["result"]
+    return "\n".join([HEAD, *_pointing(result["pointing"]), "", *_contexts(result["contexts"]), ""])
+
+
+def _pointing(found: dict[str, Any]) -> list[str]:
+    text = POINTING.format(
+        photographs=found["photographs"],
+        tolerance=found["tolerance_px"],
+        centre=_share(found["centre"]),
+        random=found["random_pixel"],
+    )
+    order = sorted(found["methods"], key=lambda name: -found["methods"][name]["share"])
+    rows = [
+        f"| `{name}` | {_share(found['methods'][name])} | {_p(found['methods'][name]['p_holm'])} "
+        f"| {found['seconds_per_map'][name]:.2g} |"
+        for name in order
+    ]
+    return [text, "| method | hits | p | seconds |", "|---|---|---|---|", *rows, *_left_out(found)]
+
+
+def _contexts(found: dict[str, Any]) -> list[str]:
+    logit = found["methods"]
+    text = CONTEXTS.format(
+        scenes=found["scenes"],
+        even=found["even_map"]["logit"]["spearman"],
+        effect=found["mean_share_of_the_effect"]["logit"],
+    )
+    order = sorted(logit, key=lambda name: -logit[name]["logit"]["spearman"])
+    rows = [
+        f"| `{name}` | {logit[name]['logit']['spearman']:.2f} {_interval(logit[name]['logit']['interval_95'])} "
+        f"| {logit[name]['mean_share']:.2f} |"
+        for name in order
+    ]
+    return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_left_out(found)]
+
+
+def _left_out(found: dict[str, Any]) -> list[str]:
+    return (
+        ["", *(f"Left out: `{name}`: {why}." for name, why in found["left_out"].items())] if found["left_out"] else []
+    )
+
+
+def _share(row: dict[str, Any]) -> str:
+    return f"{row['share']:.2f} {_interval(row['interval_95'])}"
+
+
+def _interval(ends: list[float]) -> str:
+    return f"[{ends[0]:.2f}, {ends[1]:.2f}]"
+
+
+def _p(value: float) -> str:
+    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
