@@ -73,7 +73,7 @@ def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Im
         draw.text((MARGIN, MARGIN + k * line), text, fill=FAINT if k else INK, font=_font())
     for k, tile in enumerate(tiles):
         x, y = MARGIN + k % columns * step[0], top + k // columns * step[1]
-        drawn.paste(tile.image, (x, y))
+        drawn.paste(tile.image, (x, y), tile.image if tile.image.mode == "RGBA" else None)
         draw.text((x, y + height + 3), _cut(tile.words, width), fill=INK, font=_font())
     return drawn
 
@@ -87,7 +87,7 @@ def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
         cells.append(Image.new("RGB", (CELL, CELL), GREY))
     else:
         cells.append(_inside(_part(_coloured(one.projection, one.box), one.box)))
-    strip = Image.new("RGB", (len(cells) * (CELL + GAP) - GAP, CELL), "white")
+    strip = Image.new("RGBA", (len(cells) * (CELL + GAP) - GAP, CELL))  # clear between them: pages are light or dark
     for k, cell in enumerate(cells):
         strip.paste(cell, (k * (CELL + GAP), 0))
     return strip

@@ -139,8 +139,7 @@ def contents(
     sheets = {"png": _png(made_sheet(classifier, made, settings))}
     if found is not None:
         sheets["top.png"] = _png(found_sheet(classifier, found))
-    text = json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
-    return {**sheets, "npz": npz(made, found), "json": text.encode()}
+    return {**sheets, "npz": npz(made, found), "json": facts_text(classifier, made, settings, found).encode()}
 
 
 def made_sheet(classifier: Classifier, made: Maximised, settings: Settings) -> Image.Image:
@@ -164,7 +163,7 @@ def reached(classifier: Classifier, unit: Unit) -> str:
 
 def looked_through(found: Exemplars) -> str:
     """What the pictures found for a unit are, and what is shown of each."""
-    most = ", at its strongest place" if found.unit.row is None and found.found[0].place else ""
+    most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
     of = f"The strongest {len(found.found)} of {found.looked_through:,} pictures of {found.set_name}{most}."
     return f"{of} Each: {unitsheets.parts(found)}."
 
@@ -186,6 +185,11 @@ def npz(made: Maximised, found: Exemplars | None = None) -> bytes:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
+
+
+def facts_text(classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None) -> str:
+    """`facts` as JSON."""
+    return json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
 
 
 def facts(
