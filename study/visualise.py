@@ -66,8 +66,16 @@ class Request:
     pictures: str | None = None
 
 
-def visualise_files(request: Request, out: Path, progress: Progress = silent) -> list[Path]:
-    """Write ``<unit>.<how>.png``, ``.npz``, ``.json``, and with pictures ``.top.png``; everything is made before.
+@dataclass(frozen=True)
+class Written:
+    """The files that were written, the facts last, and what to know before believing the pictures."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+def visualise_files(request: Request, out: Path, progress: Progress = silent) -> Written:
+    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with pictures ``.top.png``; everything is made before.
 
     The facts come last and old ones go first: where there are some, they are those of the files beside them.
 
@@ -80,13 +88,13 @@ def visualise_files(request: Request, out: Path, progress: Progress = silent) ->
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
     pictures = open_pictures(request.pictures) if request.pictures else None
-    made = request.settings.make(classifier, unit, progress)
     found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
-    base = out / stem(classifier, made)
-    files = contents(classifier, made, request.settings, found)
-    (out / f"{base.name}.json").unlink(missing_ok=True)
-    (out / f"{base.name}.top.png").unlink(missing_ok=True)
-    return [write_whole(out / f"{base.name}.{ending}", content) for ending, content in files.items()]
+    made = request.settings.make(classifier, unit, progress)
+    files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
+    for ending in ("json", "top.png"):
+        (out / f"{name}.{ending}").unlink(missing_ok=True)
+    paths = tuple(write_whole(out / f"{name}.{ending}", content) for ending, content in files.items())
+    return Written(paths, made.warnings + (found.warnings if found else ()))
 
 
 def check(request: Request) -> None:
@@ -119,9 +127,9 @@ def parsed(text: str) -> Unit:
 
 
 def name_of(classifier: Classifier, unit: Unit) -> str:
-    """In words: ``"class fish"``, ``"features.3.0, channel 12 at (5, 7)"``."""
+    """In words: ``"class fish (4)"`` (two classes may share a plain name), ``"features.3.0, channel 12 at (5, 7)"``."""
     if not unit.layer:
-        return f"class {plain(classifier.categories[unit.channel])}"
+        return f"class {plain(classifier.categories[unit.channel])} ({unit.channel})"
     place = "" if unit.row is None else f" at ({unit.row}, {unit.column})"
     return f"{unit.layer}, channel {unit.channel}{place}"
 
@@ -129,7 +137,7 @@ def name_of(classifier: Classifier, unit: Unit) -> str:
 def stem(classifier: Classifier, made: Maximised) -> str:
     """The name of its files, without an ending."""
     words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
-    return f"{words}.{made.parameterisation}"
+    return f"{classifier.name}.{words}.{made.parameterisation}"
 
 
 def contents(
@@ -165,7 +173,7 @@ def looked_through(found: Exemplars) -> str:
     """What the pictures found for a unit are, and what is shown of each."""
     most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
     of = f"The strongest {len(found.found)} of {found.looked_through:,} pictures of {found.set_name}{most}."
-    return f"{of} Each: {unitsheets.parts(found)}."
+    return f"{of} Shown of each: {unitsheets.parts(found)}."
 
 
 def npz(made: Maximised, found: Exemplars | None = None) -> bytes:

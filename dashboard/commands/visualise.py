@@ -41,9 +41,9 @@ def visualise(
 
     settings = Settings(cast(Parameterisation, how), starts, steps, seed)
     with Bars() as progress:
-        files = visualise_files(Request(model, unit, category, settings, pictures), out, progress)
-    for file in files:
-        say(str(file))
+        written = visualise_files(Request(model, unit, category, settings, pictures), out, progress)
+    for line in (*written.warnings, *map(str, written.files)):
+        say(line)
 
 
 VERBS = [visualise]
