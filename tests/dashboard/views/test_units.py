@@ -58,10 +58,18 @@ def test_it_begins_with_a_class(opened) -> None:
 def test_a_channel_that_is_not_there_is_one_sentence_and_nothing_chosen_is_lost(opened) -> None:
     app = units(opened, **CHANNEL | {"unit.channel": "96"})
     assert [e.value for e in app.error] == ["Layer 'features.3.1' has channels 0 to 95, not 96."]
+    assert app.number_input(key="unit.steps").value == 4  # what is not drawn is forgotten
     app = settled(app.number_input(key="unit.channel").set_value(95).run())
     assert not app.error
-    assert app.number_input(key="unit.steps").value == 4
     assert len(captions(app)) == 2 + 9
+
+
+def test_from_an_upload_one_comes_to_a_set(opened) -> None:
+    """An own picture is no set to look through."""
+    app = opened(source="Upload", **QUICK)
+    app = settled(app.button_group(key="view").select("Units").run())
+    assert app.button_group(key="source").value == "Misleading"
+    assert captions(app)[-1].split()[-1].startswith("adversarial/")
 
 
 def test_a_network_without_pictures_and_places_still_has_its_units_drawn(opened, workspace: Path) -> None:
