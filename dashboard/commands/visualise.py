@@ -25,7 +25,7 @@ def visualise(
     steps: Annotated[int, typer.Option(help="Steps of gradient ascent from each start.")] = 128,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     pictures: Annotated[
-        str | None, typer.Option(help="A folder, or scenes: find the nine that drive the unit most.")
+        str | None, typer.Option(help="A folder, a pattern, or scenes: find the nine that drive it most.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("units"),
 ) -> None:
