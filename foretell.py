@@ -24,6 +24,7 @@ DEVELOPMENT = ROOT / "requirements-dev.txt"
 VERBS = {
     "serve": "the demo study and the pages, in the browser (what happens without a verb)",
     "explain": "heatmaps of pictures, as files",
+    "visualise": "what a unit of a network answers to, as pictures",
     "build": "a study file -> a frozen bundle of stimuli",
     "verify": "check a bundle byte by byte and by rendering it again",
     "simulate": "fill a study with simulated participants",

@@ -134,7 +134,7 @@ class FaithfulnessRequest:
     @property
     def seconds(self) -> float | None:
         """About how long they take."""
-        speed = _pace(self.of.classifier)
+        speed = known_pace(self.of.classifier)
         return None if speed is None else 2 * STEPS * speed.forward_s
 
 
@@ -144,11 +144,11 @@ def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) ->
         passes = cost(method, parameters, classifier)
     except ForetellError:
         return None, None  # the map itself will say what is wrong
-    speed = _pace(classifier)
+    speed = known_pace(classifier)
     return passes, None if speed is None else speed.seconds(passes)
 
 
-def _pace(classifier: Classifier) -> Pace | None:
+def known_pace(classifier: Classifier) -> Pace | None:
     """Measured once for each network, beside the page; None until then."""
     job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
     job.wait(BRIEFLY_S)

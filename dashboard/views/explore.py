@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import cache
 from dashboard.keys import PICTURE
-from dashboard.widgets import grid, parameters, picker, single, source
+from dashboard.widgets import grid, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
 from study.workspace import home
 
-ONE, GRID, PAIR, ALL = VIEWS = ("One map", "Grid", "Two classifiers", "All pictures")
+ONE, GRID, PAIR, ALL, UNITS = VIEWS = ("One map", "Grid", "Two classifiers", "All pictures", "Units")
 
 
 def page() -> None:
@@ -27,6 +28,9 @@ def page() -> None:
             _all_pictures()
         return
     controls, results = st.columns([1, 2.3], gap="large")
+    if view == UNITS:
+        _units(controls, results)
+        return
     with controls, errors_shown():
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
@@ -77,12 +81,9 @@ def _all_pictures() -> None:
     """The whole set with the AI's answers; a click opens a picture's map."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
-        sets = [name for name in source.offered(model) if name != source.OWN]
-        if not sets:
-            st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
-            return
-        name = st.segmented_control("Pictures", sets, default=sets[0], required=True, key="source", bind="query-params")
-    of = source.SCENES.get(name, name)
+        of = _picture_set(model)
+    if of is None:
+        return
 
     def picked(i: int) -> None:
         st.session_state[PICTURE] = f"{of}/{i}"
@@ -91,3 +92,28 @@ def _all_pictures() -> None:
     gallery = awaited(cache.gallery(model, of))
     if gallery is not None:
         picker.whole(gallery, of, picked)
+
+
+def _picture_set(model: str) -> str | None:
+    """A whole set; None where there is none for this classifier."""
+    sets = [name for name in source.offered(model) if name != source.OWN]
+    if not sets:
+        st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
+        return None
+    name = st.segmented_control("Pictures", sets, default=sets[0], required=True, key="source", bind="query-params")
+    return source.SCENES.get(name, name)
+
+
+def _units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+    """What a unit answers to: pictures made for it, and those of a set that drive it most."""
+    with controls, errors_shown():
+        model = _classifier()
+        classifier = cache.classifier(model)
+        unit = units.chosen_unit(classifier)
+        settings = units.chosen_settings()
+        of = _picture_set(model)
+        with results, errors_shown():
+            gallery = None
+            with errors_shown():
+                gallery = awaited(cache.gallery(model, of)) if of else None
+            units.show(classifier, unit, settings, gallery.images if gallery else None)

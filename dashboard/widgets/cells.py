@@ -101,7 +101,7 @@ def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bo
     """The map as far as it is there, with its measures if they are wanted."""
     job = asking(request)
     if job is None or job.state != "done":
-        return Cell(request, note=_note(job))
+        return Cell(request, note=note(job))
     if not measured:
         return Cell(request, job.result)
     measures = asking(FaithfulnessRequest(request, job.result, column.mask))
@@ -109,7 +109,8 @@ def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bo
     return Cell(request, job.result, faithfulness=found)
 
 
-def _note(job: Job | None) -> str:
+def note(job: Job | None) -> str:
+    """What stands where something is not there yet."""
     if job is None:
         return "Not made yet."
     if job.state == "failed":

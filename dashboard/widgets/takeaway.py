@@ -16,11 +16,17 @@ from study.sources import plain
 
 
 def bar(shown: Table, stem: str) -> None:
-    """Two buttons: the files, and the link to what is seen."""
+    """Two buttons: the files of maps, and the link to what is seen."""
+    made = any(cell.explanation is not None for _, cell in shown.cells)
+    offered((lambda: _files(shown, stem)) if made else None)
+
+
+def offered(files: Callable[[], None] | None) -> None:
+    """Two buttons: what ``files`` draws, if there is any, and the link to what is seen."""
     with st.container(horizontal=True):
-        if any(cell.explanation is not None for _, cell in shown.cells):
+        if files is not None:
             with st.popover("Download", icon=":material/download:"):
-                _files(shown, stem)
+                files()
         with st.popover("Link", icon=":material/link:"):
             st.code(link(), language=None, wrap_lines=True)
             own = st.session_state.get("source") == OWN
@@ -37,18 +43,19 @@ def link() -> str:
 def _files(shown: Table, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
-    _file("Picture (PNG)", lambda: figures.png(canvas.png(table.sheet(shown))), f"{stem}.png", "image/png")
-    _file("Picture (SVG)", lambda: canvas.svg(table.sheet(shown)), f"{stem}.svg", "image/svg+xml")
+    file("Picture (PNG)", lambda: figures.png(canvas.png(table.sheet(shown))), f"{stem}.png", "image/png")
+    file("Picture (SVG)", lambda: canvas.svg(table.sheet(shown)), f"{stem}.svg", "image/svg+xml")
     if len(made) == 1:
         values = made[0][1].explanation
         assert values is not None
-        _file("Map (NPY)", lambda: figures.npy(values.map[0]), f"{stem}.npy", "application/octet-stream")
-    _file("Maps and certificates (NPZ)", lambda: reproduce.npz(shown), f"{stem}.npz", "application/octet-stream")
-    _file("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
-    _file("Python that makes them again", lambda: reproduce.script(shown, script), script, "text/x-python")
+        file("Map (NPY)", lambda: figures.npy(values.map[0]), f"{stem}.npy", "application/octet-stream")
+    file("Maps and certificates (NPZ)", lambda: reproduce.npz(shown), f"{stem}.npz", "application/octet-stream")
+    file("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
+    file("Python that makes them again", lambda: reproduce.script(shown, script), script, "text/x-python")
 
 
-def _file(label: str, content: Callable[[], bytes | str], name: str, mime: str) -> None:
+def file(label: str, content: Callable[[], bytes | str], name: str, mime: str) -> None:
+    """A file to download; its content is made when it is asked for."""
     st.download_button(label, content, name, mime, on_click="ignore", type="tertiary")
 
 

@@ -14,9 +14,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from study.sources import open_classifier
 from tests.conftest import ROOT
 from tests.dashboard.views.test_explore import OTHER
 from tests.server import Server, serving
@@ -26,6 +28,7 @@ PATIENCE_MS = 90_000
 # Streamlit looks for its own address below the page's first, and finds it above.
 LOOKING = "the server responded with a status of 404"
 PENDING = re.compile("Being made|Waiting")
+UNITS = "Units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
 SLOW = "view=Grid&methods=Rise&methods=Gradient&rise.samples=2000"
 
 
@@ -96,6 +99,7 @@ def origin(page: Page) -> str:
         "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
         "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",
         "view=All+pictures&source=Ordinary&order=Largest+error+first",
+        "view=Units&unit=A+channel&unit.layer=features.5.1&unit.channel=7&unit.how=Pixels&unit.steps=9&source=Ordinary",
     ],
 )
 def test_a_copied_link_opens_the_same_view_for_somebody_else(
@@ -191,6 +195,28 @@ def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser,
         assert all(np.array_equal(maps[name], again[name]) for name in again.files)
 
 
+def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: Page) -> None:
+    """What is downloaded reaches the activations that stand under the pictures."""
+    opened(page, f"{explorer.url}/explore?view={UNITS}")
+    page.get_by_role("spinbutton", name="Channel").fill("40")
+    page.get_by_role("spinbutton", name="Channel").press("Enter")
+    expect(page.get_by_test_id("stHeading").nth(1)).to_have_text("features.3.2, channel 40", timeout=PATIENCE_MS)
+    finished(page)
+    made = page.get_by_role("img", name="Made for the unit")
+    expect(made).to_have_count(3)
+    expect(page.get_by_role("img", name="Found for the unit")).to_have_count(9)
+    page.get_by_role("button", name="Download").click()
+    with np.load(io.BytesIO(taken(page, "Inputs (NPZ)"))) as arrays:
+        said = [f"Made for the unit: start {k}: {value:.4g}" for k, value in enumerate(arrays["activations"])]
+        assert [made.nth(k).get_attribute("alt") for k in range(3)] == said
+        inputs = torch.from_numpy(arrays["inputs"])
+    with open_classifier("scenes", ROOT).exclusive() as module, torch.no_grad():
+        answers = module.features[:4](inputs)[:, 40].mean((1, 2))
+    np.testing.assert_allclose(answers.numpy(), [float(text.rsplit(" ", 1)[1]) for text in said], rtol=1e-3)
+    sheets = [Image.open(io.BytesIO(taken(page, f"Pictures {which} (PNG)"))) for which in ("made", "found")]
+    assert [sheet.width for sheet in sheets] == [16 + 3 * (224 + 16), 16 + 3 * (3 * 150 + 2 * 6 + 16)]
+
+
 def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
     opened(page, f"{explorer.url}/explore?view=All+pictures&method=Gradient")
     cell = page.locator(".grid button").nth(5)
@@ -206,7 +232,7 @@ def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) 
 def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, width: int) -> None:
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
         page = context.new_page()
-        for view in ("One+map&faithfulness=true", "Grid", "Two+classifiers", "All+pictures"):
+        for view in ("One+map&faithfulness=true", "Grid", "Two+classifiers", "All+pictures", UNITS):
             opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, view

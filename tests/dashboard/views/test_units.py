@@ -1,0 +1,124 @@
+"""The Explore page's view of units: what is chosen is what is made, and what cannot be is said in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from core.visualisation.unit import Unit
+from dashboard import cache
+from dashboard.jobs import pool
+from dashboard.unitwork import FoundRequest, MadeRequest
+from study.exemplars import exemplars, of_set
+from study.visualise import Settings
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import FLAT, OTHER, PATIENCE_S, opened, settled
+
+__all__ = ["opened"]  # the fixture
+LAYER = "features.3.1"
+QUICK = {"unit.starts": "2", "unit.steps": "4"}
+CHANNEL = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": "12"}
+
+
+def units(opened, **query: str) -> AppTest:
+    return opened(view="Units", **{**QUICK, **query})
+
+
+def captions(app: AppTest) -> list[str]:
+    return [text for image in app.get("image") for text in [img.caption for img in image.proto.imgs]]
+
+
+def under(activations: torch.Tensor) -> list[str]:
+    return [f"start {k}: {value:.4g}" for k, value in enumerate(activations.tolist())]
+
+
+def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
+    """Against the engine asked anew: the activations under the pictures are those of this very unit and settings."""
+    app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Ordinary"})
+    assert app.subheader[0].value == f"{LAYER}, channel 12"
+    classifier = cache.classifier("scenes")
+    made = Settings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
+    found = exemplars(classifier, Unit(12, LAYER), of_set(gallery_of("scenes", "standard").images))
+    assert captions(app) == under(made.activations) + [f"{one.activation:.4g}   {one.id}" for one in found.found]
+
+
+def test_it_begins_with_a_class(opened) -> None:
+    app = units(opened)
+    classifier = cache.classifier("scenes")
+    assert app.subheader[0].value == f"Class {classifier.categories[0]} (0)"
+    assert captions(app)[:2] == under(Settings(starts=2, steps=4).make(classifier, Unit(0)).activations)
+    app = settled(app.selectbox(key="unit.class").select("fish").run())
+    assert app.subheader[0].value == f"Class fish ({classifier.categories.index('fish')})"
+    assert len(captions(app)) == 2 + 9
+
+
+def test_a_channel_that_is_not_there_is_one_sentence_and_nothing_chosen_is_lost(opened) -> None:
+    app = units(opened, **CHANNEL | {"unit.channel": "96"})
+    assert [e.value for e in app.error] == ["Layer 'features.3.1' has channels 0 to 95, not 96."]
+    assert app.number_input(key="unit.steps").value == 4  # what is not drawn is forgotten
+    app = settled(app.number_input(key="unit.channel").set_value(95).run())
+    assert not app.error
+    assert len(captions(app)) == 2 + 9
+
+
+def test_from_an_upload_one_comes_to_a_set(opened) -> None:
+    """An own picture is no set to look through."""
+    app = opened(source="Upload", **QUICK)
+    app = settled(app.button_group(key="view").select("Units").run())
+    assert app.button_group(key="source").value == "Misleading"
+    assert captions(app)[-1].split()[-1].startswith("adversarial/")
+
+
+def test_a_network_without_pictures_and_places_still_has_its_units_drawn(opened, workspace: Path) -> None:
+    (workspace / "models").mkdir()
+    (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + FLAT)
+    app = units(opened, classifier="models/flat.py", unit="A channel", **{"unit.layer": "1", "unit.channel": "3"})
+    assert len(captions(app)) == 2
+    assert "Channels 0 to 15." in [c.value for c in app.caption]
+    assert app.info[0].value.startswith("No picture set is here for models/flat.py.")
+
+
+def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
+    app = units(opened, **{"unit.starts": "16", "unit.steps": "4096"})
+    (begin,) = [button for button in app.button if button.label.startswith("Make it (about ")]
+    begin.click().run()
+    stop = next(button for button in app.button if button.label == "Stop")
+    job = pool().known(stop.key.removeprefix("stop_"))
+    assert job is not None
+    stop.click().run()
+    assert job.wait(PATIENCE_S)
+    assert job.state == "cancelled"
+    assert "Not made yet." in [info.value for info in settled(app.run()).info]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unit": Unit(1, LAYER)},
+        {"unit": Unit(0, "features.3.2")},
+        {"unit": Unit(0, LAYER, 1, 2)},
+        {"settings": Settings("pixels")},
+        {"settings": Settings(starts=5)},
+        {"settings": Settings(steps=5)},
+        {"settings": Settings(seed=5)},
+    ],
+    ids=str,
+)
+def test_whatever_the_pictures_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
+    classifier = cache.classifier("scenes")
+    asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": Settings()}
+    assert MadeRequest(**asked).key == MadeRequest(**asked).key  # type: ignore[arg-type]
+    assert MadeRequest(**asked | change).key != MadeRequest(**asked).key  # type: ignore[arg-type]
+
+
+def test_other_weights_another_set_and_another_unit_are_other_searches(workspace: Path) -> None:
+    (workspace / "models").mkdir()
+    (workspace / "models" / "other.py").write_text(OTHER)
+    sets = [gallery_of("scenes", name).images for name in ("standard", "adversarial")]
+    one, other = cache.classifier("scenes"), cache.classifier("models/other.py")
+    requests = [(c, Unit(k, LAYER), images) for c in (one, other) for k in (0, 1) for images in sets]
+    assert len({FoundRequest(*request).key for request in requests}) == 8
+    assert len({MadeRequest(c, Unit(0), Settings()).key for c in (one, other)}) == 2
