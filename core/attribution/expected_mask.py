@@ -36,6 +36,9 @@ HARD_SHARE = 0.1
 DISAGREEMENT = 2.0
 """Runs of the posterior this many stated errors apart have not found the same masks."""
 
+LINEAGES = 12
+"""Independent first ancestors: with fewer a standard error is itself uncertain by a fifth and more."""
+
 REMEDY = {"importance": "Raise 'samples', or set sampler='auto'.", "smc": "Raise 'samples'."}
 
 
@@ -157,6 +160,11 @@ class _Masking:
             warnings.append(
                 f"Independent runs lie {sampling['agreement']:.1f} times their stated error apart: the masks' "
                 "posterior is not found yet. Raise 'samples'."
+            )
+        if sampling.get("lineages", LINEAGES) < LINEAGES:
+            warnings.append(
+                f"All masks descend from {sampling['lineages']:.0f} first ones: the standard error is a guess. "
+                "Raise 'samples'."
             )
         return {
             "standard_error": float(error.max()),

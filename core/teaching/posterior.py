@@ -9,7 +9,7 @@ doi:10.1093/biomet/asy028, arXiv:1509.00394).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,9 @@ class Posterior:
         Independent posterior masks that would give this error: the masks' variance over the squared error.
     diagnostics
         Plain values. ``agreement``: how far the runs lie apart, in units of the error their genealogies state; about
-        1 where they agree, and above 1 already multiplied into `error`. ``forwards``: masked pictures shown to the
-        network. ``temperatures``: their number in each run. ``acceptance``: share of accepted moves at each
+        1 where they agree, and above 1 already multiplied into `error`. ``lineages``: first ancestors whose descendants
+        are left, as an effective number; with few of them the error is a guess. ``forwards``: masked pictures shown to
+        the network. ``temperatures``: their number in each run. ``acceptance``: share of accepted moves at each
         temperature of the first run.
     """
 
@@ -69,7 +70,7 @@ class Posterior:
 
 
 @dataclass
-class _Population:
+class Population:
     """Particles of one run: coefficients (n, ry, rx), their evidence (n,) and first ancestors (n,)."""
 
     normal: Tensor
@@ -93,14 +94,13 @@ def posterior_mask(
         while run.temperature < 1:
             run.advance()
             progress(int(100 * (number + run.temperature)), 100 * RUNS, "per cent of the masks' posterior")
-    maps, error, agreement, effective = _estimate(prior, [run.population for run in runs])
-    diagnostics = {
-        "agreement": agreement,
+    found = estimate(prior, [run.population for run in runs])
+    diagnostics = found.diagnostics | {
         "forwards": sum(run.forwards for run in runs),
         "temperatures": [len(run.acceptance) for run in runs],
         "acceptance": runs[0].acceptance,
     }
-    return Posterior(maps, error, effective, diagnostics)
+    return Posterior(found.map, found.error, found.effective, diagnostics)
 
 
 class _Run:
@@ -112,14 +112,14 @@ class _Run:
         self.temperature, self.step, self.forwards = 0.0, FIRST_STEP, 0
         self.acceptance: list[float] = []
         normal = torch.randn(self.chains * CHAIN, *prior.rank, generator=generator)
-        self.population = _Population(normal, self._heard(normal), torch.arange(len(normal)))
+        self.population = Population(normal, self._heard(normal), torch.arange(len(normal)))
 
     def advance(self) -> None:
         """Go to the next temperature: reweight, resample the chains' ancestors, move them, keep every state."""
         now, self.temperature = self.temperature, _next(self.temperature, self.population.evidence)
         weights = ((self.temperature - now) * self.population.evidence).softmax(0)
         ancestors = _systematic(weights, self.chains, self.generator)
-        state = _Population(*(values[ancestors] for values in vars(self.population).values()))
+        state = Population(*(values[ancestors] for values in vars(self.population).values()))
         states, accepted = [state], []
         for _ in range(CHAIN - 1):
             state, share = self._move(state)
@@ -127,9 +127,9 @@ class _Run:
             accepted.append(share)
             self.step = min(1.0, self.step * math.exp(share - ACCEPTANCE))
         self.acceptance.append(sum(accepted) / len(accepted))
-        self.population = _Population(*(torch.cat(v) for v in zip(*(vars(s).values() for s in states), strict=True)))
+        self.population = Population(*(torch.cat(v) for v in zip(*(vars(s).values() for s in states), strict=True)))
 
-    def _move(self, state: _Population) -> tuple[_Population, float]:
+    def _move(self, state: Population) -> tuple[Population, float]:
         """A Crank-Nicolson step of every chain, which leaves p(m) exp(temperature * evidence) as it is."""
         noise = torch.randn(state.normal.shape, generator=self.generator)
         proposed = math.sqrt(1 - self.step**2) * state.normal + self.step * noise
@@ -137,7 +137,7 @@ class _Run:
         threshold = torch.rand(len(heard), generator=self.generator, dtype=torch.float64).log()
         accept = threshold < self.temperature * (heard - state.evidence)
         normal = torch.where(accept[:, None, None], proposed, state.normal)
-        return _Population(normal, torch.where(accept, heard, state.evidence), state.eve), float(accept.double().mean())
+        return Population(normal, torch.where(accept, heard, state.evidence), state.eve), float(accept.double().mean())
 
     def _heard(self, normal: Tensor) -> Tensor:
         self.forwards += len(normal)
@@ -166,8 +166,8 @@ def _systematic(weights: Tensor, count: int, generator: torch.Generator) -> Tens
     return torch.searchsorted(weights.cumsum(0), comb).clamp(max=len(weights) - 1)
 
 
-def _estimate(prior: MaskPrior, populations: list[_Population]) -> tuple[Tensor, Tensor, float, float]:
-    """The mean mask of all particles, its standard error, agreement and effective number.
+def estimate(prior: MaskPrior, populations: Sequence[Population]) -> Posterior:
+    """The mean mask of all particles of independent runs, and its standard error.
 
     Particles of one first ancestor are a cluster; clusters are what is independent. With shares w_g and means m_g the
     variance is sum w_g^2 (m_g - mean)^2 / (1 - sum w_g^2). Runs that lie further apart than this says scale the error
@@ -197,9 +197,10 @@ def _estimate(prior: MaskPrior, populations: list[_Population]) -> tuple[Tensor,
     effective = min(float(total), float(spread.mean() / variance.mean().clamp(min=SMALLEST_VARIANCE)))
     # Where all masks agree, what one more mask could change: E (m - mean)^2 under the prior, by m^2 <= m.
     unseen = prior.expected * (1 - 2 * mean) + mean * mean
-    variance += unseen / effective**2
+    variance = variance.maximum(unseen / effective**2)
     size = (prior.height, prior.width)
-    return mean.view(size), variance.sqrt().view(size), agreement, effective
+    diagnostics = {"agreement": agreement, "lineages": 1 / w2}
+    return Posterior(mean.view(size), variance.sqrt().view(size), effective, diagnostics)
 
 
 def _moments(prior: MaskPrior, normal: Tensor) -> tuple[Tensor, Tensor]:
