@@ -92,6 +92,8 @@ def test_a_hard_case_where_weighted_masks_fail_against_its_closed_form():
     assert float(z.abs().max()) < 6
     assert float(errors.mean()) < 0.09
     assert all(0.15 < share < 0.6 for f in found for share in f.diagnostics["acceptance"][1:])
+    # 124 chains, but they descend from few of the first masks: that is what the error counts.
+    assert all(f.diagnostics["lineages"] < 60 for f in found)
     # Two independent maps agree within what they state.
     apart = (found[0].map - found[1].map) / (errors[0] ** 2 + errors[1] ** 2).sqrt()
     assert float(apart.pow(2).mean().sqrt()) < 1.5
@@ -114,7 +116,12 @@ def test_runs_that_found_different_modes_state_their_distance():
     torch.testing.assert_close(found.map, means.mean(0), rtol=1e-6, atol=0)
     assert found.diagnostics["agreement"] > 5
     assert found.diagnostics["lineages"] == pytest.approx(400)
-    assert float((found.error / (means.std(0) / 2)).pow(2).mean().sqrt()) == pytest.approx(1, abs=0.15)
+    torch.testing.assert_close(found.error, means.std(0) / 2, rtol=0.05, atol=0)
+    # Of one lineage each there are four numbers to begin with.
+    four = estimate(prior, [Population(run.normal, run.evidence, torch.zeros(100)) for run in runs])
+    assert four.diagnostics["agreement"] == pytest.approx(1)
+    assert four.diagnostics["lineages"] == pytest.approx(4)
+    torch.testing.assert_close(four.error, found.error, rtol=1e-3, atol=0)
 
 
 def test_a_pixel_no_mask_opens_still_has_an_error():
@@ -146,6 +153,16 @@ def test_the_centre_of_mass_is_the_patch_a_planted_classifier_looks_at():
     y, x = torch.meshgrid(torch.arange(SIDE), torch.arange(SIDE), indexing="ij")
     centre = [float((evidence * at).sum() / evidence.sum()) for at in (y, x)]
     assert centre == pytest.approx([3, 8], abs=1)
+
+
+@pytest.mark.parametrize("target", [0, 1])
+def test_it_agrees_with_weighted_masks_where_these_suffice(target):
+    image = torch.ones(1, 3, SIDE, SIDE)
+    many = smc(Patch(), image, [target], samples=6000, sampler="importance")
+    found = smc(Patch(), image, [target], samples=600, seed=1)
+    assert many.certificates[0].effective_samples > 500
+    z = (found.map - many.map) / (found.error**2 + many.error**2).sqrt()
+    assert 0.5 < float(z.pow(2).mean().sqrt()) < 1.5
 
 
 def test_auto_samples_the_posterior_of_hard_pictures_alone():
