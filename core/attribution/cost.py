@@ -28,7 +28,7 @@ from core.parameters import declared
 REPEATS = ("samples", "steps", "iterations")
 """Parameters that say how often a method asks the network."""
 
-TEMPERATURES = 4
+TEMPERATURES = 3
 """Of a masks' posterior, about; a picture's own number shows only on the way."""
 
 TIMED = 8

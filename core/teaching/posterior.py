@@ -39,8 +39,9 @@ EFFECTIVE_SHARE = 0.5
 ACCEPTANCE = 0.3
 """Share of moves to accept: the step is adapted to it."""
 
-SMALLEST_VARIANCE = 1e-30
 FIRST_STEP = 0.5
+SMALLEST_VARIANCE = 1e-30
+
 STREAMS = 2**32
 """The runs' random streams begin here, far from the blocks of `MaskPrior.blocks`."""
 
@@ -89,11 +90,17 @@ def posterior_mask(
     """
     if samples < SMALLEST:
         raise ForetellError(f"samples={samples}: sampling the masks' posterior needs at least {SMALLEST}.")
-    runs = [_Run(prior, evidence, samples // RUNS, stream(seed, STREAMS + r)) for r in range(RUNS)]
-    for number, run in enumerate(runs):
+    runs: list[_Run] = []
+
+    def report(temperature: float) -> None:
+        progress(int(100 * (len(runs) + temperature)), 100 * RUNS, "per cent of the masks' posterior")
+
+    for number in range(RUNS):
+        run = _Run(prior, evidence, samples // RUNS, stream(seed, STREAMS + number), report)
         while run.temperature < 1:
             run.advance()
-            progress(int(100 * (number + run.temperature)), 100 * RUNS, "per cent of the masks' posterior")
+        runs.append(run)
+        report(0.0)
     found = estimate(prior, [run.population for run in runs])
     diagnostics = found.diagnostics | {
         "forwards": sum(run.forwards for run in runs),
@@ -106,8 +113,15 @@ def posterior_mask(
 class _Run:
     """One population of ``count`` particles on its way from the prior (temperature 0) to the posterior (1)."""
 
-    def __init__(self, prior: MaskPrior, evidence: Evidence, count: int, generator: torch.Generator) -> None:
-        self.prior, self.evidence, self.generator = prior, evidence, generator
+    def __init__(
+        self,
+        prior: MaskPrior,
+        evidence: Evidence,
+        count: int,
+        generator: torch.Generator,
+        report: Callable[[float], None],
+    ) -> None:
+        self.prior, self.evidence, self.generator, self.report = prior, evidence, generator, report
         self.chains = count // CHAIN
         self.temperature, self.step, self.forwards = 0.0, FIRST_STEP, 0
         self.acceptance: list[float] = []
@@ -116,32 +130,37 @@ class _Run:
 
     def advance(self) -> None:
         """Go to the next temperature: reweight, resample the chains' ancestors, move them, keep every state."""
-        now, self.temperature = self.temperature, _next(self.temperature, self.population.evidence)
-        weights = ((self.temperature - now) * self.population.evidence).softmax(0)
+        temperature = _next(self.temperature, self.population.evidence)
+        weights = ((temperature - self.temperature) * self.population.evidence).softmax(0)
         ancestors = _systematic(weights, self.chains, self.generator)
         state = Population(*(values[ancestors] for values in vars(self.population).values()))
         states, accepted = [state], []
         for _ in range(CHAIN - 1):
-            state, share = self._move(state)
+            state, share = self._move(state, temperature)
             states.append(state)
             accepted.append(share)
             self.step = min(1.0, self.step * math.exp(share - ACCEPTANCE))
+        self.temperature = temperature
         self.acceptance.append(sum(accepted) / len(accepted))
         self.population = Population(*(torch.cat(v) for v in zip(*(vars(s).values() for s in states), strict=True)))
 
-    def _move(self, state: Population) -> tuple[Population, float]:
+    def _move(self, state: Population, temperature: float) -> tuple[Population, float]:
         """A Crank-Nicolson step of every chain, which leaves p(m) exp(temperature * evidence) as it is."""
         noise = torch.randn(state.normal.shape, generator=self.generator)
         proposed = math.sqrt(1 - self.step**2) * state.normal + self.step * noise
         heard = self._heard(proposed)
         threshold = torch.rand(len(heard), generator=self.generator, dtype=torch.float64).log()
-        accept = threshold < self.temperature * (heard - state.evidence)
+        accept = threshold < temperature * (heard - state.evidence)
         normal = torch.where(accept[:, None, None], proposed, state.normal)
         return Population(normal, torch.where(accept, heard, state.evidence), state.eve), float(accept.double().mean())
 
     def _heard(self, normal: Tensor) -> Tensor:
-        self.forwards += len(normal)
-        return torch.cat([self.evidence(masks) for masks in _blocks(self.prior, normal)])
+        answers = []
+        for masks in _blocks(self.prior, normal):
+            answers.append(self.evidence(masks))
+            self.forwards += len(masks)
+            self.report(self.temperature)
+        return torch.cat(answers)
 
 
 def _next(now: float, evidence: Tensor) -> float:

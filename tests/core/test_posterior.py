@@ -205,6 +205,7 @@ def test_it_reports_its_way_and_can_be_stopped():
     smc(awkward(), pictures(1), [1], samples=128, progress=lambda *report: heard.append(report[:2]))
     assert heard[-1] == (400, 400)
     assert heard == sorted(heard)
+    assert heard[0] == (0, 400)  # before the first temperature: a long one can be stopped as well
 
     def stop(*_):
         raise KeyboardInterrupt
