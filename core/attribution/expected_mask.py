@@ -33,9 +33,6 @@ ENOUGH = 100
 HARD_SHARE = 0.1
 """A picture is hard when less than this share of its masks count."""
 
-DISAGREEMENT = 2.0
-"""Runs of the posterior this many stated errors apart have not found the same masks."""
-
 LINEAGES = 12
 """Independent first ancestors: with fewer a standard error is itself uncertain by a fifth and more."""
 
@@ -67,8 +64,9 @@ def bayesian_teaching(
     changes speed and memory, not the map.
 
     Where few random masks count, this ratio is noise. ``sampler="smc"`` draws the masks from their posterior instead
-    (`posterior_mask`), ``samples`` at each of some three to ten temperatures; ``"auto"`` does so for the pictures of
-    which fewer than 100 and fewer than a tenth of the masks count. The certificate's ``sampling`` says which was used.
+    (`posterior_mask`; ``estimator`` plays no part), ``samples`` at each of some two to seven temperatures; ``"auto"``
+    does so for the pictures of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
+    ``sampling`` says which was used.
     """
     _check(samples, sampler)
     inputs, classes = checked(classifier, images, targets)
@@ -155,11 +153,6 @@ class _Masking:
             warnings.append(
                 f"Only {effective:.0f} of {self.samples} masks count (effective sample size): much of this map is "
                 f"noise. {REMEDY[sampling['sampler']]}"
-            )
-        if sampling.get("agreement", 0) > DISAGREEMENT:
-            warnings.append(
-                f"Independent runs lie {sampling['agreement']:.1f} times their stated error apart: the masks' "
-                "posterior is not found yet. Raise 'samples'."
             )
         if sampling.get("lineages", LINEAGES) < LINEAGES:
             warnings.append(

@@ -178,6 +178,8 @@ def test_auto_samples_the_posterior_of_hard_pictures_alone():
     assert torch.equal(auto.map[1], importance.map[1])
     assert auto.certificates[0].parameters["sampler"] == "auto"
     assert auto.certificates[0].sampling["agreement"] < 2
+    assert "the standard error is a guess" in auto.certificates[0].warnings[1]
+    assert auto.certificates[1].warnings == ()
 
 
 def test_a_batch_equals_its_pictures_one_by_one():
