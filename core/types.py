@@ -39,6 +39,8 @@ class Certificate:
         Kish's effective sample size of the weights, (sum q)^2 / sum q^2.
     samples, seed
         Number of random draws and the seed they came from.
+    sampling
+        How a sampler that adapts went: which it was, what it cost, how well independent runs agree.
     parameters
         The method's parameters as used (baseline, layer, steps, fill, ...).
     warnings
@@ -57,6 +59,7 @@ class Certificate:
     effective_samples: float | None = None
     samples: int | None = None
     seed: int | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)

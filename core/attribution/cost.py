@@ -28,6 +28,9 @@ from core.parameters import declared
 REPEATS = ("samples", "steps", "iterations")
 """Parameters that say how often a method asks the network."""
 
+TEMPERATURES = 3
+"""Of a masks' posterior, about; a picture's own number shows only on the way."""
+
 TIMED = 8
 """Inputs of the timed passes: enough for a batch to show what it saves."""
 
@@ -115,6 +118,12 @@ def _maps(settings: Mapping[str, Any], classifier: Classifier) -> Tensor:
     return activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer).activation
 
 
+def _random_masks(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    weighted = settings["samples"] * (settings["sampler"] != "smc")
+    sampled = settings["samples"] * (1 + TEMPERATURES) * (settings["sampler"] != "importance")
+    return Cost(forwards=weighted + sampled)
+
+
 def _references(settings: Mapping[str, Any], _: Classifier) -> Cost:
     return Cost(forwards=settings["samples"], gradients=settings["samples"])
 
@@ -132,6 +141,7 @@ def _discs(settings: Mapping[str, Any], _: Classifier) -> Cost:
 
 
 SPECIAL: Mapping[str, Callable[[Mapping[str, Any], Classifier], Cost]] = {
+    "bayesian_teaching": _random_masks,
     "shapley_exact": _coalitions,
     "kernel_shap": _some_coalitions,
     "shapley_sampling": _orders,

@@ -6,6 +6,7 @@ Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021 (arXiv:2
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -15,15 +16,27 @@ from core.attribution.common import certificates, checked
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
-from core.masked import Fill, masked_probabilities
+from core.masked import Fill, masked_logits, masked_probabilities
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
+from core.teaching.posterior import SMALLEST, posterior_mask
 from core.types import Explanation, Progress, silent
 
 Estimator = Literal["controlled", "plain"]
+Sampler = Literal["importance", "smc", "auto"]
 
-ENOUGH_EFFECTIVE_SAMPLES = 100
-"""Fewer than this and the map's standard error exceeds a tenth of the mask's own standard deviation."""
+Facts = dict[str, Any]
+
+ENOUGH = 100
+"""Effective masks; with fewer, the map's standard error exceeds a tenth of the mask's own standard deviation."""
+
+HARD_SHARE = 0.1
+"""A picture is hard when less than this share of its masks count."""
+
+LINEAGES = 12
+"""Independent first ancestors: with fewer a standard error is itself uncertain by a fifth and more."""
+
+REMEDY = {"importance": "Raise 'samples', or set sampler='auto'.", "smc": "Raise 'samples'."}
 
 
 def bayesian_teaching(
@@ -39,6 +52,7 @@ def bayesian_teaching(
     mean: float = -100.0,
     amplitude: float = 100.0,
     estimator: Estimator = "controlled",
+    sampler: Sampler = "importance",
     chunk: int = 0,
 ) -> Explanation:
     """Expected mask E[m | x, c], each random mask weighted by how surely the classifier still says the target.
@@ -47,44 +61,107 @@ def bayesian_teaching(
     picture masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
     everywhere. ``estimator="plain"`` is this ratio, as in the paper; ``"controlled"`` takes out the noise of the masks
     themselves (`WeightedMasks.controlled`). `Explanation.error` is the standard error. ``chunk`` (0: by memory)
-    changes speed and memory, never the map.
+    changes speed and memory, not the map.
+
+    Where few random masks count, this ratio is noise. ``sampler="smc"`` draws the masks from their posterior instead
+    (`posterior_mask`; ``estimator`` plays no part), ``samples`` at each of some two to seven temperatures; ``"auto"``
+    does so for the pictures of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
+    ``sampling`` says which was used.
     """
-    if samples < 2:
-        raise ForetellError(f"samples={samples}: Bayesian-teaching maps need at least 2 masks.")
+    _check(samples, sampler)
     inputs, classes = checked(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     prior = MaskPrior(*classifier.input_shape[1:], length_scale, mean, amplitude)
-    sums = WeightedMasks(len(inputs), *classifier.input_shape[1:], prior.expected)
-    done = 0
-    for block, probabilities in masked_probabilities(
-        classifier, inputs, prior.blocks(samples, seed), fill=classifier.fill(fill), chunk=chunk or None
-    ):
-        weights = probabilities.gather(2, classes[:, None, None].expand(-1, len(block), 1))[:, :, 0]
-        sums.add(block, weights)
-        done += len(block)
-        progress(done, samples, "masks")
-    maps, errors = sums.plain() if estimator == "plain" else sums.controlled()
-    facts = {
-        "samples": samples,
-        "seed": seed,
-        "parameters": {
-            "fill": fill,
-            "length_scale": length_scale,
-            "mean": mean,
-            "amplitude": amplitude,
-            "estimator": estimator,
-        },
+    masking = _Masking(
+        classifier, inputs, classes, prior, classifier.fill(fill), samples, seed, chunk or None, progress
+    )
+    if sampler == "smc":
+        maps, errors = torch.zeros(2, len(inputs), *inputs.shape[2:], dtype=torch.float64)
+        known: list[Facts] = [{} for _ in targets]
+    else:
+        maps, errors, known = masking.weighted(estimator)
+    for i, facts in enumerate(known):
+        if sampler == "smc" or (sampler == "auto" and _hard(facts, samples)):
+            maps[i], errors[i], known[i] = masking.sampled(i)
+    parameters = {
+        "fill": fill,
+        "length_scale": length_scale,
+        "mean": mean,
+        "amplitude": amplitude,
+        "estimator": estimator,
+        "sampler": sampler,
     }
-    known = [facts | _quality(error, n, samples) for error, n in zip(errors, sums.effective.tolist(), strict=True)]
-    named = certificates(classifier, "bayesian_teaching", inputs, classes, known)
+    shared = {"samples": samples, "seed": seed, "parameters": parameters}
+    named = certificates(classifier, "bayesian_teaching", inputs, classes, [shared | facts for facts in known])
     return Explanation(maps.float(), prior.expected, named, errors.float())
 
 
-def _quality(error: Tensor, effective: float, samples: int) -> dict[str, Any]:
-    warnings: tuple[str, ...] = ()
-    if not effective >= ENOUGH_EFFECTIVE_SAMPLES:
-        warnings = (
-            f"Only {effective:.0f} of {samples} masks count (effective sample size): much of this map is noise. "
-            "Raise 'samples'.",
-        )
-    return {"standard_error": float(error.max()), "effective_samples": effective, "warnings": warnings}
+def _hard(facts: Facts, samples: int) -> bool:
+    return bool(facts["effective_samples"] < min(ENOUGH, samples * HARD_SHARE))
+
+
+def _check(samples: int, sampler: Sampler) -> None:
+    if samples < 2:
+        raise ForetellError(f"samples={samples}: Bayesian-teaching maps need at least 2 masks.")
+    if sampler != "importance" and samples < SMALLEST:
+        raise ForetellError(f"samples={samples}: sampler={sampler!r} needs at least {SMALLEST} masks.")
+
+
+@dataclass(frozen=True)
+class _Masking:
+    """The pictures (B, C, H, W), what they are asked for, and the two ways to ask."""
+
+    classifier: Classifier
+    inputs: Tensor
+    classes: Tensor
+    prior: MaskPrior
+    neutral: Tensor
+    samples: int
+    seed: int
+    chunk: int | None
+    progress: Progress
+
+    def weighted(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
+        """Masks of the prior, weighted: maps and errors (B, H, W) float64 and what is known of each."""
+        sums = WeightedMasks(len(self.inputs), self.prior.height, self.prior.width, self.prior.expected)
+        blocks = self.prior.blocks(self.samples, self.seed)
+        for block, probabilities in masked_probabilities(
+            self.classifier, self.inputs, blocks, fill=self.neutral, chunk=self.chunk
+        ):
+            sums.add(block, probabilities.gather(2, self.classes[:, None, None].expand(-1, len(block), 1))[:, :, 0])
+            self.progress(sums.count, self.samples, "masks")
+        maps, errors = sums.plain() if estimator == "plain" else sums.controlled()
+        counts = sums.effective.tolist()
+        return maps, errors, [self._known(e, n, {"sampler": "importance"}) for e, n in zip(errors, counts, strict=True)]
+
+    def sampled(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
+        """Masks of one picture's posterior: map and error (H, W) float64 and what is known of them."""
+        image, target = self.inputs[picture], int(self.classes[picture])
+
+        def evidence(masks: Tensor) -> Tensor:
+            asked = masked_logits(self.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk)
+            ((_, logits),) = asked
+            return logits[0].log_softmax(1)[:, target]
+
+        found = posterior_mask(self.prior, evidence, self.samples, self.seed, self.progress)
+        sampling = {"sampler": "smc"} | found.diagnostics
+        return found.map, found.error, self._known(found.error, found.effective, sampling)
+
+    def _known(self, error: Tensor, effective: float, sampling: Facts) -> Facts:
+        warnings = []
+        if not effective >= ENOUGH:
+            warnings.append(
+                f"Only {effective:.0f} of {self.samples} masks count (effective sample size): much of this map is "
+                f"noise. {REMEDY[sampling['sampler']]}"
+            )
+        if sampling.get("lineages", LINEAGES) < LINEAGES:
+            warnings.append(
+                f"All masks descend from {sampling['lineages']:.0f} first ones: the standard error is a guess. "
+                "Raise 'samples'."
+            )
+        return {
+            "standard_error": float(error.max()),
+            "effective_samples": effective,
+            "sampling": sampling,
+            "warnings": tuple(warnings),
+        }

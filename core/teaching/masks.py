@@ -71,10 +71,19 @@ class MaskPrior:
         values = torch.sigmoid(self.mean + self.amplitude * z) * density
         return float(torch.trapezoid(values, z))
 
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Numbers of coefficients (rows, columns) a mask is made of."""
+        rows, columns = self._factors
+        return rows.shape[1], columns.shape[1]
+
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """``count`` masks (count, H, W), float32 in [0, 1]."""
+        return self.masks(torch.randn(count, *self.rank, generator=generator))
+
+    def masks(self, normal: Tensor) -> Tensor:
+        """The masks (n, H, W), float32 in [0, 1], of coefficients (n, *rank), which are standard normal under p(m)."""
         rows, columns = self._factors
-        normal = torch.randn(count, rows.shape[1], columns.shape[1], generator=generator)
         field = torch.einsum("hr,nrc,wc->nhw", rows, normal, columns)
         return torch.sigmoid_(field.mul_(self.amplitude).add_(self.mean))
 
