@@ -17,7 +17,7 @@ from core.rendering import AGAINST, FOR, NEUTRAL, Scale, alike, fitted, scale_of
 from core.types import Certificate, Explanation
 from dashboard.canvas import FAINT, INK, Box, Line, Picture, Sheet, Words, stacked, wrapped
 from dashboard.figures import Drawing, Look
-from dashboard.work import Faithfulness, MapRequest
+from dashboard.work import Faithfulness, MapRequest, Robustness
 
 Scaling = Literal["Shared", "Own"]
 SCALINGS: dict[Scaling, str] = {
@@ -67,6 +67,7 @@ class Cell:
     explanation: Explanation | None = None
     note: str = "waiting"
     faithfulness: Faithfulness | None = None
+    robustness: Robustness | None = None
 
     @property
     def certificate(self) -> Certificate | None:
@@ -201,6 +202,7 @@ def facts(certificate: Certificate) -> list[str]:
     """What is known of a map's truth, as short as it fits under a small map."""
     known = [
         (certificate.completeness, "completeness {:+.2%}"),
+        (certificate.conservation, "{:.0%} of the logit"),
         (certificate.standard_error, "error up to {:.2g}"),
         (certificate.effective_samples, "{:,.0f} effective samples"),
     ]
@@ -217,7 +219,7 @@ def _measures(items: list[Picture | Words | Line | Box], found: Faithfulness, x:
         lines = stacked(wrapped(text, SIDE, TINY), x, y, size=TINY, colour=colour)
         items += lines
         y += 1.3 * TINY * len(lines)
-    inside = stacked(wrapped(" · ".join(places(found)), SIDE, TINY), x, y, size=TINY, colour=FAINT)
+    inside = stacked(wrapped(" · ".join([miss(found), *places(found)]), SIDE, TINY), x, y, size=TINY, colour=FAINT)
     items += inside
     return y + 1.3 * TINY * len(inside)
 
@@ -232,6 +234,13 @@ def area(curve: Curve) -> str:
     """The area under a curve, and what it is the area of."""
     how = f"{curve.output}, {curve.substrate} instead, {len(curve.fractions) - 1} steps"
     return f"{curve.measure} {float(curve.area[0]):.3f} ({how})"
+
+
+def miss(found: Faithfulness) -> str:
+    """How much of what the network loses the map foretells, beside a map of nothing."""
+    how = found.infidelity
+    left = float(how.value[0] / how.empty[0]) if float(how.empty[0]) else float("nan")
+    return f"infidelity {left:.2f} of an empty map's ({how.samples} squares, {how.substrate} instead, best scale)"
 
 
 def places(found: Faithfulness) -> list[str]:

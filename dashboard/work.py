@@ -19,6 +19,9 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import MEASURES
 from core.faithfulness.curves import Curve
+from core.faithfulness.infidelity import Infidelity
+from core.faithfulness.randomisation import Randomisation
+from core.faithfulness.sensitivity import Sensitivity
 from core.rendering import fitted
 from core.types import Explanation, Progress
 from dashboard.jobs import Job, pool
@@ -28,6 +31,12 @@ STEPS = 50
 """Points of a deletion or insertion curve, beside its beginning."""
 POINTING = 0.03
 """The pointing game's tolerance as a share of the picture's side: 15 of the 500 px of the photographs it is from."""
+SQUARES = 128
+"""Perturbations of an infidelity."""
+CHANGES = 10
+"""Changed pictures of a sensitivity."""
+REMADE = 100
+"""About how many passes it takes to open a network anew, once for each of its layers."""
 BRIEFLY_S = 0.25
 
 
@@ -79,6 +88,7 @@ class Faithfulness:
 
     deletion: Curve
     insertion: Curve
+    infidelity: Infidelity
     mass: float | None = None
     rank: float | None = None
     hit: bool | None = None
@@ -97,7 +107,7 @@ class FaithfulnessRequest:
     def key(self) -> str:
         """SHA-256 over everything the measures depend on."""
         mask = b"" if self.mask is None else np.packbits(self.mask).tobytes()
-        return digest("faithfulness", self.of.key, str(STEPS), str(POINTING), mask)
+        return digest("faithfulness", self.of.key, str(STEPS), str(SQUARES), str(POINTING), mask)
 
     def compute(self, progress: Progress) -> Faithfulness:
         """Take the measures."""
@@ -113,7 +123,10 @@ class FaithfulnessRequest:
             return drawn
 
         curves = curve("deletion", 0), curve("insertion", 1)
-        return Faithfulness(*curves, *self._inside(evidence))
+        missed: Infidelity = MEASURES["infidelity"](
+            self.of.classifier, self.of.inputs[None], [self.of.target], evidence, samples=SQUARES, scaled=True
+        )
+        return Faithfulness(*curves, missed, *self._inside(evidence))
 
     def _inside(self, evidence: Tensor) -> tuple[Any, ...]:
         if self.mask is None:
@@ -135,7 +148,55 @@ class FaithfulnessRequest:
     def seconds(self) -> float | None:
         """About how long they take."""
         speed = known_pace(self.of.classifier)
-        return None if speed is None else 2 * STEPS * speed.forward_s
+        return None if speed is None else (2 * STEPS + SQUARES) * speed.forward_s
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """Whether the method's maps hang on what the network has learnt, and stay while the picture hardly changes."""
+
+    randomisation: Randomisation
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True)
+class RobustnessRequest:
+    """Both for one map's picture, method and class; many maps are made for it."""
+
+    of: MapRequest
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over everything they depend on."""
+        return digest("robustness", self.of.key, str(CHANGES))
+
+    def compute(self, progress: Progress) -> Robustness:
+        """Make the maps and compare them."""
+        r = self.of
+        shared = {"parameters": r.parameters, "progress": progress}
+
+        def measured(name: str, **settings: Any) -> Any:
+            generator = torch.Generator().manual_seed(r.seed)
+            given = (r.classifier, r.inputs[None], [r.target], r.method)
+            return MEASURES[name](*given, generator=generator, **shared, **settings)
+
+        return Robustness(measured("cascading_randomisation"), measured("max_sensitivity", samples=CHANGES))
+
+    def ask(self) -> Job:
+        """The job that does so, or has done so."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
+        if pool().known(self.key):
+            return 0.0
+        speed = known_pace(self.of.classifier)
+        one = estimate(self.of.classifier, self.of.method, self.of.parameters)[1]
+        if speed is None or one is None:
+            return None
+        layers = len(self.of.classifier.layers)
+        return (layers + CHANGES + 3) * one + layers * REMADE * speed.forward_s
 
 
 def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from core.attribution import METHODS
+
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "faithfulness.json"
 
 HEAD = """\
@@ -78,9 +80,9 @@ def _contexts(found: dict[str, Any]) -> list[str]:
 
 
 def _left_out(found: dict[str, Any]) -> list[str]:
-    return (
-        ["", *(f"Left out: `{name}`: {why}." for name, why in found["left_out"].items())] if found["left_out"] else []
-    )
+    lines = [f"`{name}` was left out: {why}." for name, why in found["left_out"].items()]
+    others = [f"`{name}`" for name in METHODS if name not in found["methods"] and name not in found["left_out"]]
+    return ["", *lines, *([f"Not measured here: {', '.join(others)}."] if others else [])]
 
 
 def _share(row: dict[str, Any]) -> str:

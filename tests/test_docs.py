@@ -175,7 +175,7 @@ def test_decisions_are_numbered_and_listed() -> None:
 
 @pytest.mark.parametrize("name", ["data-dictionary.md", "faithfulness.md"])
 def test_pages_made_from_code_and_results_are_current(name: str) -> None:
-    """A column that was renamed, a benchmark that was run anew: run ``python docs/generate.py``."""
+    """A column that was renamed, a method that is new, a benchmark run anew: run ``python docs/generate.py``."""
     page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["PAGES"][name]()
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page
 

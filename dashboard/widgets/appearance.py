@@ -54,5 +54,7 @@ def measured() -> bool:
         key="faithfulness",
         bind=BIND,
         help="Deletion and insertion: what the AI says as the map's strongest pixels go or come. "
-        "Where the object is known: how much of the map lies on it.",
+        "Where the object is known: how much of the map lies on it. Infidelity: what the map does not foretell of what "
+        "covered squares take away. For one map also whether it hangs on what the network has learnt, and how far it "
+        "moves when the picture hardly does.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import streamlit as st
@@ -15,7 +15,7 @@ from dashboard.jobs import Job
 from dashboard.table import Cell, Column
 from dashboard.widgets.live import Asking
 from dashboard.widgets.source import Chosen
-from dashboard.work import FaithfulnessRequest, MapRequest
+from dashboard.work import FaithfulnessRequest, MapRequest, RobustnessRequest
 from study.sources import plain
 
 ANSWER = "The AI's answer"
@@ -107,6 +107,14 @@ def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bo
     measures = asking(FaithfulnessRequest(request, job.result, column.mask))
     found = measures.result if measures is not None and measures.state == "done" else None
     return Cell(request, job.result, faithfulness=found)
+
+
+def with_robustness(asking: Asking, cell: Cell) -> Cell:
+    """The cell with what many more maps of the method say of it, as soon as they are there."""
+    if cell.faithfulness is None:
+        return cell
+    job = asking(RobustnessRequest(cell.request))
+    return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell
 
 
 def note(job: Job | None) -> str:

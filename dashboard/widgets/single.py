@@ -10,10 +10,10 @@ import streamlit as st
 from dashboard import figures, table
 from dashboard.table import DELETION, INSERTION, Cell, Table, words
 from dashboard.widgets import appearance, certificate, takeaway
-from dashboard.widgets.cells import Seen, cell_of, target_box, target_of
+from dashboard.widgets.cells import Seen, cell_of, target_box, target_of, with_robustness
 from dashboard.widgets.live import Asking, live
 from dashboard.widgets.messages import escaped
-from dashboard.work import Faithfulness, MapRequest
+from dashboard.work import Faithfulness, MapRequest, Robustness
 from study.sources import plain
 
 TOP = 5
@@ -31,7 +31,7 @@ def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None
     column = seen.column(seen.says(seen.answer))
 
     def collect(asking: Asking) -> Table:
-        cell = cell_of(asking, request, column, measured=measured)
+        cell = with_robustness(asking, cell_of(asking, request, column, measured=measured))
         title = f"{words(method)}: {plain(seen.classifier.categories[target])}"
         return Table(title, (column,), {method: (cell,)}, "Own", look)
 
@@ -95,6 +95,8 @@ def _trust(seen: Seen, cell: Cell) -> None:
     certificate.show(cell.certificate, plain(seen.classifier.categories[cell.request.target]))
     if cell.faithfulness is not None:
         _curves(cell.faithfulness)
+    if cell.robustness is not None:
+        _robust(cell.robustness)
 
 
 def _curves(found: Faithfulness) -> None:
@@ -119,5 +121,21 @@ def _curves(found: Faithfulness) -> None:
     places = ", ".join(table.places(found))
     st.caption(
         f"Area under the curve: {table.area(found.deletion)}, smaller is better; {table.area(found.insertion)}, larger "
-        "is better." + (f" Of the evidence: {places}." if places else "")
+        "is better." + (f" Of the evidence: {places}." if places else "") + f" {table.miss(found).capitalize()}."
     )
+
+
+def _robust(found: Robustness) -> None:
+    """Does the map hang on what the network has learnt, and does it stay while the picture hardly changes?"""
+    forgetting, moved = found.randomisation, found.sensitivity
+    left = float(forgetting.correlations[-1, 0])
+    said = (
+        f"With all {len(forgetting.layers)} layers re-initialised the map's rank correlation with this is {left:.2f} "
+        f"(two maps of the trained network: {float(forgetting.repeatability[0]):.2f}). The picture changed by at most "
+        f"{moved.radius:.0%} moves the map by up to {float(moved.relative[0]):.0%} of its length "
+        f"({len(moved.distances)} changes tried)."
+    )
+    if forgetting.flagged:
+        st.warning(f"This method hardly minds what the network has learnt. {said}")
+    else:
+        st.caption(said)

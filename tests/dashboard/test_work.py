@@ -9,11 +9,13 @@ import pytest
 import torch
 
 from core.faithfulness.curves import deletion
+from core.faithfulness.infidelity import infidelity
 from core.faithfulness.mass import relevance_mass
+from core.faithfulness.randomisation import cascading_randomisation
 from core.types import Explanation, Progress
 from dashboard import cache
 from dashboard.jobs import Job, pool
-from dashboard.work import STEPS, FaithfulnessRequest, MapRequest, estimate
+from dashboard.work import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
 
 PATIENCE_S = 60
 
@@ -95,6 +97,8 @@ def test_measures_are_those_of_the_engine_on_the_map_and_the_object(known: bool)
     by_hand = deletion(r.classifier, r.inputs[None], [3], explanation.evidence, steps=STEPS)
     torch.testing.assert_close(found.deletion.values, by_hand.values, rtol=0, atol=1e-6)
     assert (found.insertion.measure, found.insertion.substrate) == ("insertion", "blur")
+    missed = infidelity(r.classifier, r.inputs[None], [3], explanation.evidence, samples=128, scaled=True)
+    torch.testing.assert_close(found.infidelity.value, missed.value, rtol=1e-6, atol=0)
     if known:
         inside = torch.zeros(1, 96, 96, dtype=torch.bool)
         inside[0, 20:60, 30:80] = True
@@ -102,6 +106,25 @@ def test_measures_are_those_of_the_engine_on_the_map_and_the_object(known: bool)
         assert found.tolerance == 3
     else:
         assert (found.mass, found.rank, found.hit) == (None, None, None)
+
+
+def test_robustness_tells_a_method_that_does_not_look_at_the_weights() -> None:
+    """Against the engine called by hand; a gradient forgets with the network."""
+    r = request(picture(4))
+    found = ended(RobustnessRequest(r).ask()).result
+    by_hand = cascading_randomisation(
+        r.classifier,
+        r.inputs[None],
+        [3],
+        r.method,
+        parameters=r.parameters,
+        generator=torch.Generator().manual_seed(r.seed),
+    )
+    torch.testing.assert_close(found.randomisation.correlations, by_hand.correlations, rtol=0, atol=1e-6)
+    assert not found.randomisation.flagged
+    assert found.sensitivity.distances.shape == (10, 1)
+    assert RobustnessRequest(r).key != r.key
+    assert RobustnessRequest(r).seconds == 0.0
 
 
 def test_the_object_is_in_the_key_of_the_measures() -> None:

@@ -226,6 +226,11 @@ def test_faithfulness_is_measured_when_asked_for(opened) -> None:
     assert "deletion" in said
     assert "(probability, blur instead, 50 steps), larger is better" in said
     assert "mass on the object" in said
+    assert "of an empty map's (128 squares, mean instead, best scale)" in said
+    while time.monotonic() < deadline and not any("layers re-initialised" in c.value for c in app.caption):
+        app.run()
+    (said,) = [c.value for c in app.caption if "layers re-initialised" in c.value]
+    assert "(10 changes tried)" in said
 
 
 def grid(opened, **query: str) -> AppTest:
