@@ -29,7 +29,7 @@ PATIENCE_MS = 90_000
 LOOKING = "the server responded with a status of 404"
 PENDING = re.compile("Being made|Waiting")
 UNITS = "Units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
-SLOW = "view=Grid&methods=Rise&methods=Gradient&rise.samples=2000"
+SLOW = "view=Grid&methods=RISE&methods=Gradient&rise.samples=2000"
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def origin(page: Page) -> str:
     "query",
     [
         "method=LIME&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0",
-        "view=Grid&methods=Gradient&methods=Layer+cam&scale=Own&pictures=standard%2F3%2C8&source=Ordinary",
+        "view=Grid&methods=Gradient&methods=Layer+CAM&scale=Own&pictures=standard%2F3%2C8&source=Ordinary",
         "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
         "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",
         "view=All+pictures&source=Ordinary&order=Largest+error+first",
@@ -154,7 +154,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
 
 
 def test_stopped_work_ends_and_waits_for_a_click(explorer: Server, page: Page) -> None:
-    page.goto(f"{explorer.url}/explore?view=Grid&methods=Rise&rise.samples=5999")
+    page.goto(f"{explorer.url}/explore?view=Grid&methods=RISE&rise.samples=5999")
     page.get_by_role("button", name="Stop all").click(timeout=PATIENCE_MS)
     begin = page.get_by_role("button", name="Make the 3 that are not there")
     expect(begin).to_be_visible(timeout=PATIENCE_MS)
@@ -172,7 +172,7 @@ def taken(page: Page, label: str) -> bytes:
 
 
 def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser, page: Page, tmp_path: Path) -> None:
-    opened(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=Rise&rise.samples=64")
+    opened(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=RISE&rise.samples=64")
     page.get_by_role("button", name="Download").click()
     picture, seen = (Image.open(io.BytesIO(content)) for content in (taken(page, "Picture (PNG)"), sheet(page)))
     smaller = np.asarray(picture.resize(seen.size), dtype=float)  # the page gets it as wide as a screen
