@@ -41,6 +41,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "rise": {"samples": 64},
     "lrp_composite": {"first": "flat"},
     "deep_shap": {"samples": 4},
+    "deeplift": {"baseline": "zero"},
     "meaningful_perturbation": {"iterations": 10},
     "extremal_perturbation": {"iterations": 10},
     "anchors": {"samples": 400, "share": 0.5},
