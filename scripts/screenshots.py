@@ -73,9 +73,12 @@ def settled(page: Page) -> None:
 
 
 def opened(page: Page, url: str, path: str) -> None:
-    """A researcher's page."""
+    """A researcher's page, with what is made beside it."""
     page.goto(f"{url}/{path}")
     settled(page)
+    if path == PAGES["explore"]:
+        page.get_by_text("How far to trust this map").wait_for(timeout=PATIENCE_MS)
+        settled(page)
 
 
 def trial(page: Page, url: str) -> None:
