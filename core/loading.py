@@ -6,8 +6,9 @@ import difflib
 import importlib
 import importlib.util
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from urllib.error import URLError
 
 import torch
@@ -114,9 +115,18 @@ def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
     )
 
 
+class _AsWritten(SourceFileLoader):
+    """Compiles the file as it stands: Python's cache of compiled files goes by the second and the size."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - importlib's own signature
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
 def _execute(path: Path) -> ModuleType:
     """Run a user's file as a module, with its own folder importable while it runs."""
-    spec = importlib.util.spec_from_file_location(f"foretell_user_{path.stem}", path)
+    name = f"foretell_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

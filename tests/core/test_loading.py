@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -90,3 +91,18 @@ def test_a_file_that_fails_says_so_without_hiding_the_reason(tmp_path):
     (tmp_path / "bad.py").write_text("import nothing_of_that_name\n")
     with pytest.raises(ForetellError, match=r"bad.py failed while it was read: ModuleNotFoundError"):
         load(f"{tmp_path / 'bad.py'}:build")
+
+
+def test_a_file_edited_within_the_second_is_read_as_it_stands(tmp_path, monkeypatch):
+    """Python keeps compiled files by whole seconds and size: an edit of equal length would be missed."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "mine.py"
+    text = (
+        "from torch import nn\nCATEGORIES = {}\n"
+        "def build():\n    return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2))\n"
+    )
+    for names in (["day", "dim"], ["dim", "day"]):
+        file.write_text(text.format(names))
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        assert load(f"{file}:build").categories == tuple(names)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.py"]  # nothing is left beside a user's file
