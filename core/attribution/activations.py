@@ -28,10 +28,8 @@ def chosen_layer(classifier: Classifier, name: str) -> str:
     """
     with classifier.exclusive() as module:
         known = [known for known, _ in module.named_modules() if known]
-        if name and name not in known:
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has: {', '.join(known)}."
-            raise ForetellError(f"{classifier.name} has no layer {name!r}. {hint}")
+        if name:
+            refuse_unknown(classifier, module, name)
         spatial = _spatial_layers(classifier, module, [name] if name else known)
     if spatial:
         return spatial[-1]
@@ -44,6 +42,15 @@ def chosen_layer(classifier: Classifier, name: str) -> str:
         f"{classifier.name} has no layer that gives maps (B, K, h, w), which class activation maps need. "
         "Use a method that needs none, such as smoothgrad or bayesian_teaching."
     )
+
+
+def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None:
+    """The sentence, with the nearest names, for a layer that the network does not have."""
+    known = [known for known, _ in module.named_modules() if known]
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has: {', '.join(known)}."
+        raise ForetellError(f"{classifier.name} has no layer {name!r}. {hint}")
 
 
 def _spatial_layers(classifier: Classifier, module: nn.Module, names: list[str]) -> list[str]:

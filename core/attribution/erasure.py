@@ -5,7 +5,6 @@ Li, Monroe & Jurafsky 2016 (arXiv:1612.08220).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attribution.activations import chosen_layer
+from core.attribution.activations import chosen_layer, refuse_unknown
 from core.attribution.cam import enlarged
 from core.attribution.common import certificates, checked
 from core.classifier import Classifier
@@ -108,8 +107,8 @@ class Units:
             return cls(layer, kind, torch.Size(classifier.input_shape), 1)
         outputs: list[Any] = []
         with classifier.exclusive() as module, torch.no_grad():
-            named = _known(classifier, module, layer)
-            with named.register_forward_hook(lambda _, __, output: outputs.append(output)):
+            refuse_unknown(classifier, module, layer)
+            with module.get_submodule(layer).register_forward_hook(lambda _, __, output: outputs.append(output)):
                 module(classifier.fill("mean")[None].to(classifier.device))
         if not outputs or not isinstance(outputs[-1], Tensor) or outputs[-1].ndim < 2:
             raise ForetellError(
@@ -182,12 +181,3 @@ def erased_logits(classifier: Classifier, x: Tensor, units: Units, chosen: Tenso
         return logits.float().cpu()
 
     return in_chunks(forward, chosen, chunk_size(x))
-
-
-def _known(classifier: Classifier, module: nn.Module, name: str) -> nn.Module:
-    known: dict[str, nn.Module] = dict(module.named_modules())
-    if name and name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"It has: {', '.join(filter(None, known))}."
-    raise ForetellError(f"{classifier.name} has no layer {name!r}. {hint}")

@@ -102,7 +102,7 @@ def lrp_alpha_beta(
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 60, in today's convention alpha - beta = 1, alpha >= 1;
     the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
     """
-    _need(abs(alpha - beta - 1) < 1e-9 and beta >= 0, f"alpha={alpha}, beta={beta}: alpha - beta must be 1, beta >= 0.")
+    _need_convention(alpha, beta)
     known = {"alpha": alpha, "beta": beta, "bias": bias}
     composite = _uniform(AlphaBeta(alpha, beta), bias)
     return _explained("lrp_alpha_beta", classifier, images, targets, progress, composite, known)
@@ -147,7 +147,7 @@ def lrp_composite(
     ``first`` is for the layers the picture enters: ``"flat"``, ``"w_square"`` (arXiv:1512.02479, eq. 12) and
     ``"z_box"`` (z^B, eq. 14, between the inputs of black and white) suit values of either sign.
     """
-    _need(abs(alpha - beta - 1) < 1e-9 and beta >= 0, f"alpha={alpha}, beta={beta}: alpha - beta must be 1, beta >= 0.")
+    _need_convention(alpha, beta)
     _need(epsilon >= 0 and gamma >= 0, f"epsilon={epsilon}, gamma={gamma}: give 0 or more.")
     rules: dict[str, Rule] = {
         "zero": Epsilon(0.0),
@@ -167,6 +167,10 @@ def lrp_composite(
 def _need(holds: bool, sentence: str) -> None:
     if not holds:
         raise ForetellError(sentence)
+
+
+def _need_convention(alpha: float, beta: float) -> None:
+    _need(abs(alpha - beta - 1) < 1e-9 and beta >= 0, f"alpha={alpha}, beta={beta}: alpha - beta must be 1, beta >= 0.")
 
 
 def _uniform(rule: Rule, bias: Bias) -> Composite:

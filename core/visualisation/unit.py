@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from core.attribution.activations import refuse_unknown
 from core.classifier import Classifier
 from core.errors import ForetellError
 
@@ -69,11 +69,8 @@ def known(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
         No such layer (with the nearest), one whose output is no (B, K) or (B, K, h, w), no such channel or place.
     """
     with classifier.exclusive() as module:
-        names = [name for name, _ in module.named_modules()]
-        if unit.layer not in names:
-            near = difflib.get_close_matches(unit.layer, names, n=3, cutoff=0.5)
-            hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has: {', '.join(names[1:])}."
-            raise ForetellError(f"{classifier.name} has no layer {unit.layer!r}. {hint}")
+        if unit.layer:
+            refuse_unknown(classifier, module, unit.layer)
         with torch.no_grad(), outputs_of(module, unit.layer) as kept:
             module(classifier.fill("mean")[None].to(classifier.device))
     shape = tuple(kept[0].shape[1:]) if kept else ()
