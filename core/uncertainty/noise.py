@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
@@ -117,10 +118,12 @@ class InsertedDropout:
         self._rate = rate
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
-        def thinned(x: Tensor) -> Tensor:
-            return _thinned(x, draws.dropped(x.shape[1:], self._rate), self._rate)
-
-        return _around(thinned, call)
+        if call.name == "linear":
+            x = call.named["input"]
+            return call.on(input=_thinned(x, draws.dropped(x.shape[1:], self._rate), self._rate))
+        enlarged = call.on(weight=call.named["weight"] / (1 - self._rate))
+        dropped = _laid_out(enlarged, lambda shape: draws.dropped(shape, self._rate))
+        return torch.where(dropped, _by_channel(call.named.get("bias"), enlarged), enlarged)
 
 
 class MultiplicativeNoise:
@@ -132,10 +135,13 @@ class MultiplicativeNoise:
         self._deviation = math.sqrt(variance)
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
-        def noisy(x: Tensor) -> Tensor:
-            return x * draws.normal(x.shape[1:]).to(x).mul_(self._deviation).add_(1)
+        if call.name == "linear":
+            return call.on(input=self._noisy(call.named["input"], draws))
+        product = self._noisy(call.on(bias=None), draws)
+        return product.add_(_by_channel(call.named.get("bias"), product))
 
-        return _around(noisy, call)
+    def _noisy(self, x: Tensor, draws: Draws) -> Tensor:
+        return x * _laid_out(x, draws.normal).mul_(self._deviation).add_(1)
 
 
 class DropConnect:
@@ -169,13 +175,17 @@ def _thinned(x: Tensor, dropped: Tensor, rate: float) -> Tensor:
     return x.masked_fill(dropped.to(x.device), 0).div_(1 - rate)
 
 
-def _around(noisy: Callable[[Tensor], Tensor], call: Call) -> Tensor:
-    """Noise on what enters a linear layer, and on what leaves a convolution before its bias is added."""
-    if call.name == "linear":
-        return call.on(input=noisy(call.named["input"]))
-    product = noisy(call.on(bias=None))
-    bias = call.named.get("bias")
-    return product if bias is None else product.add_(bias.view(-1, *[1] * (product.ndim - 2)))
+def _by_channel(bias: Tensor | None, like: Tensor) -> Tensor:
+    """A bias as it is added to a convolution's output; 0 where there is none."""
+    return like.new_zeros(()) if bias is None else bias.view(-1, *[1] * (like.ndim - 2))
+
+
+def _laid_out(x: Tensor, draw: Callable[[Sequence[int]], Tensor]) -> Tensor:
+    """Draws (n, ...) for the values of ``x``, in the order in which these lie in memory: another would be slow."""
+    if x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
+        channels, height, width = x.shape[1:]
+        return draw((height, width, channels)).permute(0, 3, 1, 2).to(x.device)
+    return draw(x.shape[1:]).to(x.device)
 
 
 def refuse_rate(rate: float) -> None:

@@ -35,7 +35,7 @@ def with_noisy_values(
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
     inputs, seed = _checked(classifier, images, passes, generator)
-    with classifier.exclusive() as module, torch.inference_mode():
+    with classifier.differentiable() as module, torch.inference_mode():
         met, chunk, together = _tried(classifier, module, inputs[:1], kind, seed, last)
         first = max(0, met - last) if last else 0
         found = []
@@ -43,7 +43,7 @@ def with_noisy_values(
 
             def some(rows: Tensor, x: Tensor = x[None]) -> Tensor:
                 given = x if together else x.expand(len(rows), -1, -1, -1)
-                return _once(module, given.clone(), kind, seed, rows.tolist(), first)[0]
+                return _once(module, given.clone(memory_format=classifier.layout), kind, seed, rows.tolist(), first)[0]
 
             found.append(in_chunks(some, torch.arange(passes), chunk).float().cpu())
             progress(i + 1, len(inputs), "asking again under noise")

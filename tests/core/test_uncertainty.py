@@ -183,8 +183,9 @@ def test_what_comes_before_the_noise_is_computed_once(sampler):
     last = {} if sampler == "mc_dropout" else {"last": 1}
     found = {}
     for build in (Counted, Counting):
-        classifier = Classifier(build(), unit, name=build.__name__)
-        classifier._module.load_state_dict(awkward()._module.state_dict())
+        network = build()
+        network.load_state_dict(awkward()._module.state_dict())
+        classifier = Classifier(network, unit, name=build.__name__)
         seen.clear()
         found[build] = SAMPLERS[sampler](classifier, pictures(2), passes=20, **last, generator=seeded())
         assert sum(seen) == ((1 + 2 + 1 + 2) if build is Counted else (1 + 2 + 1 + 40)), build
