@@ -53,19 +53,18 @@ def mutual_information(probabilities: Tensor) -> Estimate:
     )
 
 
-def variation_ratio(probabilities: Tensor) -> Estimate:
-    """The chance that a label drawn from one pass is not the commonest of T labels so drawn.
+def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None = None) -> Estimate:
+    """The share of T labels, one drawn from each pass, that are not the commonest of them.
 
-    Labels are drawn from each answer, not its largest: a network that says (.5, .5) every time varies. The same
-    answers always draw the same labels.
+    Labels are drawn from the answers and are not their largest: a network that says (.5, .5) every time varies. Pass t
+    draws with the same random number for every picture. For many passes this goes to `doubt`.
     """
     answers = probabilities.double()
-    pictures, passes, classes = answers.shape
-    generator = torch.Generator().manual_seed(passes)
-    labels = torch.multinomial(answers.reshape(-1, classes), 1, generator=generator).view(pictures, passes)
-    counts = torch.zeros(pictures, classes, dtype=torch.float64)
-    counts.scatter_add_(1, labels, torch.ones_like(labels, dtype=torch.float64))
-    ratio = 1 - counts.amax(1) / passes
+    passes, classes = answers.shape[1:]
+    chances = torch.rand(passes, 1, generator=generator or torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = (answers.cumsum(-1) < chances).sum(-1).clamp(max=classes - 1)
+    counts = torch.nn.functional.one_hot(labels, classes).sum(1)
+    ratio = 1 - counts.amax(1).double() / passes
     return Estimate(ratio, (ratio * (1 - ratio) / passes).sqrt())
 
 
