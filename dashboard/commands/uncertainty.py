@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.commands.options import pairs
+from dashboard.commands.options import pairs, settings
 from dashboard.terminal import Bars, say
 
 
@@ -15,7 +15,7 @@ def uncertainty(
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
     pictures: Annotated[str | None, typer.Option(help="Pictures without labels: a folder or a pattern.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Or pictures with labels: an image set.")] = "scenes",
-    option: Annotated[list[str] | None, typer.Option(help="k=v of the set: split=standard, path=DIR.")] = None,
+    setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     sampler: Annotated[str, typer.Option(help="How to ask again; --list names them.")] = "inserted_dropout",
     passes: Annotated[int, typer.Option(help="How many times.")] = 100,
     param: Annotated[list[str] | None, typer.Option(help="k=v of the sampler.")] = None,
@@ -28,7 +28,7 @@ def uncertainty(
     With true classes (an image set) the report says how well each measure finds the errors. The same command goes on
     after an interruption.
 
-    Example: python foretell.py uncertainty --option split=adversarial --param rate=0.2 --out doubts
+    Example: python foretell.py uncertainty --setting split=adversarial --param rate=0.2 --out doubts
     """
     from core.parameters import summary
     from core.uncertainty import SAMPLERS
@@ -38,12 +38,11 @@ def uncertainty(
         for name in SAMPLERS:
             say(f"{name}: {summary(SAMPLERS[name])}")
         return
-    settings = pairs(option or [], "--option", "name=value")
     request = Request(
         model=model,
         pictures=pictures,
         image_set=image_set,
-        settings={name: int(value) if value.isdecimal() else value for name, value in settings.items()},
+        settings=settings(setting or []),
         sampler=sampler,
         passes=passes,
         parameters=pairs(param or [], "--param", "name=value"),
