@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.special import softmax
+from torch import Tensor
 
 from core.attribution.common import versions
 from core.classifier import Classifier
@@ -26,6 +29,7 @@ from core.uncertainty.reliability import best_temperature, calibration, compare_
 from study.config import ImageSource
 from study.exemplars import Pictures, of_set, open_pictures
 from study.files import replacing, write_whole
+from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, open_set, plain
 
@@ -42,7 +46,8 @@ class Request:
     """Which network, of which pictures, and how to ask it again.
 
     ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
-    and ``image_set`` a registered set with its ``settings``, whose labels are known.
+    and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the verb
+    ``prior``, for samplers that draw from one.
     """
 
     model: str
@@ -52,6 +57,7 @@ class Request:
     sampler: str = "mc_dropout"
     passes: int = 100
     parameters: Mapping[str, str] = field(default_factory=dict)
+    prior: Path | None = None
     seed: int = 0
 
 
@@ -111,17 +117,22 @@ def uncertainty(
     """
     sampler = SAMPLERS[request.sampler]
     given = parsed(sampler, {**request.parameters, "passes": request.passes})
-    key = _key(classifier, request, given, pictures)
+    stored = load_prior(request.prior, classifier) if request.prior else None
+    if stored is not None and "prior" not in signature(sampler).parameters:
+        raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
+    facts = _facts(classifier, request, given, pictures, stored)
+    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
+    ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
     files, columns = [], []
     for number, rows in enumerate(_blocks(len(pictures))):
         path = parts / f"{key}.{number}.npz" if parts else None
         files.append(path)
-        columns.append(_stored(path) or _kept(path, _asked(classifier, sampler, request.seed, given, pictures, rows)))
+        columns.append(_stored(path) or _kept(path, _asked(classifier, ask, request.seed, pictures, rows)))
         progress(rows[-1] + 1, len(pictures), "asking again under noise")
     joined = {name: np.concatenate([block[name] for block in columns]) for name in columns[0]}
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
     table = _table(classifier, pictures, labels, joined)
-    report = _facts(classifier, request, given, pictures)
+    report = dict(facts)
     known = labels != UNKNOWN
     if known.any():
         report["reliability"] = reliability({name: column[known] for name, column in joined.items()}, labels[known])
@@ -134,11 +145,6 @@ def uncertainty(
 def _blocks(size: int) -> Iterator[range]:
     for start in range(0, size, BLOCK):
         yield range(start, min(start + BLOCK, size))
-
-
-def _key(classifier: Classifier, request: Request, given: Mapping[str, Any], pictures: Pictures) -> str:
-    named = [classifier.fingerprint, request.sampler, str(request.seed), json.dumps(given, sort_keys=True)]
-    return hashlib.sha256("\0".join([*named, code_digest(), *pictures.ids]).encode()).hexdigest()[:32]
 
 
 def _stored(path: Path | None) -> dict[str, np.ndarray] | None:
@@ -156,11 +162,11 @@ def _kept(path: Path | None, columns: dict[str, np.ndarray]) -> dict[str, np.nda
 
 
 def _asked(
-    classifier: Classifier, sampler: Any, seed: int, given: Mapping[str, Any], pictures: Pictures, rows: range
+    classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: Pictures, rows: range
 ) -> dict[str, np.ndarray]:
     """Columns of a block of pictures: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
     inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
-    answers = sampler(classifier, inputs, generator=torch.Generator().manual_seed(seed), **given).softmax(-1)
+    answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
     columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
     for name, measure in MEASURES.items():
         estimate = measure(answers)
@@ -193,12 +199,19 @@ def _right(predicted: np.ndarray, labels: np.ndarray) -> pd.Series:
     return pd.Series(predicted == labels, dtype="boolean").mask(labels == UNKNOWN)
 
 
-def _facts(classifier: Classifier, request: Request, given: Mapping[str, Any], pictures: Pictures) -> dict[str, Any]:
+def _facts(
+    classifier: Classifier,
+    request: Request,
+    given: Mapping[str, Any],
+    pictures: Pictures,
+    stored: StoredPrior | None,
+) -> dict[str, Any]:
     return {
         "model": classifier.name,
         "fingerprint": classifier.fingerprint,
         "sampler": request.sampler,
         "parameters": dict(given),
+        "prior": None if stored is None else stored.digest,
         "seed": request.seed,
         "pictures": pictures.name,
         "count": len(pictures),

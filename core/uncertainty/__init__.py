@@ -15,6 +15,7 @@ SAMPLERS = Registry(
         "multiplicative_noise": "core.uncertainty.samplers:multiplicative_noise",
         "drop_connect": "core.uncertainty.samplers:drop_connect",
         "additive_noise": "core.uncertainty.samplers:additive_noise",
+        "laplace": "core.uncertainty.last_layer:laplace",
     },
 )
 

@@ -34,7 +34,7 @@ def with_noisy_values(
     What comes before the first noisy value is the same in all passes and is computed once: there one picture stands
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
-    inputs, seed = _checked(classifier, images, passes, generator)
+    inputs, seed = checked(classifier, images, passes, generator)
     with classifier.differentiable() as module, torch.inference_mode():
         met, chunk, together = _tried(classifier, module, inputs[:1], kind, seed, last)
         first = max(0, met - last) if last else 0
@@ -61,7 +61,7 @@ def with_noisy_weights(
     last: int = 0,
 ) -> Tensor:
     """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each."""
-    inputs, seed = _checked(classifier, images, passes, generator)
+    inputs, seed = checked(classifier, images, passes, generator)
     with classifier.exclusive() as module, torch.inference_mode():
         met = _counted(classifier, module, inputs[:1], kind, seed)
         first = max(0, met - last) if last else 0
@@ -76,9 +76,10 @@ def with_noisy_weights(
     return torch.stack(found, 1)
 
 
-def _checked(
+def checked(
     classifier: Classifier, images: Tensor, passes: int, generator: torch.Generator | None
 ) -> tuple[Tensor, int]:
+    """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
     if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
         raise ForetellError(
             f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "

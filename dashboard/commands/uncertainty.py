@@ -19,6 +19,7 @@ def uncertainty(
     sampler: Annotated[str, typer.Option(help="How to ask again; --list names them.")] = "inserted_dropout",
     passes: Annotated[int, typer.Option(help="How many times.")] = 100,
     param: Annotated[list[str] | None, typer.Option(help="k=v of the sampler.")] = None,
+    prior: Annotated[Path | None, typer.Option(help="A file of the verb prior, for laplace.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("uncertainty"),
     list_samplers: Annotated[bool, typer.Option("--list", help="Print the samplers and stop.")] = False,
@@ -46,6 +47,7 @@ def uncertainty(
         sampler=sampler,
         passes=passes,
         parameters=pairs(param or [], "--param", "name=value"),
+        prior=prior,
         seed=seed,
     )
     with Bars() as progress:

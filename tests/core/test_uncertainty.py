@@ -13,8 +13,11 @@ from torch.nn import functional as F
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.teaching.prior import fit_prior, with_bias
+from core.teaching.probabilistic import sampled_heads
 from core.uncertainty import MEASURES, SAMPLERS, measures, noise
 from core.uncertainty.draws import Draws
+from core.uncertainty.last_layer import laplace
 from core.uncertainty.samplers import (
     additive_noise,
     drop_connect,
@@ -138,7 +141,10 @@ def test_noise_is_on_the_product_with_the_weights_and_not_on_the_bias():
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+NOISES = [name for name in SAMPLERS if name != "laplace"]
+
+
+@pytest.mark.parametrize("sampler", NOISES)
 def test_no_noise_gives_the_networks_own_logits_and_leaves_it_as_it_was(sampler):
     classifier, images = awkward(), pictures(3)
     before = {key: value.clone() for key, value in classifier._module.state_dict().items()}
@@ -151,7 +157,7 @@ def test_no_noise_gives_the_networks_own_logits_and_leaves_it_as_it_was(sampler)
     assert not any(module.training for module in classifier._module.modules())
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("sampler", NOISES)
 def test_passes_differ_and_depend_on_nothing_but_the_seed(sampler, monkeypatch):
     """Not on the memory, the pictures beside one, or how many passes follow; batch norms stay in evaluation mode."""
     classifier, images = awkward(), pictures(3)
@@ -217,6 +223,24 @@ def test_what_cannot_be_asked_says_so():
     scripted = Classifier(torch.jit.script(OneLayer(nn.Dropout(0.5)).eval()), raw, name="scripted")
     with pytest.raises(ForetellError, match="TorchScript"):
         mc_dropout(scripted, INPUT)
+
+
+def test_laplace_has_the_moments_of_sampled_last_layers():
+    """20,000 answers of one picture against 20,000 draws of the whole weight matrix; what is alone stays the same."""
+    classifier, images = awkward(), pictures(60)
+    prior = fit_prior(classifier.head, [classifier.features(images)], damping=0.01)
+    found = laplace(classifier, images[:2], passes=20_000, prior=prior, generator=seeded())
+    z = with_bias(classifier.features(images[:1]))[0]
+    drawn = torch.stack([head @ z for head in sampled_heads(prior, 20_000, seeded(7))])
+    close(found[0].double().mean(0), drawn.mean(0), 5, 20_000)
+    spread, expected = np.cov(found[0].double().numpy().T), np.cov(drawn.numpy().T)
+    assert np.abs(spread - expected).max() < 0.05 * np.abs(expected).max()
+    alone = laplace(classifier, images[1:2], passes=3, prior=prior, generator=seeded())
+    torch.testing.assert_close(alone[0], found[1, :3], rtol=1e-5, atol=1e-5)
+    with pytest.raises(ForetellError, match="give --prior FILE"):
+        laplace(classifier, images[:1])
+    with pytest.raises(ForetellError, match="not that of awkward"):
+        laplace(awkward(seed=1), images[:1], prior=prior)
 
 
 def answers(*rows):

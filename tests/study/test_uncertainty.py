@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from core.uncertainty.samplers import inserted_dropout
 from study import uncertainty as module
 from study.config import ImageSource
 from study.exemplars import of_set
+from study.priors import learn_prior
 from study.sources import class_of_labels, open_set
 from study.uncertainty import Request, uncertainty, uncertainty_files
 from tests.core.scenes import scene_net
@@ -134,6 +137,19 @@ def test_pictures_without_labels_have_no_reliability(tmp_path):
     assert {path.name for path in (tmp_path / "out").iterdir()} == {csv.name, facts.name}
 
 
+def test_laplace_reads_a_prior_file(tmp_path):
+    classifier = scene_net()
+    pool = open_set(ImageSource.model_validate({"set": "scenes", "split": "pool", "size": 300}), None)
+    stored = learn_prior(classifier, pool, tmp_path / "prior.safetensors", damping=0.01)
+    settings = {"split": "adversarial", "size": SIZE}
+    request = Request("scenes", settings=settings, sampler="laplace", prior=tmp_path / "prior.safetensors")
+    csv, facts = uncertainty_files(request, tmp_path)
+    assert json.loads(facts.read_text())["prior"] == stored.digest
+    assert pd.read_csv(csv)["mutual_information"].between(0, 3).all()
+    with pytest.raises(ForetellError, match="inserted_dropout draws from no prior"):
+        uncertainty_files(replace(request, sampler="inserted_dropout"), tmp_path)
+
+
 def test_few_errors_are_said_and_the_table_is_there_all_the_same():
     request = Request("scenes", settings={"split": "standard", "size": 4}, sampler="inserted_dropout", passes=3)
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 4}), None)
@@ -149,6 +165,8 @@ def test_few_errors_are_said_and_the_table_is_there_all_the_same():
         ({"sampler": "mc_drpout"}, "Did you mean 'mc_dropout'"),
         ({"parameters": {"rat": "0.1"}}, "Did you mean 'rate'"),
         ({"sampler": "mc_dropout"}, "scenes has no dropout"),
+        ({"sampler": "laplace"}, "give --prior FILE"),
+        ({"prior": Path("none.safetensors")}, "There is no prior none.safetensors"),
         ({"pictures": "nowhere"}, "There is no picture nowhere"),
         ({"settings": {"split": "shifted"}}, "Unknown split 'shifted'"),
     ],
