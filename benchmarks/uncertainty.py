@@ -1,0 +1,82 @@
+"""What asking a network a hundred times again costs, in its own bare forward passes of as many pictures.
+
+``python -m benchmarks.uncertainty [--networks resnet50] [--passes 100]``. Bare passes run on as many copies of the
+picture at once as the memory budget allows. A sampler whose noise comes late computes what is before it once; one that
+puts noise on every layer pays for the random numbers. Random weights do for speed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from benchmarks.machine import arguments, hand_over, in_turns
+from core import loading
+from core.classifier import Classifier
+from core.device import chunk_size, default_device
+from core.errors import ForetellError
+from core.uncertainty import SAMPLERS
+
+NETWORKS = ("mobilenet_v2", "resnet50", "vgg16")
+SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
+    "mc_dropout": {"own dropout": {}},
+    "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},
+    "multiplicative_noise": {"last layer": {"last": 1}, "all layers": {}},
+    "drop_connect": {"last layer": {"last": 1}, "all layers": {}},
+    "additive_noise": {"all layers": {}},
+}
+ROUNDS = 3
+
+
+def measure(networks: list[str], passes: int) -> dict[str, Any]:
+    """Rows by network, sampler and where its noise is; ``of_bare`` is its time over that of the bare passes."""
+    rows: dict[str, Any] = {name: {} for name in networks}
+    work = [(name, sampler, where) for name in networks for sampler, places in SETTINGS.items() for where in places]
+    for name, sampler, where in tqdm(work, unit="sampler"):
+        rows[name].setdefault(sampler, {})[where] = _row(_classifier(name), sampler, SETTINGS[sampler][where], passes)
+    return rows
+
+
+def _classifier(name: str) -> Classifier:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = loading.torchvision().models.get_model(name, weights=None)
+    return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
+
+
+def _row(classifier: Classifier, sampler: str, settings: dict[str, Any], passes: int) -> dict[str, Any] | str:
+    image = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    asked = partial(SAMPLERS[sampler], classifier, image, passes=passes, **settings)
+    try:
+        asked()
+    except ForetellError as error:
+        return str(error)
+    with classifier.exclusive() as module:
+        seconds = in_turns({"sampler": asked, "bare": partial(_bare, module, image, passes)}, ROUNDS)
+    return {
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "of_bare": round(seconds["sampler"] / seconds["bare"], 3),
+    }
+
+
+@torch.inference_mode()
+def _bare(module: nn.Module, image: Tensor, passes: int) -> None:
+    device = next(module.parameters()).device
+    for part in image.expand(passes, -1, -1, -1).split(chunk_size(image[0])):
+        module(part.to(device))
+
+
+def main() -> None:
+    parser = arguments("uncertainty")
+    parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
+    parser.add_argument("--passes", type=int, default=100)
+    given = parser.parse_args()
+    hand_over("uncertainty", given, lambda: measure(given.networks.split(","), given.passes))
+
+
+if __name__ == "__main__":
+    main()
