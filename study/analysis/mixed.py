@@ -19,8 +19,8 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from core.errors import ForetellError
+from study.analysis import convergence, sentences, separation
 from study.analysis import formula as formulas
-from study.analysis import sentences, separation
 from study.analysis.coding import coded_response
 from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
@@ -68,8 +68,10 @@ def fit(
     """
     _check(frame, formula)
     frame, coded = coded_response(frame, formula) if family == "binomial" else (frame, ())
-    model = _fitted(*formulas.grouped(frame, formula), family, agq, reml, cell_name)
-    return replace(model, formula=formula, messages=(*coded, *model.messages))
+    data, text = formulas.grouped(frame, formula)
+    model = _fitted(data, text, family, agq, reml, cell_name)
+    said = (*coded, *model.messages, *convergence.checked(data, replace(model, formula=text)))
+    return replace(model, formula=formula, messages=said)
 
 
 def _fitted(frame: pd.DataFrame, formula: str, family: str, agq: int, reml: bool, cell_name: CellName) -> MixedModel:
