@@ -25,6 +25,9 @@ from study.analysis.coding import coded_response
 from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
+MOST_LEVELS = 200
+"""Of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
+
 CellName = Callable[[Mapping[str, Any]], str]
 """Names a cell of the design, given the value of each predictor."""
 
@@ -102,6 +105,13 @@ def _check(frame: pd.DataFrame, formula: str) -> None:
         if missing:
             raise ForetellError(
                 f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting."
+            )
+    for name in formulas.columns(frame, formulas.fixed(formula)):
+        levels = 0 if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].nunique()
+        if levels > MOST_LEVELS:
+            raise ForetellError(
+                f"Column {name!r} has {levels:,} levels, too many for fixed effects (at most {MOST_LEVELS}): write it "
+                f"as a random term, (1|{name}), or mark a column of numbers as such."
             )
 
 
