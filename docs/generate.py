@@ -10,7 +10,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import fared  # noqa: E402
 
-from study.analysis.responses import FLAGS, OPTIONAL, REQUIRED  # noqa: E402
+from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
 from study.conditions import CONDITIONS  # noqa: E402
 from study.export import DICTIONARY  # noqa: E402
@@ -70,7 +70,8 @@ def _exported() -> list[str]:
 
 
 def _analyzed() -> list[str]:
-    rows = [f"| `{name}` | {_need(name)} | {DICTIONARY[name]['meaning']} |" for name in (*REQUIRED, *OPTIONAL)]
+    known = {"confidence": {"meaning": CONFIDENCE}, **DICTIONARY}
+    rows = [f"| `{name}` | {_need(name)} | {known[name]['meaning']} |" for name in (*REQUIRED, *OPTIONAL)]
     return ["| column | | meaning |", "|---|---|---|", *rows]
 
 

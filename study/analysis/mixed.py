@@ -8,7 +8,6 @@ carried to its limit (`study.analysis.separation`), boundary fits said in words,
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,17 +16,17 @@ from typing import Any
 import glmm
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from core.errors import ForetellError
-from study.analysis import sentences, separation
+from study.analysis import convergence, sentences, separation
+from study.analysis import formula as formulas
 from study.analysis.coding import coded_response
-from study.analysis.records import Coefficient, MixedModel, RandomEffect
+from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
-_RANDOM = re.compile(r"\(([^()|]*)\|([^()]*)\)")
-_DIFFERENCE = re.compile(r",\s*([A-Za-z_.][\w.]*)\s*-\s*([A-Za-z_.][\w.]*)\s*\)")
-_NAME = re.compile(r"[A-Za-z_.][\w.]*")
+MOST_LEVELS = 200
+"""Of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
 
 CellName = Callable[[Mapping[str, Any]], str]
 """Names a cell of the design, given the value of each predictor."""
@@ -44,9 +43,10 @@ def fit(
     *,
     family: str = "binomial",
     agq: int = 1,
+    reml: bool = False,
     cell_name: CellName = plain_cell,
 ) -> MixedModel:
-    """Fit a generalised linear mixed model by maximum likelihood.
+    """Fit a generalised linear mixed model by maximum likelihood, or a linear one by REML if asked to.
 
     Parameters
     ----------
@@ -56,9 +56,11 @@ def fit(
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
         A binomial response of two words counts the second in the alphabet as a success, and a message says so.
     family
-        ``"binomial"``, ``"poisson"``, ``"gaussian"`` (then by maximum likelihood, not REML), ...
+        ``"binomial"``, ``"poisson"``, ``"gaussian"``, ...
     agq
         Nodes of adaptive Gauss-Hermite quadrature per random effect; 1 is the Laplace approximation.
+    reml
+        Of a gaussian model: restricted maximum likelihood.
     cell_name
         How to name a cell of the fixed-effects design in a message.
 
@@ -69,13 +71,15 @@ def fit(
     """
     _check(frame, formula)
     frame, coded = coded_response(frame, formula) if family == "binomial" else (frame, ())
-    model = _fitted(*_grouped(frame, formula), family, agq, cell_name)
-    return replace(model, messages=(*coded, *model.messages))
+    data, text = formulas.grouped(frame, formula)
+    model = _fitted(data, text, family, agq, reml, cell_name)
+    said = (*coded, *model.messages, *convergence.checked(data, replace(model, formula=text)))
+    return replace(model, formula=formula, messages=said)
 
 
-def _fitted(frame: pd.DataFrame, formula: str, family: str, agq: int, cell_name: CellName) -> MixedModel:
-    raw = _run(frame, formula, family, agq)
-    design, names = glmm.model_matrix(frame, _fixed(formula))
+def _fitted(frame: pd.DataFrame, formula: str, family: str, agq: int, reml: bool, cell_name: CellName) -> MixedModel:
+    raw = _run(frame, formula, family, agq, reml)
+    design, names = glmm.model_matrix(frame, formulas.fixed(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
     if family == "binomial":
         successes, failures = _outcomes(raw)
@@ -96,47 +100,29 @@ def _check(frame: pd.DataFrame, formula: str) -> None:
         )
     if frame.empty:
         raise ForetellError(f"There are no rows to fit {formula!r} to.")
-    for name in _columns(frame, formula):
+    for name in formulas.columns(frame, formula):
         missing = int(frame[name].isna().sum())
         if missing:
             raise ForetellError(
                 f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting."
             )
+    for name in formulas.columns(frame, formulas.fixed(formula)):
+        levels = 0 if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].nunique()
+        if levels > MOST_LEVELS:
+            raise ForetellError(
+                f"Column {name!r} has {levels:,} levels, too many for fixed effects (at most {MOST_LEVELS}): write it "
+                f"as a random term, (1|{name}), or mark a column of numbers as such."
+            )
 
 
-def _run(frame: pd.DataFrame, formula: str, family: str, agq: int) -> Any:
-    options: dict[str, Any] = {"reml": False} if family == "gaussian" else {}
+def _run(frame: pd.DataFrame, formula: str, family: str, agq: int, reml: bool = False) -> Any:
+    options: dict[str, Any] = {"reml": reml} if family == "gaussian" else {}
     with warnings.catch_warnings():  # every one of them is in fit.warnings, and becomes a message
         warnings.simplefilter("ignore", glmm.DiagnosticWarning)
         try:
             return glmm.fit(frame, formula, family=family, nagq=agq, anova_test="Wald", **options)
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:
             raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
-
-
-def _grouped(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """``cbind(hits, size - hits)`` with its difference as a column, because `glmm` takes only names there."""
-    found = _DIFFERENCE.search(formula)
-    if found is None:
-        return frame, formula
-    whole, part = found.groups()
-    for name in (whole, part):
-        if name not in frame.columns:
-            raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
-    counts = frame.assign(foretell_difference=frame[whole] - frame[part])
-    return counts, formula.replace(found.group(0), ", foretell_difference)", 1)
-
-
-def _columns(frame: pd.DataFrame, formula: str) -> list[str]:
-    """Columns of the frame that a formula reads, in its order."""
-    return [name for name in dict.fromkeys(_NAME.findall(formula)) if name in frame.columns]
-
-
-def _fixed(formula: str) -> str:
-    """The right-hand side of a formula without its random terms."""
-    right = _RANDOM.sub("", formula.split("~", 1)[1])
-    right = re.sub(r"\+(\s*\+)+", "+", right).strip().strip("+").strip()
-    return f"~ {right or '1'}"
 
 
 def _outcomes(raw: Any) -> tuple[Mask, Mask]:
@@ -154,8 +140,8 @@ def _weights(raw: Any) -> Floats:
 def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
     random = _random(raw)
     coefficients = tuple(
-        _coefficient(name, float(estimate), float(se))
-        for name, estimate, se, keep in zip(names, raw.beta, raw.se, kept, strict=True)
+        _coefficient(name, float(estimate), float(se), float(df))
+        for name, estimate, se, df, keep in zip(names, raw.beta, raw.se, raw.coef_df, kept, strict=True)
         if keep
     )
     dropped = tuple(name for name, keep in zip(names, kept, strict=True) if not keep)
@@ -164,7 +150,7 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         coefficients=coefficients,
         random=random,
         loglik=float(raw.loglik),
-        df=int(kept.sum()) + len(random) + _dispersion_parameters(raw),
+        df=int(kept.sum()) + _covariances(raw) + _dispersion_parameters(raw),
         n=int(raw.nobs),
         converged=bool(raw.converged),
         messages=(
@@ -174,26 +160,63 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
             *sentences.said(raw),
         ),
         dropped=dropped,
+        family=str(raw.family),
+        covariance=np.asarray(raw.vcov)[np.ix_(kept, kept)],
+        blocks=_blocks(raw),
+        dispersion=float(raw.dispersion),
+        reml=bool(raw.reml),
+        nodes=int(raw.nagq),
     )
+
+
+def _covariances(raw: Any) -> int:
+    """Variances and covariances of the random terms."""
+    return sum(len(entries) for entries in raw.varcorr)
 
 
 def _dispersion_parameters(raw: Any) -> int:
     return 0 if raw.family in ("binomial", "poisson") else 1
 
 
-def _coefficient(term: str, estimate: float, se: float) -> Coefficient:
+def _coefficient(term: str, estimate: float, se: float, df: float = math.nan) -> Coefficient:
     if not math.isfinite(se) or se <= 0:
         return Coefficient(term, estimate, None, None, None)
     z = estimate / se
+    if math.isfinite(df):
+        return Coefficient(term, estimate, se, z, float(2.0 * t.sf(abs(z), df)), df)
     return Coefficient(term, estimate, se, z, float(2.0 * norm.sf(abs(z))))
 
 
 def _random(raw: Any) -> tuple[RandomEffect, ...]:
+    known = np.asarray(raw.stddev_se, dtype=np.float64)  # empty where none are computed: linear models
+    found, start = [], 0
+    for index, (group, terms) in enumerate(raw.re_groups):
+        q = len(terms)
+        diagonal = start + np.cumsum([0, *range(q, 1, -1)])  # in the triangle, column by column
+        ses = known[diagonal] if len(known) else np.full(q, np.nan)
+        for term, sd, se in zip(terms, raw.stddev_corr(index)[0], ses, strict=True):
+            found.append(RandomEffect(group, term, float(sd), float(se) if math.isfinite(se) else None))
+        start += q * (q + 1) // 2
+    return tuple(found)
+
+
+def _blocks(raw: Any) -> tuple[RandomBlock, ...]:
     return tuple(
-        RandomEffect(group, term, float(sd))
-        for index, (group, terms) in enumerate(raw.re_groups)
-        for term, sd in zip(terms, raw.stddev_corr(index)[0], strict=True)
+        RandomBlock(
+            group=group,
+            terms=tuple(terms),
+            covariance=_symmetric(np.asarray(entries, dtype=np.float64), len(terms)),
+            modes=pd.DataFrame(block["values"], index=pd.Index(block["levels"], name=group), columns=list(terms)),
+        )
+        for (group, terms), entries, block in zip(raw.re_groups, raw.varcorr, raw.ranef_blocks, strict=True)
     )
+
+
+def _symmetric(entries: Floats, q: int) -> Floats:
+    """A covariance from its lower triangle, column by column."""
+    lower = np.zeros((q, q))
+    lower.T[np.triu_indices(q)] = entries
+    return lower + np.tril(lower, -1).T
 
 
 def _limit(
@@ -224,7 +247,7 @@ def _limit(
         coefficients=coefficients,
         random=random,
         loglik=float(inner.loglik),
-        df=len(names) + len(random),
+        df=len(names) + _covariances(inner),
         n=int(raw.nobs),
         converged=False,
         messages=(
@@ -235,6 +258,9 @@ def _limit(
         ),
         dropped=dropped,
         diverging=diverging,
+        covariance=np.where(np.logical_or.outer(found.diverging, found.diverging), np.nan, inner.vcov),
+        blocks=_blocks(inner),
+        nodes=int(inner.nagq),
     )
 
 
@@ -246,12 +272,16 @@ def _inner_fit(frame: pd.DataFrame, formula: str, agq: int, raw: Any, design: Fl
         )
     counts = _weights(raw)
     successes = np.round(np.asarray(raw.y) * counts)
-    data: dict[str, Any] = {name: frame[name].to_numpy()[rows] for name in _columns(frame, formula)}
+    data: dict[str, Any] = {name: frame[name].to_numpy()[rows] for name in formulas.columns(frame, formula)}
     data |= {f"foretell_x{j}": design[rows, j] for j in range(design.shape[1])}
     data |= {"foretell_hits": successes[rows], "foretell_misses": (counts - successes)[rows]}
     columns = " + ".join(f"foretell_x{j}" for j in range(design.shape[1]))
-    random = "".join(f" + {term.group(0)}" for term in _RANDOM.finditer(formula))
-    inner = _run(pd.DataFrame(data), f"cbind(foretell_hits, foretell_misses) ~ 0 + {columns}{random}", "binomial", agq)
+    inner = _run(
+        pd.DataFrame(data),
+        f"cbind(foretell_hits, foretell_misses) ~ 0 + {columns}{formulas.random(formula)}",
+        "binomial",
+        agq,
+    )
     if not math.isfinite(inner.loglik):
         raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(inner)}")
     return inner
@@ -261,7 +291,7 @@ def _cells(
     frame: pd.DataFrame, formula: str, rows: Mask, successes: Mask, weights: Floats, cell_name: CellName
 ) -> list[str]:
     """One clause per separated cell: which it is, how many answers, all right or all wrong."""
-    names = _columns(frame, _fixed(formula))
+    names = formulas.columns(frame, formulas.fixed(formula))
     table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_answers=weights[rows])
     cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_answers"].sum()
     clauses = []

@@ -92,6 +92,17 @@ def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) 
     return RatioTest(smaller, larger, chisq, df, float(chi2.sf(chisq, df)) if df > 0 else None)
 
 
+def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
+    """model, df, loglik, aic, bic of each, and chisq, chisq_df, p of the test against the model before it."""
+    tests = {test.larger: test for test in analysis.tests}
+    rows = []
+    for name, model in analysis.models.items():
+        test = tests.get(name)
+        tested = (test.chisq, test.df, test.p) if test else (None, None, None)
+        rows.append((name, model.df, model.loglik, model.aic, model.bic, *tested))
+    return pd.DataFrame(rows, columns=["model", "df", "loglik", "aic", "bic", "chisq", "chisq_df", "p"])
+
+
 def cell_name(cell: Mapping[str, Any]) -> str:
     """A cell of the design in words: ``"standard correct in condition both"``."""
     words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")

@@ -4,33 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf, nan
+from math import inf, log, nan
 from typing import Any
+
+import glmm
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from study.analysis import formula as formulas
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A fixed effect on the link scale (log-odds); se, z and p are None where none can be claimed."""
+    """A fixed effect on the link scale (log-odds); se, z and p are None where none can be claimed.
+
+    `df` are Satterthwaite's degrees of freedom where the test is t (linear models), else None.
+    """
 
     term: str
     estimate: float
     se: float | None
     z: float | None
     p: float | None
+    df: float | None = None
 
 
 @dataclass(frozen=True)
 class RandomEffect:
-    """Standard deviation (link scale) of one random term between the levels of a grouping."""
+    """Standard deviation (link scale) of one random term between the levels of a grouping, with its standard error."""
 
     group: str
     term: str
     sd: float
+    se: float | None = None
 
     @property
     def variance(self) -> float:
         """The square of the standard deviation."""
         return self.sd**2
+
+
+@dataclass(frozen=True)
+class RandomBlock:
+    """One random term in whole.
+
+    Attributes
+    ----------
+    terms
+        Names of its q columns, ``"(Intercept)"`` first.
+    covariance
+        (q, q) between them, link scale.
+    modes
+        Conditional modes, one row for each level.
+    """
+
+    group: str
+    terms: tuple[str, ...]
+    covariance: Floats
+    modes: pd.DataFrame
+
+    @property
+    def correlations(self) -> Floats:
+        """(q, q); NaN beside a standard deviation of 0."""
+        sd = np.sqrt(np.diag(self.covariance))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.covariance / np.outer(sd, sd))
 
 
 @dataclass(frozen=True)
@@ -40,9 +81,9 @@ class MixedModel:
     Attributes
     ----------
     loglik
-        Maximised log-likelihood; under separation its supremum, which is finite.
+        Maximised log-likelihood; under separation its supremum, which is finite; the REML criterion where so fitted.
     df
-        Parameters estimated: columns of the design that the data can tell apart, plus variances.
+        Parameters estimated: columns of the design that the data can tell apart, plus variances and covariances.
     n
         Rows.
     converged
@@ -54,6 +95,16 @@ class MixedModel:
     diverging
         Coefficients whose estimate is infinite, each with its sign (0: it depends on how two cells become certain).
         The number among the coefficients is then a point far out on the way there.
+    covariance
+        (p, p) of the coefficients; NaN for those that diverge.
+    blocks
+        The random terms with their covariances and conditional modes.
+    dispersion
+        Residual variance of a linear model, else 1.
+    reml
+        Whether a linear model was fitted by restricted maximum likelihood.
+    nodes
+        Of the quadrature; 1 is the Laplace approximation.
     """
 
     formula: str
@@ -66,11 +117,33 @@ class MixedModel:
     messages: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     diverging: Mapping[str, int] = field(default_factory=dict)
+    family: str = "binomial"
+    covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)), compare=False, repr=False)
+    blocks: tuple[RandomBlock, ...] = field(default=(), compare=False, repr=False)
+    dispersion: float = 1.0
+    reml: bool = False
+    nodes: int = 1
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion; of models fitted by REML it compares only those with the same fixed effects."""
+        return 2.0 * self.df - 2.0 * self.loglik
+
+    @property
+    def bic(self) -> float:
+        """The Bayesian criterion, with the number of rows as lme4 counts it."""
+        return self.df * log(self.n) - 2.0 * self.loglik
 
     def limit(self, coefficient: Coefficient) -> float:
         """Where an estimate really is: plus or minus infinity, or NaN, under separation; else itself."""
         sign = self.diverging.get(coefficient.term)
         return coefficient.estimate if sign is None else {1: inf, -1: -inf}.get(sign, nan)
+
+    def design(self, frame: pd.DataFrame, formula: str | None = None) -> Floats:
+        """(n, p) columns of the fixed effects for other rows of the same factors."""
+        columns, names = glmm.model_matrix(frame, formulas.fixed(formula or self.formula))
+        place = {name: k for k, name in enumerate(names)}
+        return np.asarray(columns, dtype=np.float64)[:, [place[c.term] for c in self.coefficients]]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -78,10 +151,16 @@ class MixedModel:
             "coefficients": [
                 {"term": c.term, "estimate": c.estimate, "se": c.se, "z": c.z, "p": c.p} for c in self.coefficients
             ],
-            "random": [{"group": r.group, "sd": r.sd} for r in self.random],
+            "random": [_random(r) for r in self.random],
             "loglik": self.loglik,
             "df": self.df,
             "n": self.n,
             "converged": self.converged,
             "messages": list(self.messages),
         }
+
+
+def _random(effect: RandomEffect) -> dict[str, Any]:
+    """An intercept by its group alone; a slope says what it is the slope of."""
+    slope = {} if effect.term == "(Intercept)" else {"term": effect.term}
+    return {"group": effect.group, **slope, "sd": effect.sd}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from study.analysis import figures
+from study.analysis import figures, intervals
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
@@ -20,6 +20,7 @@ WORDS = {
     "trial_typestd_incorrect": "standard incorrect",
     "trial_typestd_correct": "standard correct",
 }
+COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
@@ -43,8 +44,12 @@ def words(term: str) -> str:
 
 
 def table(model: MixedModel) -> pd.DataFrame:
-    """Table 1: term, estimate, se, z, p, stars, odds_ratio; infinite estimates as such, without se, z and p."""
-    return pd.DataFrame([_row(c, model.limit(c)) for c in model.coefficients])
+    """Table 1: term, estimate, se, low, high (95 %, Wald), z, p, stars, odds_ratio.
+
+    Infinite estimates stand as such, without se, interval, z and p.
+    """
+    rows = [_row(c, model.limit(c)) for c in model.coefficients]
+    return pd.DataFrame(rows).assign(**intervals.wald(model)[["low", "high"]])[COLUMNS]
 
 
 def _row(c: Coefficient, estimate: float) -> dict[str, object]:

@@ -16,7 +16,10 @@ from core.errors import ForetellError
 from study.bundle import TRIAL_TYPES
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
-OPTIONAL = ("condition", "trial", "mode")
+OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
+NUMBERS = ("rt_ms", "confidence")
+CONFIDENCE = "how sure the person was of her answer: the probability she gave it, from 0 to 1"
+"""Meaning of the one column that Foretell's own export does not have."""
 FLAGS = ("saliency", "examples", "correct")
 CONDITIONS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
@@ -36,8 +39,8 @@ class Responses:
     ----------
     frame
         One row per answer: participant and category (text), trial_type (categorical, reference adv_incorrect),
-        saliency, examples and correct (0/1 integers), condition (text), trial where it was given,
-        and mode, where given: ``"live"``, ``"sim"`` or ``"preview"``.
+        saliency, examples and correct (0/1 integers), condition (text); where given: trial, mode (``"live"``,
+        ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing).
     dropped
         Rows left out because a required value was missing.
     messages
@@ -201,6 +204,7 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
                 f"Column {name!r} must be 0 or 1, but {len(wrong)} of its values are not "
                 f"(row {wrong.index[0] + 1}: {str(wrong.iloc[0])!r}): recode them."
             )
+    yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
         yield "Column 'participant' names only one person: the models compare people, so add others."
     outcome = _numbers(frame["correct"])
@@ -208,6 +212,17 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
         right = "right" if outcome.iloc[0] == 1 else "wrong"
         yield f"Column 'correct' never varies (every answer is {right}): there is nothing to explain, check its coding."
     yield from _duplicates(frame)
+
+
+def _not_numbers(frame: pd.DataFrame) -> Iterator[str]:
+    for name in (n for n in NUMBERS if n in frame):
+        wrong = frame[name].notna() & pd.to_numeric(frame[name], errors="coerce").isna()
+        if wrong.any():
+            first = wrong.idxmax()
+            yield f"Column {name!r} must hold numbers, but row {first + 1} says {frame[name][first]!r}: correct it."
+    sure = pd.to_numeric(frame["confidence"], errors="coerce").dropna() if "confidence" in frame else pd.Series()
+    if not sure.between(0, 1).all():
+        yield "Column 'confidence' must be a probability from 0 to 1: divide percentages by 100."
 
 
 def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
@@ -257,9 +272,12 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     tidy["condition"] = coded
     if "condition" in frame:
         tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
-    for name in ("trial", "mode"):
+    for name in ("trial", "mode", "item", "truth", "choice"):
         if name in frame:
             tidy[name] = frame[name]
+    for name in NUMBERS:
+        if name in frame:
+            tidy[name] = pd.to_numeric(frame[name]).astype(np.float64)
     return tidy
 
 

@@ -14,7 +14,8 @@ OUTSIZED = 10.0
 SHOWN = 6
 """Separated cells named in one sentence; the rest are counted."""
 
-_SAID_OTHERWISE = {"singular", "glm_diverged"}
+_SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exact_profile_fallback"}
+"""In plainer words; and which search was taken does not matter where the top is checked."""
 
 
 def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:

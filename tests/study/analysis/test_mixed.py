@@ -195,10 +195,12 @@ def test_counts_are_as_good_as_single_answers() -> None:
         ("gap ~ trial_type + (1|participant)", "'gap' has 3 missing values"),
         ("three ~ trial_type + (1|participant)", "cannot be fitted"),
         ("same ~ trial_type + (1|participant)", "predicts every answer with certainty"),
+        ("correct ~ who + (1|participant)", "'who' has 432 levels, too many for fixed effects"),
     ],
 )
 def test_bad_input_is_refused_in_words(formula: str, said: str) -> None:
     frame = factor(study(seed=7)).assign(gap=lambda f: f["correct"].astype(float), three=np.arange(432) % 3, same=1)
+    frame["who"] = [f"w{i}" for i in range(432)]
     frame.loc[:2, "gap"] = np.nan
     with pytest.raises(ForetellError, match=said):
         mixed.fit(frame, formula)
@@ -256,3 +258,18 @@ def test_a_factor_that_is_no_column_is_named(tmp_path) -> None:
     table = responses.table(tmp_path / "data.csv", ("b",))
     assert pd.api.types.is_numeric_dtype(table["a"])
     assert not pd.api.types.is_numeric_dtype(table["b"])
+
+
+def test_a_factor_of_a_thousand_levels_is_a_random_term() -> None:
+    frame = study(40, 1000, 20, seed=3)
+    model = mixed.fit(frame, "correct ~ saliency + (1|participant) + (1|category)")
+    assert model.converged
+    assert len(model.blocks[1].modes) > 800
+
+
+def test_one_person_has_no_variance_between_people() -> None:
+    frame = factor(study(24, 8, 20, seed=7))
+    one = frame[frame["participant"] == "p0"]
+    model = mixed.fit(one, "correct ~ trial_type + (1|participant)")
+    assert model.random == ()
+    assert "only one level" in model.messages[0]

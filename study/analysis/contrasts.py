@@ -1,0 +1,117 @@
+"""Contrasts between cells of the design, tested on the link scale and corrected for their number by Holm's method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm, t
+from statsmodels.stats.multitest import multipletests
+
+from core.errors import ForetellError
+from study.analysis.records import Floats, MixedModel
+from study.analysis.responses import CONDITIONS
+from study.bundle import TRIAL_TYPES
+
+FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITIONS.items()}
+"""The name of a condition -> its values of the two factors."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One condition against another.
+
+    Attributes
+    ----------
+    more, less
+        Names of conditions: `more` minus `less` is estimated.
+    trial_types
+        Averaged over these.
+    """
+
+    more: str
+    less: str
+    trial_types: tuple[str, ...] = TRIAL_TYPES
+
+    @property
+    def name(self) -> str:
+        """In words: ``"saliency - none, std_correct"``."""
+        kinds = "" if self.trial_types == TRIAL_TYPES else f", {' and '.join(self.trial_types)}"
+        return f"{self.more} - {self.less}{kinds}"
+
+
+DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more in ("saliency", "examples", "both"))
+"""What a study without a plan of its own asks: each explanation against none, for each trial type."""
+
+
+def table(model: MixedModel, contrasts: Sequence[Contrast] = DEFAULT, *, level: float = 0.95) -> pd.DataFrame:
+    """Each contrast with its interval and test.
+
+    Returns
+    -------
+    pandas.DataFrame
+        contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p). A
+        contrast that rests on a coefficient without a finite estimate has none of them.
+
+    Raises
+    ------
+    ForetellError
+        An unknown condition or trial type.
+    """
+    weights = np.stack([_weights(contrast, model) for contrast in contrasts])
+    finite = np.array([c.term not in model.diverging for c in model.coefficients])
+    known = ~np.any(weights[:, ~finite] != 0, axis=1) & ~np.isnan(weights).any(axis=1)
+    inner = np.nan_to_num(weights[:, finite])
+    estimate = inner @ np.array([c.estimate for c in model.coefficients])[finite]
+    se = np.sqrt(np.einsum("ki,ij,kj->k", inner, model.covariance[np.ix_(finite, finite)], inner))
+    estimate, se = np.where(known, estimate, np.nan), np.where(known, se, np.nan)
+    dfs = [c.df for c in model.coefficients if c.df is not None]
+    tail = t(min(dfs)) if dfs else norm  # of linear models the fewest degrees of freedom: the careful ones
+    half = tail.ppf((1 + level) / 2) * se
+    p = 2 * tail.sf(np.abs(estimate / se))
+    rows = {
+        "contrast": [contrast.name for contrast in contrasts],
+        "estimate": estimate,
+        "se": se,
+        "low": estimate - half,
+        "high": estimate + half,
+        "z": estimate / se,
+        "p": p,
+        "p_holm": _holm(p),
+    }
+    return pd.DataFrame(rows)
+
+
+def _holm(p: Floats) -> Floats:
+    adjusted = np.full(len(p), np.nan)
+    tested = ~np.isnan(p)
+    if tested.any():
+        adjusted[tested] = multipletests(p[tested], method="holm")[1]
+    return adjusted
+
+
+def _weights(contrast: Contrast, model: MixedModel) -> Floats:
+    for name in (contrast.more, contrast.less):
+        if name not in FACTORS:
+            raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(FACTORS)}.")
+    for kind in contrast.trial_types:
+        if kind not in TRIAL_TYPES:
+            raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
+    kinds = [
+        _row(model, kind, FACTORS[contrast.more]) - _row(model, kind, FACTORS[contrast.less])
+        for kind in contrast.trial_types
+    ]
+    return np.asarray(np.mean(kinds, axis=0), dtype=np.float64)
+
+
+def _row(model: MixedModel, kind: str, factors: Mapping[str, int]) -> Floats:
+    """The design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
+    cell = pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
+    lost = [term for term in model.dropped if _active(term, kind, factors)]
+    return np.full(len(model.coefficients), np.nan) if lost else model.design(cell)[0]
+
+
+def _active(term: str, kind: str, factors: Mapping[str, int]) -> bool:
+    return all(part == f"trial_type{kind}" or factors.get(part, 0) == 1 for part in term.split(":"))

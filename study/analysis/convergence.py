@@ -1,0 +1,80 @@
+"""Whether a fit stands on the top of its likelihood, judged by something other than the search that found it.
+
+lme4 looks at the gradient by finite differences, against a fixed bound, and so warns of good fits: of the paper's
+design, with its default optimiser. Here the exact gradient is measured in log-likelihood: the Newton decrement
+g'Cg / 2 is what one more step would gain (Boyd & Vandenberghe, 2004, section 9.5.1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from study.analysis import laplace
+from study.analysis.records import MixedModel
+
+GAIN = 1e-3
+"""Log-likelihood still to be gained from which a fit does not count as finished: a likelihood ratio is then off in
+its third decimal."""
+FEW = 6
+"""Levels of a grouping below which its standard deviation is hardly known (Bolker et al., 2009,
+doi:10.1016/j.tree.2008.10.008: five or six)."""
+EDGE = 1e-6
+"""Smallest eigenvalue of a term's correlation matrix that is not a boundary."""
+_LARGEST = 2000
+"""Random effects up to which the check takes no time to speak of."""
+
+
+def checked(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
+    """What is wrong with the fit, each in a sentence; nothing where all is well."""
+    return (*_unfinished(frame, model), *_singular(model), *_few(model))
+
+
+def gain(frame: pd.DataFrame, model: MixedModel) -> float:
+    """Log-likelihood that one Newton step away from the estimates would add, to second order."""
+    likelihood, parameters = laplace.of(frame, model)
+    gradient = likelihood.at(parameters).gradient
+    fixed = len(model.coefficients)
+    finite = np.array([c.term not in model.diverging for c in model.coefficients])
+    by_coefficients = gradient[:fixed][finite]
+    total = float(by_coefficients @ model.covariance[np.ix_(finite, finite)] @ by_coefficients)
+    if all(len(block.terms) == 1 for block in model.blocks):  # then each factor is a standard deviation
+        total += sum((g * r.se) ** 2 for g, r in zip(gradient[fixed:], model.random, strict=True) if r.se is not None)
+    return total / 2
+
+
+def _unfinished(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
+    effects = sum(block.modes.size for block in model.blocks)
+    if model.family != "binomial" or model.nodes > 1 or not 0 < effects <= _LARGEST:
+        return ()
+    missing = gain(frame, model)
+    if missing < GAIN:
+        return ()
+    return (
+        f"The search stopped before the top of the likelihood: one more step would add {missing:.2g} to the "
+        "log-likelihood. Do not rely on these numbers; simplify the random terms or rescale the predictors.",
+    )
+
+
+def _singular(model: MixedModel) -> tuple[str, ...]:
+    """A correlation of 1 or -1, or slopes and intercepts that repeat each other; a zero variance is said elsewhere."""
+    found = []
+    for block in model.blocks:
+        correlations = block.correlations
+        if len(block.terms) < 2 or not np.isfinite(correlations).all():
+            continue
+        if np.linalg.eigvalsh(correlations).min() < EDGE:
+            found.append(
+                f"Boundary (singular) fit: {' and '.join(block.terms)} between levels of {block.group} are estimated "
+                "as perfectly correlated; the data do not carry so many random effects, leave a slope out."
+            )
+    return tuple(found)
+
+
+def _few(model: MixedModel) -> tuple[str, ...]:
+    return tuple(
+        f"Only {len(block.modes)} levels of {block.group}: a standard deviation between so few is hardly known; take "
+        f"its interval, or make {block.group} a fixed effect."
+        for block in model.blocks
+        if len(block.modes) < FEW
+    )

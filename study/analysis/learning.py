@@ -1,0 +1,68 @@
+"""Do people get better at foretelling the AI as they go?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.errors import ForetellError
+from study.analysis import bootstrap, mixed, plots
+from study.analysis.nested import RANDOM, RatioTest, ratio_test
+from study.analysis.records import MixedModel
+
+BLOCKS = 6
+
+
+def table(
+    frame: pd.DataFrame, *, rng: np.random.Generator, blocks: int = BLOCKS, resamples: int = 2000
+) -> pd.DataFrame:
+    """condition, trial (middle of a block of trials), answers, accuracy, low, high (95 %, people resampled).
+
+    Raises
+    ------
+    ForetellError
+        There is no column ``trial`` of numbers.
+    """
+    numbered = _numbered(frame)
+    cuts = pd.cut(numbered["trial"], min(blocks, numbered["trial"].nunique()), labels=False, include_lowest=True)
+    numbered = numbered.assign(block=cuts)
+    middles = numbered.groupby("block")["trial"].mean()
+    rows = []
+    for name in bootstrap.order(numbered):
+        people = numbered[numbered["condition"] == name].groupby(["participant", "block"])["correct"]
+        right = people.sum().unstack("block", fill_value=0)
+        given = people.size().unstack("block", fill_value=0)
+        counts = given.to_numpy(dtype=np.float64)
+        draws = bootstrap.resample(right.to_numpy(dtype=np.float64), counts, resamples, rng)
+        low, high = np.nanquantile(draws, [0.025, 0.975], axis=0)
+        share = right.sum() / given.sum()
+        rows += [
+            (name, float(middles[block]), int(given[block].sum()), float(share[block]), float(low[k]), float(high[k]))
+            for k, block in enumerate(right.columns)
+        ]
+    return pd.DataFrame(rows, columns=["condition", "trial", "answers", "accuracy", "low", "high"])
+
+
+def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
+    """The model with a trend over trials (per 10 trials, its own in each condition), and its test against none."""
+    numbered = _numbered(frame)
+    tens = numbered.assign(tens=(numbered["trial"] - numbered["trial"].mean()) / 10)
+    base = "trial_type * saliency * examples"
+    small = mixed.fit(tens, f"correct ~ {base} + {RANDOM}")
+    large = mixed.fit(tens, f"correct ~ {base} + tens * saliency * examples + {RANDOM}")
+    return large, ratio_test("no learning", small, "learning", large)
+
+
+def figure(numbers: pd.DataFrame) -> go.Figure:
+    """Accuracy over the trials, one line for each condition."""
+    return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct predictions", x_title="Trial")
+
+
+def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+    numbers = pd.to_numeric(frame["trial"], errors="coerce") if "trial" in frame else pd.Series(dtype=float)
+    if numbers.isna().all():
+        raise ForetellError(
+            "The responses have no column 'trial' of numbers: map the place of each trial in its order."
+        )
+    return frame.assign(trial=numbers)[numbers.notna()]

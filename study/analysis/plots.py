@@ -1,0 +1,101 @@
+"""Plain plots of tables: one look for all, colours and marks that colour-blind readers tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from study.analysis.figures import INK
+
+# Okabe & Ito (2008), those of contrast enough on white and on black, each with a mark of its own.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
+GRID = "rgba(127,127,127,.25)"
+_SPREAD = 0.5
+
+
+def intervals(
+    table: pd.DataFrame, *, x: str, y: str, by: str, title: str, line: float | None = None, percent: bool = False
+) -> go.Figure:
+    """Estimates with intervals (columns ``low``, ``high``), side by side for each value of `by`."""
+    values, series = list(dict.fromkeys(table[x])), list(dict.fromkeys(table[by]))
+    figure = go.Figure()
+    for k, name in enumerate(series):
+        part = table[table[by] == name]
+        shift = 0.0 if len(series) < 2 else _SPREAD * (k / (len(series) - 1) - 0.5)
+        figure.add_trace(_points(part, [values.index(v) + shift for v in part[x]], y, str(name), k, percent))
+    if line is not None:
+        figure.add_hline(y=line, line={"color": INK, "dash": "dot", "width": 1.5})
+    figure.update_xaxes(tickmode="array", tickvals=list(range(len(values))), ticktext=values, showgrid=False)
+    return _laid_out(figure, title, percent)
+
+
+def curves(
+    table: pd.DataFrame, *, x: str, y: str, by: str, title: str, x_title: str, percent: bool = True
+) -> go.Figure:
+    """A line with intervals (columns ``low``, ``high``) for each value of `by`."""
+    figure = go.Figure()
+    for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
+        trace = _points(part, list(part[x]), y, str(name), k, percent)
+        trace.update(mode="lines+markers", line={"color": PALETTE[k % len(PALETTE)], "width": 2})
+        figure.add_trace(trace)
+    figure.update_xaxes(title=x_title, showgrid=False)
+    return _laid_out(figure, title, percent)
+
+
+def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title: str, title: str) -> go.Figure:
+    """One mark for each row, named on hovering."""
+    figure = go.Figure()
+    for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
+        marker = {"color": PALETTE[k % len(PALETTE)], "symbol": MARKS[k % len(MARKS)], "size": 9, "opacity": 0.85}
+        figure.add_trace(
+            go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=str(name), text=part[text])
+        )
+    figure.update_xaxes(title=x_title, showgrid=False)
+    return _laid_out(figure, title, percent=True)
+
+
+def diagonal(figure: go.Figure) -> go.Figure:
+    """With the line on which both axes say the same."""
+    line = {"color": INK, "dash": "dot", "width": 1.5}
+    figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, showlegend=False, hoverinfo="skip"))
+    return figure
+
+
+def _points(part: pd.DataFrame, at: Sequence[float], y: str, name: str, k: int, percent: bool) -> go.Scatter:
+    color, middle = PALETTE[k % len(PALETTE)], part[y].to_numpy(dtype=np.float64)
+    form = ".1%" if percent else ".3g"
+    return go.Scatter(
+        x=list(at),
+        y=middle,
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": part["high"].to_numpy(dtype=np.float64) - middle,
+            "arrayminus": middle - part["low"].to_numpy(dtype=np.float64),
+            "color": color,
+            "thickness": 2,
+            "width": 5,
+        },
+        mode="markers",
+        marker={"color": color, "size": 11, "symbol": MARKS[k % len(MARKS)]},
+        name=name,
+        customdata=part[["low", "high"]].to_numpy(),
+        hovertemplate=f"%{{y:{form}}} [%{{customdata[0]:{form}}}, %{{customdata[1]:{form}}}]<extra>{name}</extra>",
+    )
+
+
+def _laid_out(figure: go.Figure, title: str, percent: bool) -> go.Figure:
+    figure.update_layout(
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": INK, "size": 14},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        height=430,
+    )
+    figure.update_yaxes(title=title, gridcolor=GRID, zeroline=False, tickformat=".0%" if percent else None)
+    return figure

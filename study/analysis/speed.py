@@ -1,0 +1,46 @@
+"""How long people take: the distribution of response times, not only its mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.errors import ForetellError
+from study.analysis import bootstrap, plots
+from study.analysis.figures import LABELS
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """condition, trial_type, correct, answers and the deciles and quartiles of response time, ms.
+
+    Quantiles of each person, averaged over people (Vincent's method; Ratcliff, 1979, doi:10.1037/0033-2909.86.3.446),
+    so that slow people do not fill the tail alone.
+
+    Raises
+    ------
+    ForetellError
+        There is no column ``rt_ms`` with positive times.
+    """
+    timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
+    if timed.empty:
+        raise ForetellError("The responses have no response times: map a column of milliseconds to 'rt_ms'.")
+    keys = ["condition", "trial_type", "correct"]
+    own = timed.groupby([*keys, "participant"], observed=True)["rt_ms"].quantile(list(QUANTILES)).unstack()
+    made = own.groupby(level=keys, observed=True).mean()
+    made.columns = pd.Index([f"q{round(100 * q)}" for q in QUANTILES])
+    made.insert(0, "answers", timed.groupby(keys, observed=True).size())
+    return made.reset_index()
+
+
+def figure(numbers: pd.DataFrame) -> go.Figure:
+    """The median of right answers with the quartiles as bars, by condition and trial type."""
+    right = numbers[numbers["correct"] == 1].rename(columns={"q25": "low", "q75": "high"})
+    order = {name: k for k, name in enumerate(bootstrap.order(right))}
+    right = right.assign(type=right["trial_type"].astype(str).map(LABELS), place=right["condition"].map(order))
+    right = right.sort_values("place")[["condition", "type", "q50", "low", "high"]]
+    drawn = plots.intervals(right, x="condition", y="q50", by="type", title="Response time, ms (log scale)")
+    top = float(np.log10(right["high"].max())) + 0.1
+    return drawn.update_yaxes(type="log", range=[float(np.log10(right["low"].min())) - 0.1, top])

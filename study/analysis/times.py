@@ -1,0 +1,57 @@
+"""The nested analysis on the logarithm of response times: linear mixed models with the same terms.
+
+Times enter in milliseconds, answers right or wrong alike. The models are compared as fitted by maximum likelihood;
+the coefficients of the largest are those of restricted maximum likelihood, with Satterthwaite's degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from study.analysis import mixed
+from study.analysis.nested import FIXED, RANDOM, RatioTest, ratio_test
+from study.analysis.records import MixedModel
+
+
+@dataclass(frozen=True)
+class TimesAnalysis:
+    """The three models by maximum likelihood, the tests between neighbours, and the largest model by REML."""
+
+    models: Mapping[str, MixedModel]
+    tests: tuple[RatioTest, ...]
+    reml: MixedModel
+    messages: tuple[str, ...] = ()
+
+
+def analyze(frame: pd.DataFrame) -> TimesAnalysis:
+    """Fit the three models to the answers with a response time.
+
+    Raises
+    ------
+    ForetellError
+        There is no column ``rt_ms``, or no positive time in it.
+    """
+    timed, messages = _timed(frame)
+    models = {
+        name: mixed.fit(timed, f"log_rt ~ {fixed} + {RANDOM}", family="gaussian") for name, fixed in FIXED.items()
+    }
+    reml = mixed.fit(timed, f"log_rt ~ {FIXED['interaction']} + {RANDOM}", family="gaussian", reml=True)
+    tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
+    return TimesAnalysis(models, tests, reml, messages)
+
+
+def _timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    if "rt_ms" not in frame:
+        raise ForetellError("The responses have no column 'rt_ms': map the column of response times in milliseconds.")
+    timed = frame[frame["rt_ms"] > 0]
+    if timed.empty:
+        raise ForetellError("Column 'rt_ms' has no positive time: it must be in milliseconds.")
+    lost = len(frame) - len(timed)
+    messages = (f"{lost} of {len(frame)} answers have no positive response time and were left out.",) if lost else ()
+    return timed.assign(log_rt=np.log(timed["rt_ms"])), messages

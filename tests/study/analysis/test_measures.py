@@ -1,0 +1,109 @@
+"""Belief projection, calibration, learning, items and times on answers whose truth is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.errors import ForetellError
+from study.analysis import calibration, items, learning, projection, responses, speed
+from tests.study.analysis.simulated import study
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return responses.prepare(study(40, 10, 20, seed=5)).frame
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_projection_of_known_people(frame: pd.DataFrame) -> None:
+    # Closed forms: always the truth gives 1, always the AI's answer 1/2, a guesser 1/2.
+    ai_right = (frame["trial_type"] == "std_correct").astype(int)
+    always = projection.table(frame.assign(correct=ai_right), rng=rng(), resamples=50)
+    assert always[["index", "low", "high", "ai_right", "ai_wrong"]].eq(1.0).all().all()
+    oracle = projection.table(frame.assign(correct=1), rng=rng(), resamples=50).iloc[0]
+    assert (oracle["index"], oracle["ai_right"], oracle["ai_wrong"]) == (0.5, 1.0, 0.0)
+    found = projection.table(frame, rng=rng(), resamples=500)
+    assert ((found["low"] < found["index"]) & (found["index"] < found["high"])).all()
+    assert len(projection.figure(found).data[0].x) == 4
+    with pytest.raises(ForetellError, match="lacks one kind"):
+        projection.table(frame[ai_right == 1], rng=rng())
+
+
+def test_calibration_of_known_ratings(frame: pd.DataFrame) -> None:
+    # Closed forms: ratings that are the true probabilities have error 0 up to chance, and Brier mean p(1 - p).
+    draws = np.random.default_rng(2)
+    sure = draws.choice([0.55, 0.75, 0.95], len(frame))
+    known = frame.assign(confidence=sure, correct=(draws.random(len(frame)) < sure).astype(int))
+    table = calibration.scores(known)
+    np.testing.assert_allclose(table["brier"], np.mean(sure * (1 - sure)), atol=0.04)
+    assert (table["calibration_error"] < 0.06).all()
+    assert (table["overconfidence"].abs() < 0.05).all()
+    binned = calibration.bins(known)
+    assert ((binned["low"] <= binned["accuracy"]) & (binned["accuracy"] <= binned["high"])).all()
+    assert binned["answers"].sum() == len(known)
+    boaster = calibration.scores(known.assign(confidence=1.0, correct=known["correct"]))
+    np.testing.assert_allclose(boaster["calibration_error"], 1 - boaster["accuracy"])
+    np.testing.assert_allclose(boaster["brier"], 1 - boaster["accuracy"])
+    assert calibration.figure(binned).data[-1].mode == "lines"
+    with pytest.raises(ForetellError, match="no confidence ratings"):
+        calibration.bins(frame)
+
+
+def test_learning_is_found_where_it_is(frame: pd.DataFrame) -> None:
+    draws = np.random.default_rng(4)
+    better = frame.assign(correct=(draws.random(len(frame)) < 0.4 + 0.4 * frame["trial"] / 59).astype(int))
+    table = learning.table(better, rng=rng(), resamples=200)
+    assert table.groupby("condition").size().eq(learning.BLOCKS).all()
+    ends = table.groupby("condition")["accuracy"].agg(["first", "last"])
+    np.testing.assert_allclose(ends["last"] - ends["first"], 0.4 * 5 / 6, atol=0.15)
+    assert table["answers"].sum() == len(frame)
+    model, test = learning.trend(better)
+    slope = next(c for c in model.coefficients if c.term == "tens")
+    assert slope.estimate > 4 * slope.se
+    assert (test.df, test.p < 1e-6) == (4, True)
+    assert learning.trend(frame.assign(trial=draws.permutation(len(frame)) % 60))[1].p > 0.001
+    assert len(learning.figure(table).data) == 4
+    with pytest.raises(ForetellError, match="no column 'trial'"):
+        learning.trend(frame.drop(columns="trial"))
+
+
+def test_items_against_scores(frame: pd.DataFrame) -> None:
+    table = items.table(frame)
+    first = table.iloc[0]
+    cell = frame[(frame["category"] == first["category"]) & (frame["trial_type"] == first["trial_type"])]
+    assert (first["answers"], first["accuracy"]) == (len(cell), cell["correct"].mean())
+    assert table["accuracy"].is_monotonic_increasing
+    share = frame.groupby("category")["correct"].mean()
+    scores = pd.DataFrame({"category": share.index, "deletion": -share.to_numpy()})
+    joined = items.against(frame, scores, "deletion")
+    assert joined["answers"].sum() == len(frame)
+    rho = items.association(joined, "deletion")
+    assert list(rho["condition"]) == list(dict.fromkeys(joined["condition"]))
+    one = items.association(joined.assign(accuracy=-joined["deletion"]), "deletion")
+    np.testing.assert_allclose(one["rho"], -1.0)
+    assert sum(len(trace.x) for trace in items.figure(joined, "deletion").data) == len(joined)
+    with pytest.raises(ForetellError, match="column 'insertion'"):
+        items.against(frame, scores, "insertion")
+    with pytest.raises(ForetellError, match="'category' of the scores repeats"):
+        items.against(frame, pd.concat([scores, scores]), "deletion")
+    with pytest.raises(ForetellError, match="no column 'item'"):
+        items.table(frame, ("item",))
+
+
+def test_times_are_averaged_over_people(frame: pd.DataFrame) -> None:
+    # A slow person with many answers must count as one: pooled quantiles would not.
+    times = np.where(frame["participant"] == "p0", 9000.0, 1000.0) + frame["trial"]
+    table = speed.table(frame.assign(rt_ms=times, condition="none", trial_type="std_correct", correct=1))
+    (row,) = table.to_dict("records")
+    median = np.median(np.arange(60))
+    assert row["q50"] == pytest.approx(1000 + median + 8000 / 40)
+    assert row["q10"] < row["q25"] < row["q50"] < row["q75"] < row["q90"]
+    drawn = speed.figure(speed.table(frame.assign(rt_ms=times)))
+    assert drawn.layout.yaxis.type == "log"
+    with pytest.raises(ForetellError, match="no response times"):
+        speed.table(frame)
