@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from core.classifier import Classifier
-from core.teaching.examples import choose_examples
+from core.teaching.examples import Search, choose_examples
 from core.teaching.prior import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
@@ -89,27 +89,30 @@ class Planner:
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
         order = shuffled(candidates(self.material, category, trial_type), rng)
         found: list[tuple[Candidate, TeachingSet]] = []
-        tried = 0
+        failed: list[Search] = []
         for candidate in islice(order, wanted * self.config.teaching.tries):
-            chosen = self._teach(candidate, self.config.teaching)
-            tried += 1
-            if chosen is not None:
-                found.append((candidate, chosen))
+            search = self._teach(candidate, self.config.teaching)
+            if search.chosen is not None:
+                found.append((candidate, search.chosen))
+            else:
+                failed.append(search)
             if len(found) == wanted:
                 return found
-        self._drop(category, trial_type, wanted - len(found), tried)
+        self._drop(category, trial_type, wanted - len(found), len(found) + len(failed), failed)
         return found
 
-    def _drop(self, category: int, trial_type: TrialType, missing: int, tried: int) -> None:
-        teaching = self.config.teaching
+    def _drop(self, category: int, trial_type: TrialType, missing: int, tried: int, failed: list[Search]) -> None:
+        scored = max((search.scored for search in failed), default=0)
+        best = max((search.best for search in failed), default=0.0)
         reason = (
             f"{missing} trial(s) dropped: among {tried} target picture(s) tried too few had a teaching set, of "
-            f"{teaching.sets} drawn, that made the learner's probability exceed {teaching.threshold}"
+            f"{scored} scored, that made the learner's probability exceed {self.config.teaching.threshold}; the best reached "
+            f"{best:.3f}"
         )
         name = plain(self.classifier.categories[category])
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
 
-    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | None:
+    def _teach(self, candidate: Candidate, teaching: Teaching) -> Search:
         pool = self.material.pool
         image = self._features(candidate)
         # Examples are pictures the AI itself calls by the name, as the participant is told.
@@ -128,9 +131,10 @@ class Planner:
             (candidate.target, candidate.alternative),
             generator=generator,
             policy=teaching.policy,
-            sets=teaching.sets,
+            sets=None if teaching.sets == "all" else teaching.sets,
             threshold=teaching.threshold,
             weight=teaching.weight,
+            draws=teaching.draws,
         )
 
     def _features(self, candidate: Candidate) -> torch.Tensor:
@@ -146,7 +150,7 @@ class Planner:
             trial_type = TRIAL_TYPES[-1 - k % len(TRIAL_TYPES)]  # an easy one first
             open_ones = [c for category in categories for c in candidates(self.material, category, trial_type)]
             for candidate in shuffled(open_ones, rng):
-                chosen = None if _key(candidate) in used else self._teach(candidate, best)
+                chosen = None if _key(candidate) in used else self._teach(candidate, best).chosen
                 if chosen is not None:
                     used.add(_key(candidate))
                     found.append((candidate, chosen))

@@ -151,6 +151,8 @@ class Studio:
             "gain": _rounded(chosen.gain),
             "policy": chosen.policy,
             "sets_scored": chosen.scored,
+            "rank": _rounded(chosen.rank),
+            "curve": [[count, _rounded(best)] for count, best in chosen.curve],
             "weight": settings.weight,
             "damping": settings.damping,
         }
