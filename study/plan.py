@@ -102,12 +102,11 @@ class Planner:
         return found
 
     def _drop(self, category: int, trial_type: TrialType, missing: int, tried: int, failed: list[Search]) -> None:
-        scored = max((search.scored for search in failed), default=0)
         best = max((search.best for search in failed), default=0.0)
         reason = (
             f"{missing} trial(s) dropped: among {tried} target picture(s) tried too few had a teaching set, of "
-            f"{scored} scored, that made the learner's probability exceed {self.config.teaching.threshold}; the best reached "
-            f"{best:.3f}"
+            f"{max((search.scored for search in failed), default=0)} scored, that made the learner's probability "
+            f"exceed {self.config.teaching.threshold}; the best reached {best:.3f}"
         )
         name = plain(self.classifier.categories[category])
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
