@@ -20,9 +20,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from benchmarks.machine import report
-from core.teaching.examples import score_sets
 from core.teaching.learner import expected_sigmoid
 from core.teaching.prior import KroneckerPrior, fit_prior, with_bias
+from core.teaching.scoring import score_sets
 
 FEATURES = 512
 CLASSES = 10

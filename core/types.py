@@ -116,6 +116,10 @@ class TeachingSet:
         log-odds(p_learner) - log-odds(p_prior).
     policy, scored
         How it was chosen, and out of how many scored sets.
+    rank
+        Share of the random sets that do not teach better: 1 is the best of them.
+    curve
+        (sets scored, best probability so far) pairs.
     """
 
     indices: tuple[int, ...]
@@ -124,3 +128,5 @@ class TeachingSet:
     gain: float
     policy: str
     scored: int
+    rank: float
+    curve: tuple[tuple[int, float], ...]

@@ -78,7 +78,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         for role in ("pool", "standard", "adversarial")
     }
     material = Material(classifier.categories, **answers)
-    planner = Planner(config, material, sets, classifier, sources.prior.prior if sources.prior else None)
+    planner = Planner(config, material, sets, classifier, cache, sources.prior.prior if sources.prior else None)
     plan = planner.plan(progress)
     studio = Studio(config, classifier, sets, material, folder / "assets")
     units = [*plan.trials, *plan.practice]
@@ -140,6 +140,7 @@ def _manifest(
         },
         sets={
             role: {"name": s.name, "digest": s.digest, "images": len(s), "skipped": len(s.skipped)}
+            | ({"near_duplicates": plan.repeats} if role == "pool" else {})
             for role, s in sources.sets.items()
         },
         environment=environment(sources.base),

@@ -102,16 +102,20 @@ class Teaching(Section):
 
     ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
     strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
+    ``sets`` is a number or ``"all"``. ``draws`` are Monte Carlo draws of the learner (the paper's 100; 0 integrates).
+    ``copies`` are augmented copies that share an example's weight: 128 with weight 128 is the paper's training.
     ``prior`` is a file of the verb ``prior``, relative to the study file; without one the prior is that of the pool.
     """
 
-    policy: Literal["first", "best", "random", "unhelpful"] = "first"
-    sets: Annotated[int, Field(ge=1)] = 200
+    policy: Literal["first", "best", "random", "unhelpful", "greedy"] = "first"
+    sets: Annotated[int, Field(ge=1)] | Literal["all"] = 200
     threshold: Share = 0.8
     weight: Annotated[float, Field(gt=0)] = 128.0
     damping: Annotated[float, Field(ge=0)] = 0.0
     tau: Annotated[float, Field(ge=0)] = 0.0
     tries: Annotated[int, Field(ge=1)] = 1
+    draws: Annotated[int, Field(ge=0)] = 0
+    copies: Annotated[int, Field(ge=1, le=1024)] = 1
     prior: str | None = None
 
     @model_validator(mode="after")

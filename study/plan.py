@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from core.classifier import Classifier
-from core.teaching.examples import choose_examples
+from core.teaching.examples import PER_CATEGORY, choose_examples
 from core.teaching.prior import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
 from study.bundle import TRIAL_TYPES, TrialType
 from study.config import StudyConfig, Teaching
 from study.design import Candidate, Material, candidates, chosen_categories, shuffled
+from study.seeds import seed_of
 from study.sources import plain
-
-SAME_PICTURE = 1e-4
-"""Relative distance of features below which a pool image counts as the target image itself."""
+from study.teachingpool import TeachingPool
 
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial with its teaching set; ``flip`` says whether the AI's answer is option b."""
+    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b."""
 
     id: str
     candidate: Candidate
@@ -37,17 +35,15 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials of a study, its practice trials, and what was dropped and why."""
+    """The trials of a study, its practice trials, and what was dropped and why.
+
+    ``repeats`` are the pool's near-duplicates that were left out, each with the picture that it repeats, by their ids.
+    """
 
     trials: tuple[PlannedTrial, ...]
     practice: tuple[PlannedTrial, ...]
     dropped: tuple[dict[str, str], ...]
-
-
-def seed_of(seed: int, *parts: object) -> int:
-    """A 62-bit seed for one named random choice of a study: independent of the order in which choices are made."""
-    text = "|".join(map(str, (seed, *parts)))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 2
+    repeats: dict[str, str]
 
 
 class Planner:
@@ -59,11 +55,13 @@ class Planner:
         material: Material,
         sets: dict[str, ImageSet],
         classifier: Classifier,
+        cache: Path,
         prior: KroneckerPrior | None = None,
     ) -> None:
         self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
         self.seed = config.study.seed
         self.prior = prior or self._prior_of_the_pool()
+        self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
 
     def plan(self, progress: Progress) -> Plan:
@@ -76,7 +74,8 @@ class Planner:
                 found += self._trials(category, trial_type, settings.per_type)
             progress(done, len(categories), "choosing trials and examples")
         practice = self._practice(categories, {_key(c) for c, _ in found})
-        return Plan(self._named("t", found), self._named("p", practice), tuple(self.dropped))
+        trials, practised = self._named("t", found), self._named("p", practice)
+        return Plan(trials, practised, tuple(self.dropped), self.pool.repeats)
 
     def _prior_of_the_pool(self) -> KroneckerPrior:
         teaching = self.config.teaching
@@ -89,53 +88,55 @@ class Planner:
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
         order = shuffled(candidates(self.material, category, trial_type), rng)
         found: list[tuple[Candidate, TeachingSet]] = []
-        tried = 0
+        failed: list[str] = []
         for candidate in islice(order, wanted * self.config.teaching.tries):
             chosen = self._teach(candidate, self.config.teaching)
-            tried += 1
-            if chosen is not None:
+            if isinstance(chosen, str):
+                failed.append(chosen)
+            else:
                 found.append((candidate, chosen))
             if len(found) == wanted:
                 return found
-        self._drop(category, trial_type, wanted - len(found), tried)
-        return found
-
-    def _drop(self, category: int, trial_type: TrialType, missing: int, tried: int) -> None:
-        teaching = self.config.teaching
         reason = (
-            f"{missing} trial(s) dropped: among {tried} target picture(s) tried too few had a teaching set, of "
-            f"{teaching.sets} drawn, that made the learner's probability exceed {teaching.threshold}"
+            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target picture(s) tried "
+            f"{len(found)} could be taught; of the last, {failed[-1]}"
         )
         name = plain(self.classifier.categories[category])
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
+        return found
 
-    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | None:
-        pool = self.material.pool
-        image = self._features(candidate)
-        # Examples are pictures the AI itself calls by the name, as the participant is told.
-        usable = pool.correct & (_distances(pool.features, image) > SAME_PICTURE)
-        of_target, of_alternative = (
-            torch.from_numpy(np.flatnonzero(usable & (pool.truth == k)))
-            for k in (candidate.target, candidate.alternative)
-        )
-        generator = torch.Generator().manual_seed(seed_of(self.seed, "examples", *_key(candidate)))
-        return choose_examples(
+    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
+        """The teaching set of a target picture, or why there is none."""
+        inputs = self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
+        image = self.classifier.features(inputs)[0]
+        sides = [self.pool.usable(k, inputs, image) for k in (candidate.target, candidate.alternative)]
+        for side, category in zip(sides, (candidate.target, candidate.alternative), strict=True):
+            if len(side) < PER_CATEGORY:
+                name = plain(self.classifier.categories[category])
+                return (
+                    f"the pool has {len(side)} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
+                )
+        order = torch.cat(sides)
+        search = choose_examples(
             self.prior,
-            pool.features,
-            of_target,
-            of_alternative,
+            self.pool.features(order),
+            torch.arange(len(sides[0])),
+            torch.arange(len(sides[0]), len(order)),
             image,
             (candidate.target, candidate.alternative),
-            generator=generator,
+            generator=torch.Generator().manual_seed(seed_of(self.seed, "examples", *_key(candidate))),
             policy=teaching.policy,
-            sets=teaching.sets,
+            sets=None if teaching.sets == "all" else teaching.sets,
             threshold=teaching.threshold,
             weight=teaching.weight,
+            draws=teaching.draws,
         )
-
-    def _features(self, candidate: Candidate) -> torch.Tensor:
-        picture = self.sets[candidate.role].open(candidate.index)
-        return self.classifier.features(self.classifier.preprocess(picture)[None])[0]
+        if search.chosen is None:
+            return (
+                f"none of {search.scored} teaching sets made the learner's probability exceed {teaching.threshold} "
+                f"(the best: {search.best:.3f})"
+            )
+        return replace(search.chosen, indices=tuple(order[list(search.chosen.indices)].tolist()))
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
         """Practice trials from pictures no trial uses; they are not analysed, so any teaching set will do."""
@@ -146,8 +147,8 @@ class Planner:
             trial_type = TRIAL_TYPES[-1 - k % len(TRIAL_TYPES)]  # an easy one first
             open_ones = [c for category in categories for c in candidates(self.material, category, trial_type)]
             for candidate in shuffled(open_ones, rng):
-                chosen = None if _key(candidate) in used else self._teach(candidate, best)
-                if chosen is not None:
+                chosen = "used" if _key(candidate) in used else self._teach(candidate, best)
+                if not isinstance(chosen, str):
                     used.add(_key(candidate))
                     found.append((candidate, chosen))
                     break
@@ -165,9 +166,3 @@ class Planner:
 
 def _key(candidate: Candidate) -> tuple[str, int]:
     return candidate.role, candidate.index
-
-
-def _distances(features: torch.Tensor, image: torch.Tensor) -> NDArray[np.float32]:
-    scale = float(image.norm()) or 1.0
-    distances: NDArray[np.float32] = ((features - image).norm(dim=1) / scale).numpy()
-    return distances

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.types import Progress
 from data.types import ImageSet
+from study.duplicates import sketches
 from study.files import replacing
 from study.reading import batches
 from study.sources import class_of_labels
@@ -24,6 +26,7 @@ from study.sources import class_of_labels
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
+PARTS = ("probabilities", "features", "sketches")
 SHARD = 512
 """Pictures whose answers are kept in one file."""
 
@@ -34,7 +37,8 @@ class Predictions:
 
     ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole answer in
     bits. ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
-    where there is none); ``features`` (N, M) of the last linear layer, or (N, 0) where not asked for.
+    where there is none); ``features`` (N, M) of the last linear layer, or (N, 0) where not asked for,
+    and so the ``sketches`` (N, d) that near-duplicates are known by (`study.duplicates`).
     """
 
     truth: Indices
@@ -44,6 +48,7 @@ class Predictions:
     features: Tensor
     truth_probability: Floats
     entropy: Floats
+    sketches: Tensor
 
     @property
     def correct(self) -> NDArray[np.bool_]:
@@ -72,27 +77,29 @@ def predict(
     for start in range(0, len(images), SHARD):
         shards.append(_shard(classifier, images, cache / "predictions" / key / f"{start:08d}.npz", start, features))
         progress(min(start + SHARD, len(images)), len(images), f"asking the AI about {images.name}")
-    probabilities, found = (np.concatenate(parts) for parts in zip(*shards, strict=True))
+    probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
     truth = class_of_labels(images, classifier)
     predicted = probabilities.argmax(1).astype(np.int64)
     mean = _mean_by_class(truth, probabilities)
     own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))
     bits = entr(probabilities).sum(1) / np.log(2)
-    return Predictions(truth, predicted, probabilities.max(1), mean, torch.from_numpy(found), own, bits)
+    tensors = torch.from_numpy(found), torch.from_numpy(seen)
+    return Predictions(truth, predicted, probabilities.max(1), mean, tensors[0], own, bits, tensors[1])
 
 
-def _shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> tuple[Floats, Floats]:
-    """Probabilities (n, K) and features (n, M) of the pictures from ``start`` on, from disk if they are there whole."""
+def _shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> Sequence[Floats]:
+    """Of the pictures from ``start`` on: probabilities (n, K), features (n, M) and sketches (n, d); kept on disk."""
     with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
-        return stored["probabilities"], stored["features"]
-    answers, seen = [], []
+        return [stored[name] for name in PARTS]
+    made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
-        answers.append(classifier.probabilities(batch))
-        seen.append(classifier.features(batch) if features else torch.zeros(len(batch), 0))
-    probabilities, found = torch.cat(answers).numpy(), torch.cat(seen).numpy()
+        nothing = torch.zeros(len(batch), 0)
+        more = [classifier.features(batch), sketches(batch)] if features else [nothing, nothing]
+        made.append([classifier.probabilities(batch), *more])
+    arrays = [torch.cat(parts).numpy() for parts in zip(*made, strict=True)]
     with replacing(path) as file:
-        np.savez(file, probabilities=probabilities, features=found)
-    return probabilities, found
+        np.savez(file, probabilities=arrays[0], features=arrays[1], sketches=arrays[2])
+    return arrays
 
 
 def _mean_by_class(truth: Indices, probabilities: Floats) -> NDArray[np.float64]:

@@ -22,7 +22,8 @@ from study.bundle import Example, Trial, TrialAssets
 from study.config import StudyConfig
 from study.design import Candidate, Material
 from study.files import write_whole
-from study.plan import PlannedTrial, seed_of
+from study.plan import PlannedTrial
+from study.seeds import seed_of
 from study.sources import plain
 
 WEBP = {"quality": 90, "method": 4}
@@ -151,8 +152,11 @@ class Studio:
             "gain": _rounded(chosen.gain),
             "policy": chosen.policy,
             "sets_scored": chosen.scored,
+            "rank": _rounded(chosen.rank),
+            "curve": [[count, _rounded(best)] for count, best in chosen.curve],
             "weight": settings.weight,
-            "damping": settings.damping,
+            "copies": settings.copies,
+            "damping": settings.damping if settings.prior is None else None,
         }
 
     def _saliency_facts(self, explanation: Explanation, basis: str) -> dict[str, Any]:

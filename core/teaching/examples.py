@@ -2,19 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.teaching.learner import expected_sigmoid, learn
 from core.teaching.prior import KroneckerPrior
+from core.teaching.scoring import Scorer, halves
 from core.types import TeachingSet
 
-Policy = Literal["first", "best", "random", "unhelpful"]
+Policy = Literal["first", "best", "random", "unhelpful", "greedy"]
 PER_CATEGORY = 2
-BATCH = 4096
+MOST = 10_000_000
+"""Teaching sets up to which all are enumerated: some 80 images of each category."""
+TIE = 1e-12
+"""Probabilities closer than this are equal: their last digits are rounding."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What looking for a teaching set found.
+
+    Attributes
+    ----------
+    chosen
+        None when the policy is ``first`` and no set is above the threshold.
+    best
+        The learner's largest probability after any set scored.
+    scored
+        Sets scored.
+    """
+
+    chosen: TeachingSet | None
+    best: float
+    scored: int
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Sets in the order they were scored, (S, 4) of local indices, and their probabilities (S,)."""
+
+    sets: Tensor
+    probabilities: Tensor
+
+    def extreme(self, sign: int) -> int:
+        """The largest (1) or smallest (-1); of equals the first by its images, whatever the order of scoring."""
+        values = sign * self.probabilities
+        equal = torch.nonzero(values >= values.max() - TIE)[:, 0]
+        base = int(self.sets.max()) + 1
+        key = torch.zeros(len(equal), dtype=torch.long)
+        for column in self.sets[equal].T:
+            key = key * base + column
+        return int(equal[key.argmin()])
 
 
 def choose_examples(
@@ -27,18 +68,19 @@ def choose_examples(
     *,
     generator: torch.Generator,
     policy: Policy = "first",
-    sets: int = 200,
+    sets: int | None = 200,
     threshold: float = 0.8,
     weight: float = 128.0,
-) -> TeachingSet | None:
-    """Draw ``sets`` teaching sets, 2 of the target and 2 of the alternative category, score them, choose one.
+    draws: int = 0,
+) -> Search:
+    """Score teaching sets, 2 of the target and 2 of the alternative category, and choose one.
 
     Folke et al. 2021 (arXiv:2106.09106), eq. 1: P_teacher(D | c, x) is proportional to P_learner(Y = c | D, x).
 
     Parameters
     ----------
     features
-        Pool features (N, M).
+        Pool features (N, M), or (N, C, M) of augmented copies.
     of_target, of_alternative
         Indices into the pool of the candidates of each category (the target image itself left out by the caller).
     image
@@ -46,75 +88,126 @@ def choose_examples(
     classes
         (target, alternative) class indices.
     policy
-        ``first`` with P above ``threshold`` (the paper), ``best``, ``random`` (a control), ``unhelpful`` (the minimum).
+        ``first`` with P above ``threshold`` (the paper), ``best``, ``random`` (a control), ``unhelpful`` (the minimum),
+        ``greedy`` (built up image by image, then exchanged while that helps; its rank is among ``sets`` random ones).
+    sets
+        How many random sets to score, no two alike; None, or more than there are: all, in random order.
     weight
         How often each example enters the likelihood.
-
-    Returns
-    -------
-    TeachingSet or None
-        None when the policy is ``first`` and no set is above the threshold.
+    draws
+        Probabilities by so many Monte Carlo draws, as in the paper; 0 integrates.
     """
     if policy not in get_args(Policy):
         raise ForetellError(f"Unknown teaching policy {policy!r}. Use one of {', '.join(get_args(Policy))}.")
-    drawn = torch.cat([_draw(of_target, sets, generator), _draw(of_alternative, sets, generator)], 1)
-    at_mean = float(prior.mean(image[None], *classes))
-    at_variance = float(prior.kernel(image[None], image[None], *classes))
-    probabilities = score_sets(prior, features, drawn, image, classes, weight=weight)
-    chosen = _select(probabilities, policy, threshold)
-    if chosen is None:
-        return None
-    p_prior = float(expected_sigmoid(torch.tensor(at_mean).double(), torch.tensor(at_variance).double()))
-    p = float(probabilities[chosen])
-    gain = _log_odds(p) - _log_odds(p_prior)
-    return TeachingSet(tuple(drawn[chosen].tolist()), p, p_prior, gain, policy, sets)
+    candidates = torch.cat([of_target, of_alternative])
+    normal = torch.randn(draws, generator=generator, dtype=torch.float64) if draws else None
+    scorer = Scorer(prior, features[candidates], image, classes, weight=weight, normal=normal)
+    drawn = _drawn(len(of_target), len(of_alternative), sets, generator)
+    found = _Found(drawn, scorer.score(drawn, halves(2 * PER_CATEGORY)))
+    curve = _curve(found.probabilities)
+    best, scored = float(found.probabilities.max()), len(drawn)
+    if policy == "greedy":
+        chosen, probability, curve = _Exchange(scorer, len(of_target), len(candidates)).run()
+        best, scored = max(best, probability), scored + curve[-1][0]
+    else:
+        index = _select(found, policy, threshold)
+        if index is None:
+            return Search(None, best, scored)
+        chosen, probability = drawn[index], float(found.probabilities[index])
+    rank = float((found.probabilities <= probability + TIE).double().mean())
+    gain = _log_odds(probability) - _log_odds(scorer.before)
+    indices = tuple(candidates[chosen].tolist())
+    return Search(TeachingSet(indices, probability, scorer.before, gain, policy, scored, rank, curve), best, scored)
 
 
-def score_sets(
-    prior: KroneckerPrior,
-    features: Tensor,
-    sets: Tensor,
-    image: Tensor,
-    classes: tuple[int, int],
-    *,
-    weight: float,
-) -> Tensor:
-    """P_learner(Y = target | D, x), (S,) float64, of sets (S, 4) of pool indices, the target's examples first."""
-    used, local = torch.unique(sets, return_inverse=True)
-    gram = prior.kernel(features[used], features[used], *classes)
-    means = prior.mean(features[used], *classes)
-    cross = prior.kernel(features[used], image[None], *classes)[:, 0]
-    at_mean = float(prior.mean(image[None], *classes))
-    at_variance = float(prior.kernel(image[None], image[None], *classes))
-    labels = torch.tensor([1.0] * PER_CATEGORY + [0.0] * PER_CATEGORY)
-    results = []
-    for part in torch.split(local, BATCH):
-        kernel = gram[part[:, :, None], part[:, None, :]]
-        learned = learn(kernel, means[part], labels, cross[part], at_mean, at_variance, weight=weight)
-        results.append(learned.probability)
-    return torch.cat(results)
-
-
-def _draw(candidates: Tensor, sets: int, generator: torch.Generator) -> Tensor:
-    """(sets, 2) candidates, without replacement within a set."""
-    if len(candidates) < PER_CATEGORY:
+def _drawn(targets: int, alternatives: int, sets: int | None, generator: torch.Generator) -> Tensor:
+    """(S, 4) local indices: pairs of the first ``targets``, then pairs of those after them."""
+    for count in (targets, alternatives):
+        if count < PER_CATEGORY:
+            raise ForetellError(
+                f"The pool has {count} usable images of a category; a teaching set needs {PER_CATEGORY}. "
+                "Add images to the pool or drop the category."
+            )
+    first, second = (torch.combinations(torch.arange(count), PER_CATEGORY) for count in (targets, alternatives))
+    total = len(first) * len(second)
+    if total <= MOST:
+        places = torch.randperm(total, generator=generator)[:sets]
+    elif sets is not None:
+        places = torch.randint(total, (sets,), generator=generator)
+    else:
         raise ForetellError(
-            f"The pool has {len(candidates)} usable images of a category; a teaching set needs {PER_CATEGORY}. "
-            "Add images to the pool or drop the category."
+            f"The pool gives {total:,} teaching sets for one target, more than {MOST:,}: score a number of them, or "
+            "use policy 'greedy'."
         )
-    order = torch.rand(sets, len(candidates), generator=generator).argsort(1)[:, :PER_CATEGORY]
-    return candidates[order]
+    return torch.cat([first[places // len(second)], targets + second[places % len(second)]], 1)
 
 
-def _select(probabilities: Tensor, policy: Policy, threshold: float) -> int | None:
-    if policy == "best":
-        return int(probabilities.argmax())
-    if policy == "unhelpful":
-        return int(probabilities.argmin())
+def _select(found: _Found, policy: Policy, threshold: float) -> int | None:
     if policy == "random":
         return 0
-    above = torch.nonzero(probabilities > threshold)
-    return int(above[0]) if len(above) else None
+    if policy == "first":
+        above = torch.nonzero(found.probabilities > threshold)
+        return int(above[0]) if len(above) else None
+    return found.extreme(1 if policy == "best" else -1)
+
+
+class _Exchange:
+    """The greedy policy: a set built up by turns from each category, then improved by exchanging one image at a time.
+
+    Attributes
+    ----------
+    chosen, probability
+        The set so far and what the learner says after it.
+    scored
+        Sets scored so far, those with fewer than four images included.
+    """
+
+    def __init__(self, scorer: Scorer, targets: int, candidates: int) -> None:
+        self.scorer = scorer
+        self.sides = [1.0, 0.0] * PER_CATEGORY
+        self.of_side = {1.0: range(targets), 0.0: range(targets, candidates)}
+        self.chosen: list[int] = []
+        self.probability, self.scored = 0.0, 0
+
+    def run(self) -> tuple[Tensor, float, tuple[tuple[int, float], ...]]:
+        """The set that no exchange of one image makes better, its probability, and its curve."""
+        for place in range(len(self.sides)):
+            image, self.probability = self._best(place)
+            self.chosen.append(image)
+        curve = [(self.scored, self.probability)]
+        while self._swept():
+            curve.append((self.scored, self.probability))
+        curve.append((self.scored, self.probability))
+        return torch.tensor(sorted(self.chosen[::2]) + sorted(self.chosen[1::2])), self.probability, tuple(curve)
+
+    def _swept(self) -> bool:
+        """Try to exchange each image once; whether that made anything better."""
+        before = self.probability
+        for place in range(len(self.sides)):
+            image, probability = self._best(place)
+            if probability > self.probability + TIE:
+                self.chosen[place], self.probability = image, probability
+        return self.probability > before
+
+    def _best(self, place: int) -> tuple[int, float]:
+        """The best image for a place, the others as they are, and the probability with it."""
+        others = [image for k, image in enumerate(self.chosen) if k != place]
+        free = torch.tensor([i for i in self.of_side[self.sides[place]] if i not in others])
+        size = max(len(self.chosen), place + 1)
+        trials = torch.tensor([*self.chosen, -1][:size]).repeat(len(free), 1)
+        trials[:, place] = free
+        labels = torch.tensor(self.sides[:size], dtype=torch.float64)
+        found = _Found(trials, self.scorer.score(trials, labels))
+        self.scored += len(free)
+        index = found.extreme(1)
+        return int(free[index]), float(found.probabilities[index])
+
+
+def _curve(probabilities: Tensor) -> tuple[tuple[int, float], ...]:
+    """The best probability after 1, 2, 4, ... and all sets scored."""
+    running = probabilities.cummax(0).values
+    counts = [2**k for k in range((len(running) - 1).bit_length())] + [len(running)]
+    return tuple((count, float(running[count - 1])) for count in counts)
 
 
 def _log_odds(p: float) -> float:

@@ -18,22 +18,36 @@ from core.errors import ForetellError
 MAX_STEPS = 100
 TOLERANCE = 1e-12
 HERMITE_POINTS = 64
+NARROW = 1.0
+"""Standard deviation up to which the Hermite points are exact to the last digits."""
+TAIL, STEP = 40.0, 0.5
+"""Range and step of the logistic variable: both errors are below 1e-16."""
 
 
 @dataclass(frozen=True)
 class Prediction:
     """The learner's Gaussian over the log-odds of the target image, and the probability it implies.
 
-    Each (S,) float64, one per teaching set: mean and variance of the log-odds, P(Y = c | D, x).
+    Each (S,) float64, one per teaching set: mean and variance of the log-odds, P(Y = c | D, x), and its Monte Carlo
+    standard error (None where it was integrated).
     """
 
     mean: Tensor
     variance: Tensor
     probability: Tensor
+    error: Tensor | None = None
 
 
 def learn(
-    kernel: Tensor, mean: Tensor, labels: Tensor, cross: Tensor, at_mean: float, at_variance: float, *, weight: float
+    kernel: Tensor,
+    mean: Tensor,
+    labels: Tensor,
+    cross: Tensor,
+    at_mean: float,
+    at_variance: float,
+    *,
+    weight: float,
+    normal: Tensor | None = None,
 ) -> Prediction:
     """What the learner says of one target image after each of S teaching sets of n examples.
 
@@ -49,26 +63,29 @@ def learn(
         Prior mean and variance of the target image's log-odds.
     weight
         How often each example enters the likelihood (the paper trains 128 epochs: 128).
+    normal
+        Draws for `sampled_sigmoid`; None integrates.
 
     Raises
     ------
     ForetellError
         Newton's iteration did not converge.
     """
-    y = labels.double().expand_as(mean)
+    y = labels.to(mean).expand_as(mean)
     alpha, p = _mode(kernel, mean, y, weight)
     root = (weight * p * (1 - p)).sqrt()
-    eye = torch.eye(kernel.shape[-1], dtype=torch.float64)
-    b = eye + root[:, :, None] * kernel * root[:, None, :]
+    b = torch.eye(kernel.shape[-1]).to(kernel) + root[:, :, None] * kernel * root[:, None, :]
     shrink = torch.linalg.solve_triangular(torch.linalg.cholesky(b), (root * cross)[..., None], upper=False)[..., 0]
     posterior_mean = at_mean + (cross * alpha).sum(1)
     variance = (at_variance - (shrink * shrink).sum(1)).clamp(min=0)
-    return Prediction(posterior_mean, variance, expected_sigmoid(posterior_mean, variance))
+    if normal is None:
+        return Prediction(posterior_mean, variance, expected_sigmoid(posterior_mean, variance))
+    return Prediction(posterior_mean, variance, *sampled_sigmoid(posterior_mean, variance, normal.to(mean)))
 
 
 def _mode(kernel: Tensor, mean: Tensor, y: Tensor, weight: float) -> tuple[Tensor, Tensor]:
     """alpha = K^-1 (f - mean) at the posterior mode, and sigmoid(f), both (S, n): damped Newton, all sets at once."""
-    eye = torch.eye(kernel.shape[-1], dtype=torch.float64)
+    eye = torch.eye(kernel.shape[-1]).to(kernel)
     alpha = torch.zeros_like(mean)
     f = mean.clone()
     value = _objective(f, alpha, mean, y, weight)
@@ -80,7 +97,7 @@ def _mode(kernel: Tensor, mean: Tensor, y: Tensor, weight: float) -> tuple[Tenso
         system = eye + root[:, :, None] * kernel * root[:, None, :]
         inner = root * (kernel @ b[..., None])[..., 0]
         full = b - root * torch.cholesky_solve(inner[..., None], torch.linalg.cholesky(system))[..., 0]
-        step = torch.ones(len(f), 1, dtype=torch.float64)
+        step = torch.ones(len(f), 1).to(f)
         # Heavy likelihood weights make the full step overshoot: halve it, set by set, until the objective rises.
         for _ in range(40):
             trial = alpha + step * (full - alpha)
@@ -103,8 +120,27 @@ def _objective(f: Tensor, alpha: Tensor, mean: Tensor, y: Tensor, weight: float)
 
 
 def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
-    """E[sigmoid(N(mean, variance))], by Gauss-Hermite quadrature; any shape, float64."""
-    points, weights = np.polynomial.hermite_e.hermegauss(HERMITE_POINTS)
-    z = torch.from_numpy(points)
-    w = torch.from_numpy(weights / weights.sum())
-    return (torch.sigmoid(mean[..., None] + variance.sqrt()[..., None] * z) * w).sum(-1)
+    """E[sigmoid(N(mean, variance))] to 1e-13; any shape, float64.
+
+    Where the Gaussian is narrow, Gauss-Hermite quadrature. Where it is wide, that sees too little of the sigmoid's
+    bend; but a sigmoid is the distribution function of a logistic variable L, so that the same expectation is
+    E[Phi((mean - L) / sd)], whose integrand is then the smooth one: the trapezoidal rule over L.
+    """
+    sd = variance.sqrt()
+    wide = sd > NARROW
+    result = torch.empty_like(mean)
+    z, w = (torch.from_numpy(array).to(mean) for array in np.polynomial.hermite_e.hermegauss(HERMITE_POINTS))
+    result[~wide] = torch.sigmoid(mean[~wide, None] + sd[~wide, None] * z) @ (w / w.sum())
+    logistic = torch.arange(-TAIL, TAIL + STEP, STEP).to(mean)
+    density = STEP * torch.sigmoid(logistic) * torch.sigmoid(-logistic)
+    result[wide] = torch.special.ndtr((mean[wide, None] - logistic) / sd[wide, None]) @ density
+    return result
+
+
+def sampled_sigmoid(mean: Tensor, variance: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
+    """The same expectation as the paper has it, by Monte Carlo, and its standard error, both (S,).
+
+    ``normal`` (s,) are standard normal draws, the same for all sets, so that the sets compare.
+    """
+    draws = torch.sigmoid(mean[:, None] + variance.sqrt()[:, None] * normal)
+    return draws.mean(1), draws.std(1) / len(normal) ** 0.5

@@ -19,9 +19,8 @@ def answers(pairs, soft=None):
     truth, predicted = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
     mean = np.zeros((K, K)) if soft is None else soft
     unused = np.zeros(len(truth), dtype=np.float32)
-    return Predictions(
-        truth, predicted, np.full(len(truth), 0.9, dtype=np.float32), mean, torch.zeros(0, 0), unused, unused
-    )
+    sure, nothing = np.full(len(truth), 0.9, dtype=np.float32), torch.zeros(0, 0)
+    return Predictions(truth, predicted, sure, mean, nothing, unused, unused, nothing)
 
 
 def accuracy_spread():
