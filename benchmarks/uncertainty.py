@@ -21,7 +21,7 @@ from core.device import chunk_size, default_device
 from core.errors import ForetellError
 from core.uncertainty import SAMPLERS
 
-NETWORKS = ("mobilenet_v2", "resnet50", "vgg16")
+NETWORKS = ("mobilenet_v2", "resnet50")
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
     "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},

@@ -1,0 +1,47 @@
+"""What a concept does to the answer: by intervention, and what mere observation would make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from core.errors import ForetellError
+
+
+@dataclass(frozen=True)
+class ConceptEffect:
+    """An effect on each class's probability: ``value`` (K,) and its standard ``error`` (K,), both float64."""
+
+    value: Tensor
+    error: Tensor
+
+
+def causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffect:
+    """E[f | do(C = a)] - E[f | do(C = b)] of answers (N, K) to the same N worlds under both interventions.
+
+    Goyal et al. 2019 (arXiv:1907.07165), definitions 1 and 2. Row i of both is the same picture but for the concept,
+    so that the error is that of the differences.
+    """
+    if with_concept.shape != without.shape:
+        raise ForetellError(
+            f"Answers {tuple(with_concept.shape)} and {tuple(without.shape)} are not of the same pictures under two "
+            "interventions: give one of each for every picture."
+        )
+    difference = with_concept.double() - without.double()
+    return ConceptEffect(difference.mean(0), _standard_error(difference))
+
+
+def observed_effect(answers: Tensor, has_concept: Tensor) -> ConceptEffect:
+    """E[f | C = 1] - E[f | C = 0] of answers (N, K) as they come (ConExp): confounded with whatever goes with C."""
+    chosen = has_concept.bool()
+    if min(int(chosen.sum()), int((~chosen).sum())) < 2:
+        raise ForetellError("An observed effect needs at least two pictures with the concept and two without.")
+    one, other = answers[chosen].double(), answers[~chosen].double()
+    error = (_standard_error(one).square() + _standard_error(other).square()).sqrt()
+    return ConceptEffect(one.mean(0) - other.mean(0), error)
+
+
+def _standard_error(values: Tensor) -> Tensor:
+    return values.std(0) / torch.tensor(len(values)).double().sqrt()
