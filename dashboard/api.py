@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -15,7 +16,7 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard import door
-from study.answer import Answer, ClientEvent
+from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.participation import Refused
 from study.service import Service
 from study.store import StoreError
@@ -24,6 +25,7 @@ RUNNER = Path(__file__).parent / "runner"
 _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
 MOST_BYTES = 64 * 1024
 MOST_EVENTS = 200
+LONGEST_TAB = 64
 
 SAFE = {
     "Content-Security-Policy": (
@@ -36,26 +38,55 @@ SAFE = {
 FRESH = {**SAFE, "Cache-Control": "no-store"}
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
-Work = Callable[[Service, str, bytes], tuple[int, Any]]
+
+@dataclass(frozen=True)
+class Call:
+    """What a request of the page brings: who (token), from which tab, and what."""
+
+    token: str
+    tab: str | None
+    body: bytes
 
 
-class Begin(BaseModel):
-    """Body of ``/api/v1/begin``: a recruiter's id of the person, or a preview of one condition."""
+Work = Callable[[Service, Call], tuple[int, Any]]
 
-    model_config = ConfigDict(extra="forbid")
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Entry(_Body):
+    """Body of ``/api/v1/entry``."""
 
     study: str = Field(max_length=200)
-    participant: str | None = Field(default=None, min_length=1, max_length=200)
+
+
+class Begin(_Body):
+    """Body of ``/api/v1/begin``: who a recruiter says the person is, or a preview of one condition."""
+
+    study: str = Field(max_length=200)
+    recruit: Recruit | None = None
     preview: bool = False
     condition: str | None = Field(default=None, max_length=100)
 
 
-class Consent(BaseModel):
+class Consent(_Body):
     """Body of ``/api/v1/consent``."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
     agreed: bool
+    device: Device | None = None
+
+
+class Ready(_Body):
+    """Body of ``/api/v1/ready``: which page was read."""
+
+    stage: Literal["instructions", "example"]
+
+
+class Withdrawal(_Body):
+    """Body of ``/api/v1/withdraw``: the private code."""
+
+    code: str = Field(min_length=1, max_length=40)
 
 
 _EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
@@ -67,38 +98,64 @@ def routes() -> list[Route]:
         Route("/run/{study}", _page),
         Route("/runner/{file}", _runner_file),
         Route("/assets/{study}/{sha256}", _asset),
+        _api("entry", "POST", lambda service, call: (200, service.entry(Entry.model_validate_json(call.body).study))),
         _api("begin", "POST", _begin),
-        _api("state", "GET", lambda service, token, _: (200, service.state(token))),
-        _api("preload", "GET", lambda service, token, _: (200, service.preload(token))),
+        _api("state", "GET", lambda service, call: (200, service.state(call.token, call.tab))),
+        _api(
+            "takeover",
+            "POST",
+            lambda service, call: (200, service.take_over(call.token, call.tab or "")),
+        ),
+        _api("preload", "GET", lambda service, call: (200, service.preload(call.token))),
         _api("consent", "POST", _consent),
-        _api("ready", "POST", lambda service, token, _: (200, service.ready(token))),
+        _api("ready", "POST", _ready),
+        _api("check", "POST", _check),
         _api("responses", "POST", _respond),
         _api("events", "POST", _events),
-        _api("finish", "POST", lambda service, token, _: (200, service.finish(token))),
+        _api("questionnaire", "POST", _fill),
+        _api("finish", "POST", lambda service, call: (200, service.finish(call.token, call.tab))),
+        _api("withdraw", "POST", _withdraw),
     ]
 
 
-def _begin(service: Service, _: str, body: bytes) -> tuple[int, Any]:
-    sent = Begin.model_validate_json(body)
+def _begin(service: Service, call: Call) -> tuple[int, Any]:
+    sent = Begin.model_validate_json(call.body)
     if sent.preview:
         return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
-    return 201, {"token": service.begin(sent.study, participant=sent.participant)}
+    return 201, {"token": service.begin(sent.study, recruit=sent.recruit)}
 
 
-def _consent(service: Service, token: str, body: bytes) -> tuple[int, Any]:
-    return 200, service.consent(token, Consent.model_validate_json(body).agreed)
+def _consent(service: Service, call: Call) -> tuple[int, Any]:
+    sent = Consent.model_validate_json(call.body)
+    return 200, service.consent(call.token, sent.agreed, sent.device, call.tab)
 
 
-def _respond(service: Service, token: str, body: bytes) -> tuple[int, Any]:
-    ack = service.record(token, Answer.model_validate_json(body))
+def _ready(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
+
+
+def _check(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
+
+
+def _respond(service: Service, call: Call) -> tuple[int, Any]:
+    ack = service.record(call.token, Answer.model_validate_json(call.body), call.tab)
     return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
 
 
-def _events(service: Service, token: str, body: bytes) -> tuple[int, Any]:
-    events = _EVENTS.validate_json(body)
+def _fill(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.fill(call.token, Filled.model_validate_json(call.body), call.tab)
+
+
+def _withdraw(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.withdraw(Withdrawal.model_validate_json(call.body).code)
+
+
+def _events(service: Service, call: Call) -> tuple[int, Any]:
+    events = _EVENTS.validate_json(call.body)
     if len(events) > MOST_EVENTS:
         return 413, {"error": f"At most {MOST_EVENTS} events at once."}
-    return 200, {"new": service.events(token, events)}
+    return 200, {"new": service.events(call.token, events)}
 
 
 def _api(name: str, method: str, work: Work) -> Route:
@@ -111,22 +168,25 @@ def _api(name: str, method: str, work: Work) -> Route:
         body = await _limited_body(request)
         if body is None:
             return _json(413, {"error": f"The request is longer than {MOST_BYTES} bytes."})
-        code, content = await run_in_threadpool(_guarded, work, request.headers.get("x-session-token", ""), body)
+        tab = request.headers.get("x-tab")
+        call = Call(request.headers.get("x-session-token", ""), tab[:LONGEST_TAB] if tab else None, body)
+        code, content = await run_in_threadpool(_guarded, work, call)
         return _json(code, content)
 
     return Route(f"/api/v1/{name}", handle, methods=[method])
 
 
-def _guarded(work: Work, token: str, body: bytes) -> tuple[int, Any]:
+def _guarded(work: Work, call: Call) -> tuple[int, Any]:
     try:
-        return work(door.service(), token, body)
+        return work(door.service(), call)
     except Refused as error:
         return error.code, {"error": str(error)}
     except StoreError as error:
         return 503, {"error": str(error)}
     except ValidationError as error:
         first = error.errors()[0]
-        return 422, {"error": f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"}
+        where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
+        return 422, {"error": what if first["type"] == "value_error" else f"{where}: {what}"}
     except ForetellError as error:
         return 400, {"error": str(error)}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import canonical
 
@@ -34,8 +35,11 @@ class Answer(_Sent):
     onset_ms, event_ms, handler_ms, time_origin_ms
         Clock of the browser: second frame after the picture was ready, the event's own time stamp, when the
         handler ran; and the origin of that clock in ms since 1970.
-    frame_hz
-        Refresh rate as measured by the page.
+    frame_hz, dropped_frames, clock_ms
+        Refresh rate as measured by the page, frames that came late between onset and answer, and the smallest step
+        of the browser's clock.
+    confidence
+        How sure the person is, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
         How often the trial was shown to this person, and whether the page was reloaded in between.
     blur_ms
@@ -55,6 +59,9 @@ class Answer(_Sent):
     n_exposures: int = Field(default=1, ge=1, le=10_000)
     resumed: bool = False
     blur_ms: Milliseconds = 0.0
+    dropped_frames: int | None = Field(default=None, ge=0, le=1_000_000)
+    clock_ms: Milliseconds | None = None
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
 
 class ClientEvent(_Sent):
@@ -72,3 +79,47 @@ class ClientEvent(_Sent):
         if len(canonical(payload)) > MOST_PAYLOAD:
             raise ValueError(f"payload is longer than {MOST_PAYLOAD} bytes")
         return payload
+
+
+class Recruit(_Sent):
+    """Who a recruiter says the person is; kept in the file of identities only.
+
+    Prolific's ids are 24 hexadecimal digits each.
+    """
+
+    source: Literal["prolific", "link"] = "link"
+    person: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,200}$")]
+    study: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
+    session: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
+
+    @model_validator(mode="after")
+    def _prolific(self) -> Recruit:
+        ids = (self.person, self.study, self.session)
+        if self.source == "prolific" and not all(re.fullmatch("[0-9a-f]{24}", str(i)) for i in ids):
+            raise ValueError("This link lacks something. Please open the study from Prolific again.")
+        return self
+
+
+class Device(_Sent):
+    """What is kept of a device: families, never the browser's own description of itself."""
+
+    browser: Literal["Chrome", "Edge", "Firefox", "Safari", "Opera", "Samsung", "other"]
+    major: int | None = Field(default=None, ge=0, le=10_000)
+    system: Literal["Windows", "macOS", "Linux", "Android", "iOS", "ChromeOS", "other"]
+    width: int = Field(ge=0, le=100_000)
+    height: int = Field(ge=0, le=100_000)
+    dpr: float = Field(ge=0, le=100, allow_inf_nan=False)
+    touch: bool
+
+
+class CheckAnswers(_Sent):
+    """One try of the comprehension check: its number, from 1, and the option chosen for each question, from 0."""
+
+    attempt: int = Field(ge=1)
+    answers: list[Annotated[int, Field(ge=0)]]
+
+
+class Filled(_Sent):
+    """The questionnaire: by item the point of a scale, from 1, the option chosen, or the text."""
+
+    answers: dict[str, Annotated[str, Field(max_length=5000)] | int]

@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
 from study.conditions import CONDITIONS
+from study.procedure import Procedure, Section
 from study.texts import DEFAULTS
 
 IMAGE_SETS = Registry("image set", data.SETS)
@@ -25,12 +26,6 @@ def _ask(registry: Registry, name: str) -> None:
     """Pydantic collects ValueErrors: hand it the registry's sentence."""
     if name not in registry:
         raise ValueError(registry.unknown(name))
-
-
-class Section(BaseModel):
-    """A table of the study file; a key it does not know is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Identity(Section):
@@ -85,7 +80,7 @@ class Saliency(Section):
 
     method: str = "bayesian_teaching"
     opacity: Share = 0.7
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _known(self) -> Saliency:
@@ -137,7 +132,7 @@ class Display(Section):
     size: Annotated[int, Field(ge=64, le=1024)] = 320
 
 
-class StudyConfig(Section):
+class StudyConfig(Procedure):
     """A whole study file."""
 
     study: Identity
@@ -149,7 +144,7 @@ class StudyConfig(Section):
     conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
     allocation: Allocation = Allocation()
     display: Display = Display()
-    texts: dict[str, str] = {}
+    texts: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _known(self) -> StudyConfig:

@@ -30,8 +30,14 @@ DICTIONARY: dict[str, dict[str, str]] = {
         "meaning": "from the second frame after the pictures were ready to the answer, on the browser's clock",
         "unit": "ms",
     },
+    "confidence": {"meaning": "how sure the person was, where the study asks", "unit": "0 guessed, 1 certain"},
     "input": {"meaning": "how the answer was given", "values": "key, mouse, touch, sim"},
     "resumed": {"meaning": "whether the page was reloaded while this trial was on the screen", "values": "0, 1"},
+    "n_exposures": {"meaning": "how often the trial was shown to this person until she answered"},
+    "blur_ms": {"meaning": "how long the page was out of sight between onset and answer", "unit": "ms"},
+    "frame_hz": {"meaning": "refresh rate of the screen as the page measured it", "unit": "Hz"},
+    "dropped_frames": {"meaning": "frames that came late between onset and answer"},
+    "clock_ms": {"meaning": "smallest step of the browser's clock", "unit": "ms"},
     "shown_sha256": {
         "meaning": "SHA-256 over the SHA-256 of every picture shown, one a line: target, map, left, right"
     },
@@ -39,23 +45,46 @@ DICTIONARY: dict[str, dict[str, str]] = {
     "received_at": {"meaning": "when the server received the answer", "unit": "ISO 8601, UTC"},
 }
 
+PERSONS: dict[str, dict[str, str]] = {
+    "participant": {"meaning": "pseudonym of the person, as in the table of answers"},
+    "mode": {"meaning": "live: a participant; preview: the researcher looking; sim: a simulated person"},
+    "condition": {"meaning": "condition the person was allocated to; empty before"},
+    "stage": {"meaning": "where the person is, or how she ended: done, declined, screened, full, expired, withdrawn"},
+    "check_tries": {"meaning": "tries of the comprehension check"},
+    "catch_missed": {"meaning": "catch trials not answered as they asked"},
+    "excluded": {"meaning": "the rule of the study file that excludes the person, if one does", "values": "catch"},
+    "answers": {"meaning": "answers kept, practice and catch trials included"},
+    "resumes": {"meaning": "how often the study was opened again by its link"},
+    "anticipations": {"meaning": "presses before 200 ms after the onset, which do not count as answers"},
+    "slow": {"meaning": "trials at which the reminder of a slow answer came"},
+    "blur_ms": {"meaning": "how long the page was out of sight during trials", "unit": "ms"},
+    "over_quota": {"meaning": "whether the person finished after her place was given to another", "values": "0, 1"},
+    "minutes": {"meaning": "from the consent to the end", "unit": "min"},
+    "questionnaire": {"meaning": "answers to the questionnaire by item, as JSON"},
+    "device": {"meaning": "families of browser and system, window, touch, as JSON"},
+    "study_hash": {"meaning": "SHA-256 of the frozen study the person took"},
+}
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export(service: Service, study: str, path: Path, modes: Sequence[Mode] = ("live",)) -> Path:
-    """Write the answers to `path` and ``data-dictionary.json`` beside it; returns `path`."""
+    """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_csv(service.responses(study, modes), path)
-    dictionary = json.dumps(DICTIONARY, indent=2, ensure_ascii=False) + "\n"
-    (path.parent / "data-dictionary.json").write_text(dictionary, encoding="utf-8")
+    write_csv(service.persons(study, modes), path.with_name(f"{path.stem}.people.csv"))
+    for name, columns in (("data-dictionary.json", DICTIONARY), ("people-dictionary.json", PERSONS)):
+        text = json.dumps(columns, indent=2, ensure_ascii=False) + "\n"
+        (path.parent / name).write_text(text, encoding="utf-8")
     return path
 
 
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """UTF-8, comma, one header line; texts that a spreadsheet would run as a formula get a leading apostrophe."""
+def write_csv(frame: pd.DataFrame, path: Path, *, header: bool = True) -> None:
+    """UTF-8, comma, a header line if wanted; texts that a spreadsheet would run as a formula get an apostrophe."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(frame.columns)
+        if header:
+            writer.writerow(frame.columns)
         writer.writerows([_safe(value) for value in row] for row in frame.itertuples(index=False, name=None))
 
 

@@ -14,9 +14,12 @@ from study.conditions.condition import Condition
 
 COLUMNS = (
     "participant", "mode", "condition", "saliency", "examples", "trial", "item", "trial_type", "category",
-    "alternative", "truth", "choice", "correct", "rt_ms", "input", "resumed", "shown_sha256", "study_hash",
-    "received_at",
+    "alternative", "truth", "choice", "correct", "rt_ms", "confidence", "input", "resumed", "n_exposures", "blur_ms",
+    "frame_hz", "dropped_frames", "clock_ms", "shown_sha256", "study_hash", "received_at",
 )  # fmt: skip
+
+MEASURED = ("confidence", "frame_hz", "dropped_frames", "clock_ms")
+"""Numbers that are not always known."""
 
 
 def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str, str], Trial]) -> pd.DataFrame:
@@ -30,7 +33,13 @@ def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str,
         The bundles' trials by (study hash, trial id).
     """
     records = [_record(row, trials[row["study_hash"], row["item_id"]]) for row in rows]
-    return pd.DataFrame.from_records(records, columns=COLUMNS)
+    frame = pd.DataFrame.from_records(records, columns=COLUMNS)
+    return frame.astype(dict.fromkeys(MEASURED, float))
+
+
+def pseudonym(row: Mapping[str, Any]) -> str:
+    """The name of a person in every table that leaves the database."""
+    return f"P{row['participant_id'][:16]}"
 
 
 def _record(row: Mapping[str, Any], trial: Trial) -> tuple[Any, ...]:
@@ -38,7 +47,7 @@ def _record(row: Mapping[str, Any], trial: Trial) -> tuple[Any, ...]:
     chosen = trial.options[0] if row["choice"] == "a" else trial.options[1]
     received = datetime.fromtimestamp(row["received_at"] / 1e9, UTC).isoformat(timespec="milliseconds")
     return (
-        f"P{row['participant_id'][:16]}",
+        pseudonym(row),
         row["mode"],
         row["condition"],
         int(condition.shows_saliency),
@@ -52,8 +61,14 @@ def _record(row: Mapping[str, Any], trial: Trial) -> tuple[Any, ...]:
         chosen,
         int(chosen == trial.target),
         row["rt_ms"],
+        row["confidence"],
         row["input"],
         row["resumed"],
+        row["n_exposures"],
+        row["blur_ms"],
+        row["frame_hz"],
+        row["dropped_frames"],
+        row["clock_ms"],
         row["shown_sha256"],
         row["study_hash"],
         received,

@@ -6,29 +6,45 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from study.bundle import Manifest
+from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
-from study.screens import assets
-from study.session import Progress
+from study.procedure import procedure_of
+from study.session import ENDED, Progress
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import LANGUAGE, instructions, texts_of
+from study.texts import boxes, example, page_words, texts_of
 
+AHEAD = 4
+"""The trial to answer, and three that may be shown before its answer is acknowledged."""
+
+_TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
-    "consent": ("consent", "agree"),
-    "declined": ("declined",),
-    "full": ("full",),
-    "practice": ("practice", "question", "map_legend", "examples_legend"),
-    "main": ("main", "question", "map_legend", "examples_legend"),
-    "instructions": ("question", "map_legend", "examples_legend"),
-    "debrief": ("debrief",),
+    "consent": ("consent",),
+    "instructions": ("instructions",),
+    "check": ("check", "instructions"),
+    "practice": ("practice", *_TRIAL_TEXTS),
+    "main": ("main", *_TRIAL_TEXTS),
+    "questionnaire": ("questionnaire",),
     "done": ("debrief",),
 }
 
 
-def progress_of(session: Row) -> Progress:
+def progress_of(session: Row, manifest: Manifest) -> Progress:
     """The state of a session's row."""
-    return Progress(session["stage"], session["position"], session["practice"], session["main"])
+    procedure = procedure_of(manifest)
+    position = (session["stage"], session["position"], session["practice"], session["main"])
+    return Progress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
+
+
+def entry(manifest: Manifest) -> dict[str, Any]:
+    """What the page needs before anybody takes part: its words, and what the study asks of a device."""
+    procedure, texts = procedure_of(manifest), texts_of(manifest)
+    return {
+        "title": texts["title"],
+        "language": procedure.language,
+        "words": page_words(texts),
+        "device": procedure.device.model_dump(),
+    }
 
 
 def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, Any]:
@@ -38,37 +54,78 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
     state = {
         "stage": stage,
         "study": session["study"],
-        "language": LANGUAGE,
         "title": texts["title"],
-        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE[stage]},
+        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
         "preview": session["mode"] == "preview",
     }
-    if stage == "instructions":
+    if stage in ENDED:
+        return state | _end(session, manifest, texts)
+    return state | _particulars(db, session, manifest, texts)
+
+
+def remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
+    """The pictures of the trials up to the next break: all that any condition shows, so that all load the same.
+
+    Sorted by name, so that the order tells nothing.
+    """
+    practising = session["position"] < session["practice"]
+    every = procedure_of(manifest).road.break_every or session["main"]
+    done = session["position"] - session["practice"]
+    until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
+    rows = repository.planned(db, session["session_id"], session["position"], until - session["position"])
+    trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
+    return sorted({sha256 for row in rows if row["item_id"] in trials for sha256 in _pictures(trials[row["item_id"]])})
+
+
+def _pictures(trial: Trial) -> list[str]:
+    own = trial.assets
+    return [own.target, own.target_map, *(sha256 for e in own.examples for sha256 in (e.image, e.map))]
+
+
+def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+    stage, procedure = session["stage"], procedure_of(manifest)
+    if stage == "consent":
+        return {"boxes": boxes(manifest)}
+    if stage in ("instructions", "check"):
+        tried = repository.attempts(db, session["session_id"])
+        asked = [{"text": q.text, "options": q.options} for q in procedure.check.questions] if stage == "check" else []
+        return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
+    if stage == "example":
         condition = CONDITIONS[session["condition"]]
-        state["texts"]["instructions"] = instructions(texts, condition)
-        state["layout"] = {"map": condition.shows_saliency, "samples": condition.shows_examples}
+        layout = {"map": condition.shows_saliency, "samples": condition.shows_examples}
+        return {"layout": layout, "example": example(texts, condition)}
     if stage in ("practice", "main"):
-        state |= _trials(session, repository.planned(db, session["session_id"], session["position"], 2))
-    if stage == "done":
-        state["code"] = session["completion_code"]
-    return state
-
-
-def remaining_assets(db: Connection, session: Row) -> list[str]:
-    """Every asset of the trials still to come, sorted by name so that the order tells nothing."""
-    rows = repository.planned(db, session["session_id"], session["position"], session["practice"] + session["main"])
-    return sorted({sha256 for row in rows for sha256 in assets(json.loads(row["screen_json"]))})
+        rows = repository.planned(db, session["session_id"], session["position"], AHEAD)
+        road = procedure.road
+        rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
+        return {**_trials(session, rows), **rules}
+    return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
 
 
 def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """The current trial, the one after it (to be ready on time), and how far the person is."""
+    """The current trial, those after it of the same stretch (to be ready on time), and how far the person is."""
     practising = session["stage"] == "practice"
-    first = 0 if practising else session["practice"]
+    last = session["practice"] if practising else session["practice"] + session["main"]
     trials = [{"index": row["trial_index"], **json.loads(row["screen_json"])} for row in rows]
     return {
+        "trials": [trial for trial in trials if trial["index"] < last],
         "trial": trials[0],
-        "next": trials[1] if len(trials) > 1 else None,
-        "first": first,
+        "first": 0 if practising else session["practice"],
         "total": session["practice"] if practising else session["main"],
-        "end_of_practice": session["practice"],
     }
+
+
+def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+    """The last page: its text, the code to hand in, and the way back to the recruiter."""
+    recruiter = procedure_of(manifest).recruiter
+    named = {"done": recruiter.complete, "screened": recruiter.screened, "full": recruiter.screened,
+             "declined": recruiter.declined}.get(session["stage"], recruiter.partial)  # fmt: skip
+    if session["stage"] == "withdrawn" and session["completed_at"] is not None:
+        named = recruiter.complete
+    key = "debrief" if session["stage"] == "done" else session["stage"]
+    return {"text": texts[key], **_way_back(manifest, named or session["completion_code"] or "")}
+
+
+def _way_back(manifest: Manifest, code: str) -> dict[str, Any]:
+    url = procedure_of(manifest).recruiter.url
+    return {"code": code or None, "redirect": url.replace("{code}", code) if url and code else None}

@@ -12,46 +12,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import pandas as pd
 
 from core.errors import ForetellError
-from study import participation
-from study.answer import Answer, ClientEvent
+from study import ending, entrance, lease, participation, recruiting
+from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.bundle import Bundle, Manifest, Trial
+from study.catch import catch_trials
 from study.conditions import CONDITIONS
 from study.frames import response_frame
-from study.page import page_state, remaining_assets
+from study.integrity import faults, unplayable
+from study.page import entry, page_state, remaining_assets
 from study.participation import Refused, session_of_token
-from study.store import Connection, Store, repository, responses
+from study.persons import person_frame
+from study.procedure import Procedure, procedure_of
+from study.status import StudyStatus, nested
+from study.store import Connection, Store, audit, identities, repository, responses
 from study.store.rows import Row
 from study.texts import texts_of
 
 Mode = Literal["live", "preview", "sim"]
-
-
-@dataclass(frozen=True)
-class StudyStatus:
-    """One version of a study and how far its collection is.
-
-    Attributes
-    ----------
-    name, title, study_hash, folder, state
-        ``state`` is open, superseded or closed.
-    sessions
-        ``{mode: {condition: {stage: number}}}``; the condition is "" before it is given.
-    slots
-        ``{mode: {condition: {state: number}}}``, states open, held and done.
-    """
-
-    name: str
-    title: str
-    study_hash: str
-    folder: Path
-    state: str
-    sessions: dict[str, dict[str, dict[str, int]]]
-    slots: dict[str, dict[str, dict[str, int]]]
+R = TypeVar("R")
+DAY_NS = 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True)
@@ -81,7 +65,7 @@ class Service:
     home
         Workspace folder, made if missing; the database is ``home/foretell.db`` unless `database` names another URL.
     database
-        ``sqlite:////absolute/path.db``.
+        ``sqlite:////absolute/path.db``. Recruiters' ids are in ``home/identity.db``, whatever it is.
     clock
         Nanoseconds since 1970.
     """
@@ -91,7 +75,9 @@ class Service:
         self._clock = clock
         home.mkdir(parents=True, exist_ok=True)
         self._store = Store(database or f"sqlite:///{home / 'foretell.db'}")
+        self._identities = Store(f"sqlite:///{home / 'identity.db'}", identities.MIGRATIONS)
         self._bundles: dict[str, Bundle] = {}
+        self.erase_identities()
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +90,7 @@ class Service:
     def close(self) -> None:
         """Commit what is queued and let go of the database."""
         self._store.close()
+        self._identities.close()
 
     # The researcher
 
@@ -119,11 +106,13 @@ class Service:
         for complaint in bundle.damaged():
             raise ForetellError(complaint)
         manifest = bundle.manifest
-        _check(manifest)
+        for complaint in unplayable(manifest):
+            raise ForetellError(complaint)
 
         def work(db: Connection) -> None:
             repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self._clock())
-            participation.enlarge(db, manifest, "live", per_condition)
+            entrance.enlarge(db, manifest, "live", per_condition)
+            audit.append(db, self._clock(), "researcher", "opened", {"study_hash": manifest.study_hash})
 
         self._store.write(work)
         self._bundles[manifest.study_hash] = bundle
@@ -131,7 +120,12 @@ class Service:
 
     def close_study(self, study: str) -> None:
         """Let no new participant in; who has begun may finish."""
-        if not self._store.write(lambda db: repository.close_version(db, study)):
+
+        def work(db: Connection) -> int:
+            audit.append(db, self._clock(), "researcher", "closed", {"study": study})
+            return repository.close_version(db, study)
+
+        if not self._store.write(work):
             raise self._unknown(study)
 
     def studies(self) -> list[StudyStatus]:
@@ -149,8 +143,7 @@ class Service:
         ForetellError
             No study of that name was ever opened.
         """
-        if not any(version["name"] == study for version in self._store.read(repository.versions)):
-            raise self._unknown(study)
+        self._known(study)
         rows = self._store.read(lambda db: responses.main_answers(db, study, modes))
         trials = {
             (study_hash, trial.id): trial
@@ -159,9 +152,40 @@ class Service:
         }
         return response_frame(rows, trials)
 
+    def persons(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
+        """Every person of a study, one row each; columns are described in `study.export.PERSONS`."""
+        self._known(study)
+        return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+
     def verify_chain(self) -> list[str]:
         """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
         return self._store.read(lambda db: list(responses.broken_links(db)))
+
+    def verify(self) -> list[str]:
+        """What is wrong with the database, the first wrong row first: chain, plans, counts, places, audit."""
+        return self._store.read(lambda db: list(faults(db, self._manifest)))
+
+    def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
+        """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
+        self._known(study)
+        people = self._identities.read(lambda db: identities.of_study(db, study))
+        return self._store.write(lambda db: recruiting.bonus_batch(db, study, people, batch, self._clock()))
+
+    def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
+        """Compare a recruiter's list with what is here, free the places of who went back, and show what differs."""
+        self._known(study)
+        people = self._identities.read(lambda db: identities.of_study(db, study))
+        return self._store.write(
+            lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock())
+        )
+
+    def erase_identities(self) -> int:
+        """Forget the recruiters' ids whose time is over; how many."""
+        erased = self._identities.write(lambda db: identities.erase_due(db, self._clock()))
+        if erased:
+            detail = {"people": erased}
+            self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
+        return erased
 
     def asset(self, study: str, sha256: str) -> Path:
         """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
@@ -172,60 +196,89 @@ class Service:
 
     # The participant
 
+    def entry(self, study: str) -> dict[str, Any]:
+        """What the page needs before anybody takes part; nothing is kept."""
+        versions = [v for v in self._store.read(repository.versions) if v["name"] == study]
+        if not versions:
+            raise self._unknown(study)
+        newest = max(versions, key=lambda version: (version["state"] == "open", version["opened_at"]))
+        return entry(self._bundle(newest["study_hash"]).manifest)
+
     def begin(
-        self, study: str, *, mode: Mode = "live", participant: str | None = None, condition: str | None = None
+        self,
+        study: str,
+        *,
+        mode: Mode = "live",
+        participant: str | None = None,
+        condition: str | None = None,
+        recruit: Recruit | None = None,
     ) -> str:
         """Open or resume a session and return its token.
 
-        The same `participant` always gets the same session, and the token it had before stops working.
-        A preview may fix the condition and takes no place in the allocation.
+        The same `participant`, or the same `recruit`, always gets the same session, and the token it had before
+        stops working. A preview may fix the condition and takes no place in the allocation.
         """
         version = self._store.read(lambda db: repository.open_version_of(db, study))
-        who = self._pseudonym(study, participant) if participant else uuid.uuid4().hex
+        named = f"{recruit.source}\0{recruit.person}" if recruit else participant
+        who = self._pseudonym(study, named) if named else uuid.uuid4().hex
         token = secrets.token_urlsafe(24)
         known = version["study_hash"] if version else None
         preview = self._preview_place(known, condition) if mode == "preview" else {}
 
-        def work(db: Connection) -> None:
+        def work(db: Connection) -> str:
             session = repository.session_of(db, study, mode, who)
             if session is not None:
                 self._renew(db, session, token)
-            elif known is None:
+                return str(session["study_hash"])
+            if known is None:
                 raise self._unknown(study)
-            else:
-                self._new_session(db, study, known, mode, who, token, preview)
+            self._new_session(db, study, known, mode, who, token, preview)
+            return str(known)
 
-        self._store.write(work)
+        study_hash = self._store.write(work)
+        if recruit is not None and mode == "live":
+            self._identify(study, study_hash, who, recruit)
         return token
 
-    def state(self, token: str) -> dict[str, Any]:
+    def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """What the page may know now."""
-        return self._store.read(lambda db: self._state(db, token))
+        self._store.write(lambda db: self._admitted(db, token, tab))
+        return self._fresh(token)
+
+    def take_over(self, token: str, tab: str) -> dict[str, Any]:
+        """Go on in this tab; the one that had the session may not answer any more."""
+        self._store.write(lambda db: self._admitted(db, token, tab, take=True))
+        return self._fresh(token)
 
     def preload(self, token: str) -> list[str]:
-        """Pictures of all trials still to come, in no telling order."""
-        return self._store.read(lambda db: remaining_assets(db, session_of_token(db, token)))
+        """Pictures of the trials up to the next break, in no telling order."""
 
-    def consent(self, token: str, agreed: bool) -> dict[str, Any]:
-        """Agree (and be given a condition) or decline."""
-
-        def work(db: Connection) -> None:
+        def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
-            participation.answer_consent(db, session, agreed, self._manifest(session), self._clock())
+            return remaining_assets(db, session, self._manifest(session))
 
-        self._store.write(work)
-        return self.state(token)
+        return self._store.read(work)
 
-    def ready(self, token: str) -> dict[str, Any]:
-        """The instructions are read: the trials begin."""
-        self._store.write(lambda db: participation.ready(db, session_of_token(db, token), self._clock()))
-        return self.state(token)
+    def consent(self, token: str, agreed: bool, device: Device | None = None, tab: str | None = None) -> dict[str, Any]:
+        """Agree or decline."""
+        self._act(token, tab, entrance.answer_consent, agreed, device)
+        if not agreed:
+            self._forget(token)
+        return self._fresh(token)
 
-    def record(self, token: str, answer: Answer) -> Ack:
+    def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
+        """The page of a stage, ``instructions`` or ``example``, is read."""
+        self._act(token, tab, entrance.seen if stage == "example" else entrance.read)
+        return self._fresh(token)
+
+    def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
+        """One try of the comprehension check; who passes is given a condition."""
+        self._act(token, tab, entrance.answer_check, sent)
+        return self._fresh(token)
+
+    def record(self, token: str, answer: Answer, tab: str | None = None) -> Ack:
         """Keep an answer exactly once; see `study.participation.record` for the codes."""
-        code, message = self._store.write(
-            lambda db: participation.record(db, session_of_token(db, token), answer, self._clock())
-        )
+        code, message = self._act(token, tab, participation.record, answer)
         kept = code in (200, 201)
 
         def reply(db: Connection) -> Ack:
@@ -240,10 +293,29 @@ class Service:
             lambda db: participation.add_events(db, session_of_token(db, token), events, self._clock())
         )
 
-    def finish(self, token: str) -> dict[str, Any]:
+    def fill(self, token: str, sent: Filled, tab: str | None = None) -> dict[str, Any]:
+        """Keep the questionnaire."""
+        self._act(token, tab, ending.fill, sent)
+        return self._fresh(token)
+
+    def finish(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """End the session; the state then carries the completion code."""
-        self._store.write(lambda db: participation.finish(db, session_of_token(db, token), self._clock()))
-        return self.state(token)
+        self._act(token, tab, ending.finish)
+        return self._fresh(token)
+
+    def withdraw(self, code: str) -> dict[str, Any]:
+        """Erase everything the holder of a private code answered; what her page then shows."""
+        wanted = code.strip().upper()
+
+        def work(db: Connection) -> dict[str, Any]:
+            for session in repository.every_session(db):
+                if hmac.compare_digest(ending.withdrawal_code(self._key, session["session_id"]), wanted):
+                    manifest = self._manifest(session)
+                    ending.withdraw(db, session, manifest, self._clock())
+                    return page_state(db, repository.session_by_id(db, session["session_id"]), manifest)
+            raise Refused(404, "No participation has this code. Please check it.")
+
+        return self._store.write(work)
 
     def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
         """A planned trial with the AI's answer; refused to everybody but simulated people."""
@@ -254,17 +326,68 @@ class Service:
                 raise Refused(403, "Only simulated people are told the AI's answer.")
             (planned,) = repository.planned(db, session["session_id"], trial_index, 1)
             manifest = self._manifest(session)
-            trial = next(t for t in (*manifest.practice, *manifest.trials) if t.id == planned["item_id"])
+            trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
+            trial = next(t for t in trials if t.id == planned["item_id"])
             side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
             return SimulatedTrial(trial, CONDITIONS[session["condition"]].shows_saliency, side)
 
         return self._store.read(work)
 
+    def simulated_procedure(self, token: str) -> Procedure:
+        """What a simulated person needs to pass; refused to everybody else."""
+        session = self._store.read(lambda db: session_of_token(db, token))
+        if session["mode"] != "sim":
+            raise Refused(403, "Only simulated people are told the answers.")
+        return procedure_of(self._manifest(session))
+
     # Inside
+
+    def _act(self, token: str, tab: str | None, work: Callable[..., R], *sent: Any) -> R:
+        """Do something in a session's name, in the writer's transaction."""
+
+        def run(db: Connection) -> R:
+            session = self._admitted(db, token, tab)
+            return work(db, session, self._manifest(session), *sent, self._clock())
+
+        return self._store.write(run)
+
+    def _admitted(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
+        """The session of a token, if this tab may work in it; ended here if its time is over."""
+        session = session_of_token(db, token)
+        lease.admit(db, session, tab, self._clock(), take=take)
+        ended = ending.expire(db, session, self._manifest(session), self._clock())
+        return session_of_token(db, token) if ended else session
+
+    def _fresh(self, token: str) -> dict[str, Any]:
+        return self._store.read(lambda db: self._state(db, token))
 
     def _state(self, db: Connection, token: str) -> dict[str, Any]:
         session = session_of_token(db, token)
-        return page_state(db, session, self._manifest(session))
+        state = page_state(db, session, self._manifest(session))
+        if session["stage"] not in ("consent", "declined", "withdrawn"):
+            state["withdrawal_code"] = ending.withdrawal_code(self._key, session["session_id"])
+        return state
+
+    def _identify(self, study: str, study_hash: str, who: str, recruit: Recruit) -> None:
+        """Keep a recruiter's id of a person, in its own file and for its own time."""
+        days = procedure_of(self._bundle(study_hash).manifest).recruiter.retention_days
+        now = self._clock()
+        row = {
+            "participant_id": who,
+            "study": study,
+            "source": recruit.source,
+            "ext_person": recruit.person,
+            "ext_study": recruit.study,
+            "ext_session": recruit.session,
+            "created_at": now,
+            "erase_after": now + days * DAY_NS,
+        }
+        self._identities.write(lambda db: identities.add(db, row))
+
+    def _forget(self, token: str) -> None:
+        """Who declines leaves no id."""
+        who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
+        self._identities.write(lambda db: identities.erase(db, who))
 
     def _feedback(self, db: Connection, token: str, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
@@ -275,7 +398,7 @@ class Service:
         return texts_of(manifest)["feedback"].replace("{name}", manifest.practice[trial_index].target)
 
     def _renew(self, db: Connection, session: Row, token: str) -> None:
-        resumed = {"token_hash": participation.token_hash(token), "n_resumes": session["n_resumes"] + 1}
+        resumed = {"token_hash": participation.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
         repository.change_session(db, session["session_id"], {**resumed, "last_seen": self._clock()})
 
     def _new_session(
@@ -294,7 +417,7 @@ class Service:
             "token_hash": participation.token_hash(token),
             "stage": "consent",
             "practice": len(manifest.practice),
-            "main": len(manifest.trials),
+            "main": len(manifest.trials) + len(catch_trials(manifest)),
             "started_at": now,
             "last_seen": now,
         }
@@ -343,6 +466,10 @@ class Service:
             if version["name"] == study:
                 yield self._bundle(version["study_hash"])
 
+    def _known(self, study: str) -> None:
+        if not any(version["name"] == study for version in self._store.read(repository.versions)):
+            raise self._unknown(study)
+
     def _unknown(self, study: str) -> ForetellError:
         known = sorted({v["name"] for v in self._store.read(repository.versions) if v["state"] == "open"})
         return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.")
@@ -353,28 +480,6 @@ class Service:
             title = texts_of(self._bundle(study_hash).manifest)["title"]
         except ForetellError as error:
             title = str(error)
-        counts = [_nested([c for c in rows if c["study_hash"] == study_hash], key)
+        counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)
                   for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
         return StudyStatus(version["name"], title, study_hash, folder, version["state"], *counts)
-
-
-def _nested(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
-    """``{mode: {condition: {key: n}}}``."""
-    counts: dict[str, dict[str, dict[str, int]]] = {}
-    for row in rows:
-        counts.setdefault(row["mode"], {}).setdefault(row["condition"] or "", {})[row[key]] = row["n"]
-    return counts
-
-
-def _check(manifest: Manifest) -> None:
-    """What the bundle's own format does not promise but a running study needs."""
-    for name in manifest.conditions:
-        CONDITIONS[name]
-    if not manifest.trials:
-        raise ForetellError(f"Study {manifest.name!r} has no trials. Build it again.")
-    for trial in (*manifest.practice, *manifest.trials):
-        if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
-            raise ForetellError(
-                f"Trial {trial.id!r}: its options {trial.options} are not the AI's answer {trial.target!r} and the "
-                f"alternative {trial.alternative!r}. Build the study again."
-            )

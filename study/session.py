@@ -1,6 +1,8 @@
 """The participant's state machine: ``step(progress, event) -> progress``, pure.
 
-consent -> instructions -> practice -> main -> debrief -> done; ``declined`` and ``full`` end at consent.
+consent -> instructions -> check -> example -> practice -> main -> questionnaire -> debrief -> done. A stage the study
+does not have is passed over. ``example`` is the first that differs between conditions: a place is given on its
+threshold. ``declined``, ``screened``, ``full``, ``expired`` and ``withdrawn`` are the other ends.
 """
 
 from __future__ import annotations
@@ -10,19 +12,33 @@ from typing import Literal
 
 from core.errors import ForetellError
 
-Stage = Literal["consent", "instructions", "practice", "main", "debrief", "done", "declined", "full"]
-Event = Literal["agree", "decline", "full", "ready", "answer", "finish"]
+Stage = Literal[
+    "consent", "instructions", "check", "example", "practice", "main", "questionnaire", "debrief",
+    "done", "declined", "screened", "full", "expired", "withdrawn",
+]  # fmt: skip
+Event = Literal[
+    "agree", "decline", "read", "pass", "again", "screen", "full", "seen", "answer", "fill", "finish", "expire",
+    "withdraw",
+]  # fmt: skip
 
-ENDED: tuple[Stage, ...] = ("done", "declined", "full")
+ENDED: tuple[Stage, ...] = ("done", "declined", "screened", "full", "expired", "withdrawn")
+UNDER_WAY: tuple[Stage, ...] = ("instructions", "check", "example", "practice", "main", "questionnaire", "debrief")
 
 _MOVES: dict[tuple[Stage, Event], Stage] = {
     ("consent", "agree"): "instructions",
     ("consent", "decline"): "declined",
-    ("consent", "full"): "full",
-    ("instructions", "ready"): "practice",
+    ("instructions", "read"): "check",
+    ("check", "pass"): "example",
+    ("check", "again"): "instructions",
+    ("check", "screen"): "screened",
+    ("example", "full"): "full",
+    ("example", "seen"): "practice",
     ("practice", "answer"): "practice",
     ("main", "answer"): "main",
+    ("questionnaire", "fill"): "debrief",
     ("debrief", "finish"): "done",
+    **{(stage, "expire"): "expired" for stage in UNDER_WAY},
+    **{(stage, "withdraw"): "withdrawn" for stage in (*UNDER_WAY, "done", "screened", "full", "expired")},
 }
 
 
@@ -41,13 +57,17 @@ class Progress:
     position
         Index of the trial to answer next: 0 to practice - 1 are practice, then come the main trials.
     practice, main
-        Number of practice and main trials.
+        Number of practice trials, and of all others.
+    check, questionnaire
+        Whether the study has these stages.
     """
 
     stage: Stage
     position: int
     practice: int
     main: int
+    check: bool = False
+    questionnaire: bool = False
 
 
 def step(progress: Progress, event: Event) -> Progress:
@@ -56,8 +76,12 @@ def step(progress: Progress, event: Event) -> Progress:
     if stage is None:
         raise IllegalStep(f"{event!r} is not possible at {progress.stage!r}. Reload the page to continue.")
     position = progress.position + (event == "answer")
+    if stage == "check" and not progress.check:
+        stage = "example"
     if stage == "practice" and position >= progress.practice:
         stage = "main"
     if stage == "main" and position >= progress.practice + progress.main:
+        stage = "questionnaire"
+    if stage == "questionnaire" and not progress.questionnaire:
         stage = "debrief"
     return replace(progress, stage=stage, position=position)

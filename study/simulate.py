@@ -13,10 +13,11 @@ import numpy as np
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.answer import Answer
+from study.answer import Answer, CheckAnswers, Filled
 from study.people import Person, sample_mixture
 from study.service import Service
 
+_QUESTIONNAIRE = 2**31  # no trial has this index
 _OTHER: dict[Literal["left", "right"], Literal["left", "right"]] = {"left": "right", "right": "left"}
 
 
@@ -65,18 +66,42 @@ def simulate(
 
 
 def _take_part(service: Service, token: str, person: Person, stream: tuple[int, int]) -> int:
+    state = _enter(service, token)
+    answered = 0
+    while state["stage"] in ("practice", "main"):
+        state = _answer(service, token, person, state, stream)
+        answered += 1
+    if state["stage"] == "questionnaire":
+        state = service.fill(token, _filled(state["items"], stream))
+    if state["stage"] == "debrief":
+        service.finish(token)
+    return answered
+
+
+def _enter(service: Service, token: str) -> dict[str, Any]:
+    """From consent to the first trial; simulated people have understood the instructions."""
     state = service.state(token)
     if state["stage"] == "consent":
         state = service.consent(token, True)
     if state["stage"] == "instructions":
         state = service.ready(token)
-    answered = 0
-    while state["stage"] in ("practice", "main"):
-        state = _answer(service, token, person, state, stream)
-        answered += 1
-    if state["stage"] == "debrief":
-        service.finish(token)
-    return answered
+    if state["stage"] == "check":
+        questions = service.simulated_procedure(token).check.questions
+        right = [question.options.index(question.answer) for question in questions]
+        state = service.check(token, CheckAnswers(attempt=state["attempt"], answers=right))
+    return service.ready(token, "example") if state["stage"] == "example" else state
+
+
+def _filled(items: list[dict[str, Any]], stream: tuple[int, int]) -> Filled:
+    """A questionnaire answered at random, texts by a word that says so."""
+    rng = np.random.default_rng([*stream, _QUESTIONNAIRE])
+    answers: dict[str, str | int] = {}
+    for item in items:
+        if item["kind"] == "scale":
+            answers[item["id"]] = int(rng.integers(1, item["points"] + 1))
+        else:
+            answers[item["id"]] = str(rng.choice(item["options"])) if item["kind"] == "choice" else "simulated"
+    return Filled(answers=answers)
 
 
 def _answer(
@@ -87,12 +112,14 @@ def _answer(
     known = service.simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
     foretold = person.foretells(known.trial, shows_saliency=known.shows_saliency, rng=rng)
+    sure = abs(2 * person.p_ai(known.trial, shows_saliency=known.shows_saliency) - 1)
     answer = Answer(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
         side=known.ai_side if foretold else _OTHER[known.ai_side],
         input="sim",
         rt_ms=person.response_time.draw(rng),
+        confidence=sure if state["confidence"] else None,
     )
     ack = service.record(token, answer)
     if ack.code not in (200, 201):

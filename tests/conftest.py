@@ -80,6 +80,7 @@ def write_bundle(
     texts: dict[str, str] | None = None,
     swap_answers: bool = False,
     side: int = 96,
+    config: dict[str, Any] | None = None,
 ) -> Path:
     """Write a bundle of generated pictures; `swap_answers` exchanges target and alternative and nothing else."""
     assets: dict[str, int] = {}
@@ -126,7 +127,7 @@ def write_bundle(
         format=FORMAT,
         name=name,
         seed=seed,
-        config={},
+        config=config or {},
         conditions=conditions,
         texts=texts or {},
         classifier={"name": "test"},

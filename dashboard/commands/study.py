@@ -12,6 +12,7 @@ from dashboard.terminal import Bars, say
 if TYPE_CHECKING:
     from study.bundle import Bundle
 
+MOST_FAULTS = 20
 MIXTURE = "belief_projector=0.4,map_reader=0.5,guesser=0.1"
 StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
 
@@ -38,13 +39,17 @@ def build(study_file: Annotated[Path, typer.Argument(help="The study file (TOML)
 
 
 def verify(
-    study: StudyName,
+    study: Annotated[str, typer.Argument(help="The study's name, the folder of its bundle, or a database (.db).")],
     quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
 ) -> None:
     """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
 
+    Of a database: the chain of answers, every person's plan made again, the counts, the places, the audit trail.
+
     Example: python foretell.py verify demo
     """
+    if study.endswith(".db"):
+        return _verify_database(Path(study))
     from study.build import verify as run
     from study.workspace import bundle_named, home
 
@@ -56,6 +61,24 @@ def verify(
     if faults:
         raise typer.Exit(1)
     say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
+
+
+def _verify_database(path: Path) -> None:
+    from core.errors import ForetellError
+    from study.service import Service
+
+    if not path.is_file():
+        raise ForetellError(f"There is no database {path}. Name the file, e.g. workspace/foretell.db.")
+    with Service(path.resolve().parent, f"sqlite:///{path.resolve()}") as service:
+        faults = service.verify()
+        people = sum(n for study in service.studies() for mode in study.sessions.values() for stages in mode.values()
+                     for n in stages.values())  # fmt: skip
+    for fault in faults[:MOST_FAULTS]:
+        say(f"Fault: {fault}")
+    if faults:
+        say(f"{len(faults)} fault(s) in {path}")
+        raise typer.Exit(1)
+    say(f"{path}: the answers, plans and places of {people} people are what they were.")
 
 
 def simulate(

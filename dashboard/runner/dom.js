@@ -4,6 +4,8 @@ export const $ = (id) => document.getElementById(id);
 
 export const pictureUrl = (study, sha256) => `/assets/${encodeURIComponent(study)}/${sha256}`;
 
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
 // crypto.randomUUID exists on secure pages only; a laboratory's plain http address is none.
 export function uuid() {
   const hex = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -17,14 +19,31 @@ export function show(id) {
   $(id).querySelector("h1")?.focus(); // a screen reader begins at the new page's heading
 }
 
-// Paragraphs from plain text; never HTML.
+let words = {};
+
+// The page's own words, in the study's language.
+export function speak(entry) {
+  words = entry.words;
+  document.documentElement.lang = entry.language;
+  document.title = entry.title;
+  for (const element of document.querySelectorAll("[data-text]")) element.textContent = word(element.dataset.text);
+}
+
+export const word = (key, values = {}) => fill(words[key] ?? "", values);
+
+export function fill(text, values) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+// Elements from plain values; text is never HTML.
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
 export function prose(id, text) {
-  const paragraphs = text.split(/\n\s*\n/).map((part) => {
-    const p = document.createElement("p");
-    p.textContent = part.trim();
-    return p;
-  });
-  $(id).querySelector(".prose").replaceChildren(...paragraphs);
+  $(id).querySelector(".prose").replaceChildren(...text.split(/\n\s*\n/).map((part) => make("p", { textContent: part.trim() })));
 }
 
 export function title(id, text) {

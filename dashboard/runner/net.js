@@ -1,25 +1,27 @@
 // Requests that survive a bad connection: endless retries with backoff, an outbox that survives a reload.
 
-import { uuid } from "./dom.js";
+import { sleep, uuid } from "./dom.js";
+import { erase, read, write } from "./store.js";
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 30000; // ms
 const TEMPORARY = new Set([0, 408, 429, 502, 503, 504]);
-
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const LOCKED = 423, REPLACED = 401; // not heard: the answer stays in the outbox
 
 export class Net {
   constructor(onStatus) {
     this.onStatus = onStatus;
     this.token = "";
+    this.tab = ownTab();
     this.events = [];
+    this.outbox = [];
     this.sending = Promise.resolve();
     addEventListener("pagehide", () => this.flushEvents(true));
   }
 
-  get key() { return `foretell-${this.token.slice(0, 12)}`; }
+  get key() { return `${this.token.slice(0, 12)}-`; }
 
   async once(method, path, body, keepalive = false) {
-    const headers = { "X-Session-Token": this.token };
+    const headers = { "X-Session-Token": this.token, "X-Tab": this.tab };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     try {
       const reply = await fetch(`/api/v1/${path}`, {
@@ -46,22 +48,28 @@ export class Net {
 
   // Kept in the browser before it is sent: a crash or a reload in between loses nothing.
   answer(answer) {
-    this.keep("outbox", [...this.kept("outbox", []), answer]);
-    this.sending = this.sending.then(() => this.send(answer));
+    this.outbox.push(answer);
+    const kept = this.keepOutbox();
+    this.sending = this.sending.then(() => kept).then(() => this.send(answer));
     return this.sending;
   }
 
   async send(answer) {
     this.onStatus("saving");
     const reply = await this.post("responses", answer);
-    this.keep("outbox", this.kept("outbox", []).filter((other) => other.attempt_id !== answer.attempt_id));
-    this.onStatus(reply.status < 300 ? "saved" : "again");
+    if (reply.status === LOCKED || reply.status === REPLACED) return reply;
+    this.outbox = this.outbox.filter((other) => other.attempt_id !== answer.attempt_id);
+    await this.keepOutbox();
+    this.onStatus(reply.status < 300 ? "saved" : "resending");
     this.flushEvents();
     return reply;
   }
 
+  keepOutbox() { return this.keep("outbox", this.outbox); }
+
   async replay() {
-    for (const answer of this.kept("outbox", [])) await this.send(answer);
+    this.outbox = await this.kept("outbox", []);
+    for (const answer of [...this.outbox]) if ((await this.send(answer)).status === LOCKED) return;
   }
 
   log(kind, trial_index = null, payload = {}, at = performance.now()) {
@@ -75,19 +83,22 @@ export class Net {
     if (TEMPORARY.has(reply.status)) this.events.unshift(...events); // the same ids again: kept once
   }
 
-  kept(name, otherwise) {
-    try { return JSON.parse(localStorage.getItem(`${this.key}-${name}`)) ?? otherwise; } catch { return otherwise; }
-  }
+  // Storage that fails in the middle of a study must not stop it: the answer is on its way to the server as well.
+  async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
+  async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
+  async forget() { try { await erase(this.key); } catch { /* nothing was kept */ } }
+}
 
-  keep(name, value) {
-    try { localStorage.setItem(`${this.key}-${name}`, JSON.stringify(value)); } catch { /* storage is switched off */ }
-  }
-
-  forget() {
-    try {
-      for (const key of Object.keys(localStorage)) if (key.startsWith(this.key)) localStorage.removeItem(key);
-    } catch { /* storage is switched off */ }
-  }
+// The tab's name outlives a reload. It is put away only when the page goes: a copied tab must not get it too.
+function ownTab() {
+  let tab = null;
+  try {
+    tab = sessionStorage.getItem("tab");
+    sessionStorage.removeItem("tab");
+    addEventListener("pagehide", () => sessionStorage.setItem("tab", tab));
+    addEventListener("pageshow", (event) => { if (event.persisted) sessionStorage.removeItem("tab"); });
+  } catch { /* storage is switched off */ }
+  return (tab ??= uuid());
 }
 
 function online() {

@@ -1,45 +1,62 @@
 // One trial on the screen: everything appears on one frame, and the clock starts when it has been painted.
 
-import { $, pictureUrl, uuid } from "./dom.js";
+import { $, fill, pictureUrl, sleep, uuid, word } from "./dom.js";
 
 const FIXATION = [300, 500]; // ms, drawn uniformly
 const EARLIEST = 200; // ms after onset; anything before is an anticipation
 const KEYS = { f: "left", j: "right" };
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // Puts a trial on the screen and resolves with the answer, or with null if `stop` is aborted before.
-export async function present(trial, { study, texts, exposures, hz, log, stop }) {
+export async function present(trial, { study, texts, number, exposures, kept, screen: known, slow, log, stop }) {
   const screen = $("trial");
   screen.dataset.phase = "fixation";
   const fixated = performance.now();
   const fixation = FIXATION[0] + Math.random() * (FIXATION[1] - FIXATION[0]);
-  await lay(trial, study, texts);
   const answered = listen(trial, log, stop);
+  await Promise.all([lay(trial, number, study, texts), kept]).catch((error) => { answered.cancel(); throw error; });
   await sleep(Math.max(0, fixation - (performance.now() - fixated)));
   await visible();
   screen.dataset.phase = "shown";
   await frame();
   answered.open(await frame());
+  const late = countLate(answered.done, 1000 / known.frame_hz);
+  const reminder = setTimeout(() => { $("slow").textContent = word("slow"); log("slow", trial.index); }, slow);
   const answer = await answered.done;
+  clearTimeout(reminder);
+  $("slow").textContent = "";
   screen.dataset.phase = "blank";
-  return answer && { ...answer, trial_index: trial.index, attempt_id: uuid(), frame_hz: hz,
+  return answer && { ...answer, ...known, trial_index: trial.index, attempt_id: uuid(), dropped_frames: late.frames,
     time_origin_ms: performance.timeOrigin, n_exposures: exposures, resumed: exposures > 1 };
 }
 
+// Frames that should have been painted between onset and answer and were not.
+function countLate(done, interval) {
+  const late = { frames: 0 };
+  let going = true, last = performance.now();
+  done.then(() => { going = false; });
+  const next = (now) => {
+    if (!document.hidden) late.frames += Math.max(0, Math.round((now - last) / interval) - 1);
+    last = now;
+    if (going) requestAnimationFrame(next);
+  };
+  requestAnimationFrame((now) => { last = now; next(now); });
+  return late;
+}
+
 // Everything in place but hidden, and every picture decoded.
-async function lay(trial, study, texts) {
-  const number = `picture ${trial.index + 1}`;
-  const pictures = [put($("target"), trial.target, study, number), put($("map"), trial.map, study, `${number} with map`)];
+async function lay(trial, number, study, texts) {
+  const pictures = [put($("target"), trial.target, study, word("picture", { number })), put($("map"), trial.map, study, word("picture_map", { number }))];
+  $("asked").textContent = trial.asked ? fill(texts.catch, { name: trial.asked }) : "";
   $("map-legend").textContent = trial.map ? texts.map_legend : "\u00a0";
   for (const side of ["left", "right"]) {
     const { name, samples } = trial[side];
     $(side).querySelector("span").textContent = name;
-    $(`${side}-legend`).textContent = samples.length ? texts.examples_legend.replace("{name}", name) : "\u00a0";
+    $(`${side}-legend`).textContent = samples.length ? fill(texts.examples_legend, { name }) : "\u00a0";
     const images = samples.map(() => document.createElement("img"));
     $(`${side}-samples`).replaceChildren(...images);
-    images.forEach((image, i) => pictures.push(put(image, samples[i], study, `${number}, ${side} ${i + 1}`)));
+    images.forEach((image, i) => pictures.push(put(image, samples[i], study, word(`picture_${side}`, { number, sample: i + 1 }))));
   }
   await Promise.all(pictures);
 }
@@ -63,6 +80,7 @@ function listen(trial, log, stop) {
   if (stop.aborted) end(null);
 
   function take(side, input, event) {
+    if ($("trial").hidden) return; // another page lies over it
     if (event.timeStamp < onset + EARLIEST) {
       log("anticipation", trial.index, { side, after_onset_ms: onset === Infinity ? null : event.timeStamp - onset }, event.timeStamp);
       return;
@@ -73,7 +91,7 @@ function listen(trial, log, stop) {
 
   addEventListener("keydown", (event) => {
     const side = KEYS[event.key.toLowerCase()];
-    if (!side || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!side || $("trial").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     if (!event.repeat) take(side, "key", event);
   }, options);
@@ -85,7 +103,7 @@ function listen(trial, log, stop) {
     else if (leftAt !== null && onset !== Infinity) away += performance.now() - Math.max(leftAt, onset);
   }, options);
 
-  return { done, open: (at) => { onset = at; } };
+  return { done, open: (at) => { onset = at; }, cancel: () => abort.abort() };
 }
 
 function inputOf(event) {
@@ -97,6 +115,19 @@ function inputOf(event) {
 function visible() {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
+}
+
+// The smallest step of the browser's clock in ms: browsers coarsen it.
+export function clockStep(steps = 20) {
+  let smallest = Infinity;
+  for (let last = performance.now(), seen = 0; seen < steps;) {
+    const now = performance.now();
+    if (now === last) continue;
+    smallest = Math.min(smallest, now - last);
+    last = now;
+    seen++;
+  }
+  return smallest;
 }
 
 // Refresh rate in Hz, from the median distance of frames.

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 
 from study.store import engine
 from study.store.errors import StoreError
-from study.store.migrations import migrate
+from study.store.migrations import MIGRATIONS, migrate
 from study.store.writer import Writer
 
 __all__ = ["Connection", "Store", "StoreError"]
@@ -25,6 +25,8 @@ class Store:
     ----------
     url
         ``sqlite:////absolute/path.db``; the file is made if missing.
+    migrations
+        What makes its tables.
 
     Raises
     ------
@@ -32,10 +34,10 @@ class Store:
         The file is no database, is damaged, not writable, or made by a newer Foretell.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
         self._writing = engine.writing(url)
         engine.check(self._writing, url)
-        migrate(self._writing)
+        migrate(self._writing, migrations)
         self._reading = engine.reading(url)
         self._writer = Writer(self._writing)
 

@@ -12,7 +12,8 @@ from sqlalchemy.exc import ArgumentError, DatabaseError
 from study.store.errors import StoreError
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
-_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
+# secure_delete: what a person withdrew is overwritten, not only unlinked.
+_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
 
 
 def writing(url: str) -> Engine:

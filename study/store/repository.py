@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from study.store.rows import Row, at_most_one, every
-from study.store.tables import allocation_slot, consent, event, session, study_version, trial_plan
+from study.store.tables import (
+    allocation_slot,
+    comprehension,
+    consent,
+    event,
+    payment,
+    questionnaire,
+    response_conflict,
+    session,
+    study_version,
+    trial_plan,
+    withdrawal,
+)
 
 
 def open_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
@@ -75,9 +87,23 @@ def has_free_slot(db: Connection, study_hash: str, mode: str, now: int) -> bool:
     return db.execute(found).first() is not None
 
 
-def finish_slot(db: Connection, session_id: str) -> None:
-    """Mark a person's slot done; one who lost it to another by taking too long has none."""
-    db.execute(update(allocation_slot).where(allocation_slot.c.session_id == session_id).values(state="done"))
+def finish_slot(db: Connection, session_id: str) -> bool:
+    """Mark a person's slot done; False for one who lost it to another by taking too long."""
+    mine = allocation_slot.c.session_id == session_id
+    return db.execute(update(allocation_slot).where(mine).values(state="done")).rowcount > 0
+
+
+def free_slot(db: Connection, session_id: str) -> None:
+    """Give a person's slot to whoever comes next."""
+    mine = allocation_slot.c.session_id == session_id
+    db.execute(update(allocation_slot).where(mine).values(state="open", session_id=None, held_until=None))
+
+
+def durations(db: Connection, study_hash: str) -> list[int]:
+    """How long everybody who finished took, ns from the consent to the end, the shortest first."""
+    took = (session.c.completed_at - session.c.agreed_at).label("took")
+    done = and_(session.c.study_hash == study_hash, session.c.mode == "live", session.c.stage == "done")
+    return list(db.execute(select(took).where(done, session.c.agreed_at.is_not(None)).order_by(took)).scalars())
 
 
 def add_session(db: Connection, values: Mapping[str, Any]) -> None:
@@ -88,6 +114,12 @@ def add_session(db: Connection, values: Mapping[str, Any]) -> None:
 def session_by_token(db: Connection, token_hash: str) -> Row | None:
     """The person who holds a token."""
     return at_most_one(db, select(session).where(session.c.token_hash == token_hash))
+
+
+def session_by_id(db: Connection, session_id: str) -> Row:
+    """One person."""
+    (found,) = every(db, select(session).where(session.c.session_id == session_id))
+    return found
 
 
 def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Row | None:
@@ -104,6 +136,93 @@ def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -
 def add_consent(db: Connection, values: Mapping[str, Any]) -> None:
     """What somebody answered to which text."""
     db.execute(insert(consent).values(values))
+
+
+def add_attempt(db: Connection, values: Mapping[str, Any]) -> None:
+    """One try of the comprehension check."""
+    db.execute(insert(comprehension).values(values))
+
+
+def attempts(db: Connection, session_id: str) -> int:
+    """How many tries of the comprehension check a person had."""
+    mine = comprehension.c.session_id == session_id
+    return int(db.execute(select(func.count()).where(mine)).scalar_one())
+
+
+def add_questionnaire(db: Connection, rows: list[dict[str, Any]]) -> None:
+    """What a person answered after the trials."""
+    if rows:
+        db.execute(insert(questionnaire), rows)
+
+
+def add_payment(db: Connection, values: Mapping[str, Any]) -> None:
+    """What a person is owed besides her base pay."""
+    db.execute(insert_or(payment).values(values).on_conflict_do_nothing())
+
+
+def payments(db: Connection, study: str) -> list[Row]:
+    """Every real participant's bonus, by the order of arrival."""
+    query = (
+        select(payment, session.c.participant_id)
+        .join(session, session.c.session_id == payment.c.session_id)
+        .where(session.c.study == study, session.c.mode == "live")
+        .order_by(session.c.started_at, payment.c.session_id)
+    )
+    return every(db, query)
+
+
+def set_batch(db: Connection, session_ids: list[str], batch: int) -> None:
+    """Mark bonuses as handed over."""
+    db.execute(update(payment).where(payment.c.session_id.in_(session_ids)).values(batch=batch))
+
+
+def sessions(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
+    """Every person of a study, by the order of arrival."""
+    where = and_(session.c.study == study, session.c.mode.in_(modes))
+    return every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
+
+
+def every_session(db: Connection) -> list[Row]:
+    """Every person of every study, by the order of arrival."""
+    return every(db, select(session).order_by(session.c.started_at, session.c.session_id))
+
+
+def all_slots(db: Connection) -> list[Row]:
+    """Every place."""
+    return every(db, select(allocation_slot).order_by(allocation_slot.c.slot_id))
+
+
+def erase_rest(db: Connection, session_id: str) -> None:
+    """Everything a person left besides her answers."""
+    for table in (response_conflict, event, comprehension, questionnaire, trial_plan):
+        db.execute(delete(table).where(table.c.session_id == session_id))
+
+
+def add_withdrawal(db: Connection, session_id: str, at: int) -> None:
+    """Allow the erasure of a person's rows."""
+    db.execute(insert(withdrawal).values(session_id=session_id, requested_at=at))
+
+
+def attempts_of(db: Connection, session_id: str) -> list[Row]:
+    """A person's tries of the comprehension check, in their order."""
+    mine = comprehension.c.session_id == session_id
+    return every(db, select(comprehension).where(mine).order_by(comprehension.c.attempt))
+
+
+def questionnaire_of(db: Connection, session_id: str) -> list[Row]:
+    """A person's questionnaire."""
+    return every(db, select(questionnaire).where(questionnaire.c.session_id == session_id))
+
+
+def payment_of(db: Connection, session_id: str) -> Row | None:
+    """A person's bonus."""
+    return at_most_one(db, select(payment).where(payment.c.session_id == session_id))
+
+
+def event_counts(db: Connection, session_id: str) -> dict[str, int]:
+    """How often the page noticed what."""
+    query = select(event.c.kind, func.count().label("n")).where(event.c.session_id == session_id).group_by(event.c.kind)
+    return {row["kind"]: row["n"] for row in every(db, query)}
 
 
 def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:

@@ -7,13 +7,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, select
+from sqlalchemy import Connection, and_, delete, func, insert, select
 from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from study.store.rows import Row, at_most_one, every
-from study.store.tables import response, response_conflict, session, trial_plan
+from study.store.tables import erased_answer, response, response_conflict, session, trial_plan
 
 GENESIS = "0" * 64
+LATER = ("confidence", "dropped_frames", "clock_ms")
+"""Columns that are younger than the first answers: where they hold nothing they are not hashed."""
 
 
 def answer_to(db: Connection, session_id: str, trial_index: int) -> Row | None:
@@ -34,36 +36,64 @@ def n_answers(db: Connection, session_id: str) -> int:
 
 def append(db: Connection, values: Mapping[str, Any]) -> None:
     """Append an answer at the end of the chain."""
-    last = db.execute(select(response.c.seq, response.c.row_hash).order_by(response.c.seq.desc()).limit(1)).first()
-    seq, prev_hash = (last.seq + 1, last.row_hash) if last else (1, GENESIS)
-    row = {**values, "seq": seq, "prev_hash": prev_hash}
+    ends = [db.execute(select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1)).first() for t in _CHAIN]
+    seq, prev_hash = max((tuple(end) for end in ends if end), default=(0, GENESIS))
+    row = {**values, "seq": seq + 1, "prev_hash": prev_hash}
     db.execute(insert(response).values({**row, "row_hash": row_hash(row)}))
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
     """SHA-256 over every column of an answer but `row_hash`: `prev_hash` ties it to all answers before."""
-    content = {key: value for key, value in row.items() if key != "row_hash"}
+    content = {key: value for key, value in row.items() if key != "row_hash" and not (key in LATER and value is None)}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def erase(db: Connection, session_id: str) -> int:
+    """Take a person's answers out of the chain, leaving their places and hashes; how many there were."""
+    kept = (response.c.seq, response.c.session_id, response.c.prev_hash, response.c.row_hash)
+    mine = response.c.session_id == session_id
+    db.execute(insert(erased_answer).from_select([column.name for column in kept], select(*kept).where(mine)))
+    return db.execute(delete(response).where(mine)).rowcount
 
 
 def broken_links(db: Connection) -> Iterator[str]:
     """One sentence per answer that was changed, removed or inserted after it was written.
 
-    The newest answers can be cut off without a trace in the chain itself: keep the last hash elsewhere to see that.
+    Of an answer erased by its person's withdrawal only the hashes are left, and they must fit. The newest answers can
+    be cut off without a trace in the chain itself: keep the last hash elsewhere to see that.
     """
     expected_seq, prev_hash = 1, GENESIS
-    for row in every(db, select(response).order_by(response.c.seq)):
-        place = f"Answer {row['seq']} (session {row['session_id']}, trial {row['trial_index']})"
+    rows = [row for table in _CHAIN for row in every(db, select(table))]
+    for row in sorted(rows, key=lambda row: row["seq"]):
+        erased = "trial_index" not in row
+        place = f"Answer {row['seq']} (session {row['session_id']}, trial {row.get('trial_index', 'erased')})"
         if row["seq"] != expected_seq or row["prev_hash"] != prev_hash:
             yield f"{place} does not follow the answer before it: one was removed, inserted or changed."
-        if row_hash(row) != row["row_hash"]:
+        if not erased and row_hash(row) != row["row_hash"]:
             yield f"{place} was changed after it was recorded."
         expected_seq, prev_hash = row["seq"] + 1, row["row_hash"]
+
+
+_CHAIN = (response, erased_answer)
 
 
 def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
     """Keep an answer that came too late, once."""
     db.execute(insert_or(response_conflict).values(values).on_conflict_do_nothing())
+
+
+def of_session(db: Connection, session_id: str) -> list[Row]:
+    """A person's answers, in the order of the trials."""
+    mine = response.c.session_id == session_id
+    return every(db, select(response).where(mine).order_by(response.c.trial_index))
+
+
+def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
+    """What a person chose, ``a`` or ``b``, by the trial's id."""
+    same = and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index)
+    query = select(trial_plan.c.item_id, response.c.choice).join_from(response, trial_plan, same)
+    rows = every(db, query.where(response.c.session_id == session_id, trial_plan.c.phase == phase))
+    return {row["item_id"]: row["choice"] for row in rows}
 
 
 def main_answers(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:

@@ -30,6 +30,12 @@ def begin(client: TestClient, **body: Any) -> dict[str, str]:
     return {"X-Session-Token": reply.json()["token"]}
 
 
+def to_trials(client: TestClient, me: dict[str, str]) -> Any:
+    client.post("/api/v1/consent", json={"agreed": True}, headers=me)
+    client.post("/api/v1/ready", json={"stage": "instructions"}, headers=me)
+    return client.post("/api/v1/ready", json={"stage": "example"}, headers=me).json()
+
+
 def answer(index: int, **values: Any) -> dict[str, Any]:
     return {
         "trial_index": index,
@@ -44,8 +50,7 @@ def answer(index: int, **values: Any) -> dict[str, Any]:
 def test_one_participation(client: TestClient) -> None:
     me = begin(client)
     assert client.get("/api/v1/state", headers=me).json()["stage"] == "consent"
-    assert client.post("/api/v1/consent", json={"agreed": True}, headers=me).json()["stage"] == "instructions"
-    state = client.post("/api/v1/ready", json={}, headers=me).json()
+    state = to_trials(client, me)
     assert len(client.get("/api/v1/preload", headers=me).json()) >= 15
     codes = []
     while state["stage"] in ("practice", "main"):
@@ -61,8 +66,7 @@ def test_codes_of_retries_conflicts_and_wrong_turns(client: TestClient) -> None:
     me = begin(client)
     send = lambda body: client.post("/api/v1/responses", json=body, headers=me).status_code  # noqa: E731
     assert send(answer(0)) == 425
-    client.post("/api/v1/consent", json={"agreed": True}, headers=me)
-    client.post("/api/v1/ready", json={}, headers=me)
+    to_trials(client, me)
     first = answer(0)
     assert [send(first), send(first), send(answer(0)), send(answer(7))] == [201, 200, 409, 425]
     assert [send({**answer(1), "rt_ms": -5}), send({**answer(1), "truth": "fish"}), send({})] == [422, 422, 422]
@@ -136,8 +140,7 @@ def test_no_other_file_is_served(client: TestClient, path: str) -> None:
 
 def test_pictures_are_immutable_and_tell_nothing(client: TestClient) -> None:
     me = begin(client)
-    client.post("/api/v1/consent", json={"agreed": True}, headers=me)
-    client.post("/api/v1/ready", json={}, headers=me)
+    to_trials(client, me)
     sha256 = client.get("/api/v1/preload", headers=me).json()[0]
     reply = client.get(f"/assets/demo/{sha256}")
     assert reply.headers["content-type"] == "image/webp"
@@ -152,9 +155,9 @@ def test_states_are_never_cached(client: TestClient) -> None:
 
 
 def test_the_same_person_comes_back_to_the_same_session(client: TestClient) -> None:
-    first = begin(client, participant="5f3a")
+    first = begin(client, recruit={"person": "5f3a"})
     client.post("/api/v1/consent", json={"agreed": True}, headers=first)
-    second = begin(client, participant="5f3a")
+    second = begin(client, recruit={"person": "5f3a"})
     assert client.get("/api/v1/state", headers=second).json()["stage"] == "instructions"
     assert client.get("/api/v1/state", headers=first).status_code == 401
 
@@ -168,7 +171,7 @@ def test_events_are_counted_once(client: TestClient) -> None:
 
 def test_a_full_study_says_so(client: TestClient) -> None:
     for _ in range(4):
-        client.post("/api/v1/consent", json={"agreed": True}, headers=begin(client))
+        to_trials(client, begin(client))
     reply = client.post("/api/v1/begin", json={"study": "demo"})
     assert reply.status_code == 410
     assert "All places" in reply.json()["error"]

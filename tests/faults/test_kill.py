@@ -50,10 +50,11 @@ class Client(threading.Thread):
             self.failure = error
 
     def take_part(self) -> None:
-        token = self.call("POST", "begin", {"study": "demo", "participant": f"p{self.number}"}).json()["token"]
+        token = self.call("POST", "begin", {"study": "demo", "recruit": {"person": f"p{self.number}"}}).json()["token"]
         self.http.headers["X-Session-Token"] = token
         self.call("POST", "consent", {"agreed": True})
-        state = self.call("POST", "ready", {}).json()
+        self.call("POST", "ready", {"stage": "instructions"})
+        state = self.call("POST", "ready", {"stage": "example"}).json()
         while state["stage"] == "main" and not self.stop.is_set():
             index, attempt = state["trial"]["index"], str(uuid.uuid4())
             side = random.Random(attempt).choice(("left", "right"))

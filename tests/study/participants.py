@@ -22,7 +22,8 @@ def answer(index: int, side: str = "left", **values: Any) -> Answer:
 
 def to_trials(service: Service, token: str) -> dict[str, Any]:
     service.consent(token, True)
-    return service.ready(token)
+    service.ready(token)
+    return service.ready(token, "example")
 
 
 def take_part(service: Service, token: str, side: str = "left") -> list[dict[str, Any]]:
@@ -34,7 +35,8 @@ def take_part(service: Service, token: str, side: str = "left") -> list[dict[str
         ack = service.record(token, answer(state["trial"]["index"], side))
         assert ack.code == 201
         state = ack.state
-    service.finish(token)
+    if state["stage"] == "debrief":
+        service.finish(token)
     return screens
 
 

@@ -115,11 +115,14 @@ def test_no_answer_before_the_trials_or_after_declining(service: Service, study:
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state != 'open'") == [(0,)]
 
 
-def test_nothing_is_allocated_before_consent(service: Service, study: str) -> None:
+def test_nothing_is_allocated_before_the_instructions_are_understood(service: Service, study: str) -> None:
     token = service.begin(study)
     assert query(service, "SELECT condition FROM session") == [(None,)]
-    service.consent(token, True)
-    service.consent(token, True)  # a retry
+    for _ in range(2):  # the second is a retry
+        service.consent(token, True)
+    assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'held'") == [(0,)]
+    for _ in range(2):
+        service.ready(token)
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'held'") == [(1,)]
 
 
@@ -156,6 +159,7 @@ def test_state_before_the_answer_has_no_telling_word(service: Service, study: st
     for condition in CONDITIONS:
         token = service.begin(study, mode="preview", condition=condition)
         states = [service.state(token), service.consent(token, True), service.ready(token)]
+        states.append(service.ready(token, "example"))
         for _ in range(4):
             index = states[-1]["trial"]["index"]
             states.append(service.record(token, answer(index)).state)
@@ -244,7 +248,7 @@ def test_the_studys_words_replace_the_defaults(service: Service, bundle: MakeBun
     service.open_study(bundle("worded", texts={"consent": "Our own text."}), per_condition=1)
     state = service.state(service.begin("worded"))
     assert state["texts"]["consent"] == "Our own text."
-    assert state["texts"]["agree"] == DEFAULTS["agree"]
+    assert state["boxes"] == [DEFAULTS["agree_age"], DEFAULTS["agree"]]
 
 
 def test_an_unknown_study_is_named(service: Service, study: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 from study.session import Event, IllegalStep, Progress, Stage, step
 
 
-def walk(events: str, practice: int = 2, main: int = 3) -> Progress:
-    progress = Progress("consent", 0, practice, main)
+def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, items: bool = False) -> Progress:
+    progress = Progress("consent", 0, practice, main, check, items)
     for event in events.split():
         progress = step(progress, event)  # type: ignore[arg-type]
     return progress
@@ -19,13 +19,16 @@ def walk(events: str, practice: int = 2, main: int = 3) -> Progress:
     ("events", "stage", "position"),
     [
         ("decline", "declined", 0),
-        ("full", "full", 0),
         ("agree", "instructions", 0),
-        ("agree ready", "practice", 0),
-        ("agree ready answer", "practice", 1),
-        ("agree ready answer answer", "main", 2),
-        ("agree ready answer answer answer answer answer", "debrief", 5),
-        ("agree ready answer answer answer answer answer finish", "done", 5),
+        ("agree read", "example", 0),
+        ("agree read full", "full", 0),
+        ("agree read seen", "practice", 0),
+        ("agree read seen answer", "practice", 1),
+        ("agree read seen answer answer", "main", 2),
+        ("agree read seen answer answer answer answer answer", "debrief", 5),
+        ("agree read seen answer answer answer answer answer finish", "done", 5),
+        ("agree read seen answer answer answer answer answer finish withdraw", "withdrawn", 5),
+        ("agree read seen answer expire", "expired", 1),
     ],
 )
 def test_the_road(events: str, stage: Stage, position: int) -> None:
@@ -33,12 +36,27 @@ def test_the_road(events: str, stage: Stage, position: int) -> None:
     assert (progress.stage, progress.position) == (stage, position)
 
 
+@pytest.mark.parametrize(
+    ("events", "stage"),
+    [
+        ("agree read", "check"),
+        ("agree read again", "instructions"),
+        ("agree read again read screen", "screened"),
+        ("agree read pass", "example"),
+        ("agree read pass seen answer answer answer answer answer", "questionnaire"),
+        ("agree read pass seen answer answer answer answer answer fill", "debrief"),
+    ],
+)
+def test_a_check_and_a_questionnaire_where_the_study_has_them(events: str, stage: Stage) -> None:
+    assert walk(events, check=True, items=True).stage == stage
+
+
 def test_a_study_without_practice_begins_with_the_main_trials() -> None:
-    assert walk("agree ready", practice=0).stage == "main"
+    assert walk("agree read seen", practice=0).stage == "main"
 
 
 def test_everything_else_is_refused() -> None:
-    """Catches a move added by mistake: exactly seven of the 48 pairs are allowed."""
+    """Catches a move added by mistake: twelve moves onward, and the ways out."""
     allowed = set()
     for stage, event in itertools.product(get_args(Stage), get_args(Event)):
         try:
@@ -46,12 +64,20 @@ def test_everything_else_is_refused() -> None:
         except IllegalStep:
             continue
         allowed.add((stage, event))
+    under_way = ("instructions", "check", "example", "practice", "main", "questionnaire", "debrief")
     assert allowed == {
         ("consent", "agree"),
         ("consent", "decline"),
-        ("consent", "full"),
-        ("instructions", "ready"),
+        ("instructions", "read"),
+        ("check", "pass"),
+        ("check", "again"),
+        ("check", "screen"),
+        ("example", "full"),
+        ("example", "seen"),
         ("practice", "answer"),
         ("main", "answer"),
+        ("questionnaire", "fill"),
         ("debrief", "finish"),
+        *((stage, "expire") for stage in under_way),
+        *((stage, "withdraw") for stage in (*under_way, "done", "screened", "full", "expired")),
     }

@@ -91,6 +91,7 @@ def test_the_ais_answer_is_told_to_nobody_else(service: Service, bundle: MakeBun
         token = service.begin(study, mode=mode)  # type: ignore[arg-type]
         service.consent(token, True)
         service.ready(token)
+        service.ready(token, "example")
         with pytest.raises(Refused) as refused:
             service.simulated_trial(token, 0)
         assert refused.value.code == 403

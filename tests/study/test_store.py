@@ -1,5 +1,6 @@
 """The database's own promises: durability settings, one writer, append-only tables, migrations, the hash chain."""
 
+import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, inspect, text
 
-from study.store import Store, StoreError, engine
+from study.bundle import canonical
+from study.store import Store, StoreError, engine, repository, responses
 from study.store.migrations import MIGRATIONS, fingerprint, migrate
 from study.store.tables import METADATA
 from study.store.writer import Writer
@@ -220,3 +222,48 @@ def test_close_commits_what_is_queued_and_then_refuses(writing: Engine) -> None:
     assert [future.result(0) for future in futures] == rows(writing) == list(range(50))
     with pytest.raises(StoreError, match="closed"):
         writer.submit(insert(99))  # type: ignore[arg-type]
+
+
+VERSION_1 = """
+INSERT INTO study_version VALUES ('h', 'demo', '/f', 1, 'open');
+INSERT INTO session(session_id, study, study_hash, participant_id, mode, token_hash, stage, position, practice, main,
+  condition, side_flip, order_seed, started_at, last_seen)
+  VALUES ('s', 'demo', 'h', 'p', 'live', 't', 'main', 1, 0, 2, 'none', 0, 1, 5, 6),
+         ('u', 'demo', 'h', 'q', 'live', 'v', 'instructions', 0, 0, 2, 'both', 0, 1, 5, 6);
+INSERT INTO allocation_slot(study_hash, mode, block, condition, side_flip, order_seed, state, session_id)
+  VALUES ('h', 'live', 0, 'none', 0, 1, 'held', 's');
+INSERT INTO consent VALUES ('s', 'x', 'en', 1, 5);
+INSERT INTO trial_plan VALUES ('s', 0, 'main', 'm0', 'a', '{}', 'z'), ('s', 1, 'main', 'm1', 'a', '{}', 'z');
+"""
+ANSWER_1 = {
+    "session_id": "s", "trial_index": 0, "attempt_id": "a", "choice": "a", "side": "left", "input": "key",
+    "rt_ms": 500.0, "onset_ms": None, "event_ms": None, "handler_ms": None, "time_origin_ms": None, "frame_hz": None,
+    "n_exposures": 1, "resumed": 0, "blur_ms": 0.0, "shown_sha256": "z", "received_at": 7, "seq": 1,
+    "prev_hash": "0" * 64,
+}  # fmt: skip
+
+
+def test_a_database_of_version_1_goes_on(url: str, tmp_path: Path) -> None:
+    """A version 1 file with people and an answer, hashed as version 1 did (SHA-256 of its columns as sorted JSON)."""
+    made = engine.writing(url)
+    migrate(made, MIGRATIONS[:1])
+    made.dispose()
+    row = {**ANSWER_1, "row_hash": hashlib.sha256(canonical(ANSWER_1)).hexdigest()}
+    with sqlite3.connect(tmp_path / "test.db") as db:
+        db.executescript(VERSION_1)
+        db.execute(f"INSERT INTO response({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
+    db.close()
+    store = Store(url)
+    assert store.read(lambda db: list(responses.broken_links(db))) == []
+    kept = store.read(lambda db: repository.every_session(db))
+    assert [(s["session_id"], s["stage"], s["agreed_at"]) for s in kept] == [("s", "main", 5), ("u", "example", None)]
+    found = store.write(lambda db: db.exec_driver_sql("PRAGMA foreign_key_check").fetchall())
+    assert found == []
+    for table in ("trial_plan", "consent", "response"):
+        with pytest.raises(StoreError, match="append-only"):
+            store.write(lambda db, t=table: db.exec_driver_sql(f"DELETE FROM {t}"))
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store.write(
+            lambda db: db.exec_driver_sql("INSERT INTO trial_plan VALUES ('no', 0, 'main', 'm', 'a', '{}', 'z')")
+        )
+    store.close()

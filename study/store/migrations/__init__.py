@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
-from study.store.migrations import v0001_initial
+from study.store.migrations import v0001_initial, v0002_road
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (v0001_initial.STATEMENTS,)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (v0001_initial.STATEMENTS, v0002_road.STATEMENTS)
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_version(
@@ -21,9 +22,17 @@ CREATE TABLE IF NOT EXISTS schema_version(
 def migrate(engine: Engine, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
     """Bring the database to the newest version and return it; a newer database than this code is refused."""
     for version, statements in enumerate(migrations, 1):
-        with engine.begin() as connection:
-            if version not in _applied(connection, len(migrations)):
-                _apply(connection, version, statements)
+        with engine.connect() as connection:
+            # A table that others refer to can only be made anew with the rule off, and that only between
+            # transactions (sqlite.org/lang_altertable.html#otheralter); every row is checked before the commit.
+            driver: Any = connection.connection.dbapi_connection
+            driver.execute("PRAGMA foreign_keys=OFF")
+            try:
+                with connection.begin():
+                    if version not in _applied(connection, len(migrations)):
+                        _apply(connection, version, statements)
+            finally:
+                driver.execute("PRAGMA foreign_keys=ON")
     return len(migrations)
 
 
@@ -45,6 +54,8 @@ def _applied(connection: Connection, known: int) -> set[int]:
 def _apply(connection: Connection, version: int, statements: tuple[str, ...]) -> None:
     for statement in statements:
         connection.exec_driver_sql(statement)
+    if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+        raise StoreError(f"The database does not survive schema version {version}. Restore it from a backup.")
     connection.execute(
         text("INSERT INTO schema_version(version, applied_at, sha256) VALUES (:version, :at, :sha256)"),
         {"version": version, "at": time.time_ns(), "sha256": fingerprint(statements)},

@@ -104,7 +104,8 @@ def take_part(study: str, person: str, mode: Mode = "live") -> None:
     service = door.service()
     token = service.begin(study, mode=mode, participant=person)
     service.consent(token, True)
-    state = service.ready(token)
+    service.ready(token)
+    state = service.ready(token, "example")
     while state["stage"] in ("practice", "main"):
         index = state["trial"]["index"]
         answer = Answer(trial_index=index, attempt_id=str(uuid.uuid4()), side="left", input="key", rt_ms=900.0)

@@ -89,7 +89,9 @@ def test_a_newer_build_can_supersede_the_open_one(opened: Open, tiny: Path, work
 
 def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny: Path) -> None:
     door.service().open_study(tiny, 2)
-    door.service().consent(door.service().begin("tiny"), True)
+    token = door.service().begin("tiny")
+    door.service().consent(token, True)
+    door.service().ready(token)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(8)
     press(app, "Simulate")

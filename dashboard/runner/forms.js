@@ -1,0 +1,45 @@
+// Questions with radio buttons and texts: the comprehension check and the questionnaire.
+
+import { $, clicked, make } from "./dom.js";
+
+function choices(name, legend, options, ends = null) {
+  const labels = options.map(({ value, text }) => make("label", {}, make("input", { type: "radio", name, value }), make("span", { textContent: text })));
+  const group = make("div", { className: ends ? "scale" : "choices" }, ...labels);
+  if (ends) group.append(make("small", { textContent: ends[0] }), make("small", { textContent: ends[1] }));
+  return make("fieldset", {}, make("legend", { textContent: legend }), group);
+}
+
+function item({ id, kind, text, options, points, low, high }) {
+  if (kind === "choice") return choices(id, text, options.map((option) => ({ value: option, text: option })));
+  if (kind === "scale") return choices(id, text, Array.from({ length: points }, (_, i) => ({ value: i + 1, text: i + 1 })), [low, high]);
+  return make("fieldset", {}, make("legend", { textContent: text }), make("textarea", { name: id, rows: 3, maxLength: 5000, ariaLabel: text }));
+}
+
+// Shows the fields in a section and resolves, once everything required is there, with the form's data.
+async function filled(section, fields, required) {
+  const form = $(section).querySelector("form");
+  const hint = $(section).querySelector(".hint");
+  form.replaceChildren(...fields);
+  hint.hidden = true;
+  form.onsubmit = (event) => event.preventDefault(); // Enter in a field must not leave the page
+  while (true) {
+    await clicked($(section).querySelector("button.primary"));
+    const data = new FormData(form);
+    const missing = required.find((name) => !String(data.get(name) ?? "").trim());
+    if (missing === undefined) return data;
+    hint.hidden = false;
+    form.elements[missing][0]?.focus() ?? form.elements[missing].focus();
+  }
+}
+
+export async function asked(section, questions) {
+  const fields = questions.map(({ text, options }, i) => choices(`q${i}`, text, options.map((option, value) => ({ value, text: option }))));
+  const data = await filled(section, fields, questions.map((_, i) => `q${i}`));
+  return questions.map((_, i) => Number(data.get(`q${i}`)));
+}
+
+export async function questionnaire(section, items) {
+  const data = await filled(section, items.map(item), items.filter(({ required }) => required).map(({ id }) => id));
+  const given = items.filter(({ id }) => String(data.get(id) ?? "").trim());
+  return Object.fromEntries(given.map(({ id, kind }) => [id, kind === "scale" ? Number(data.get(id)) : data.get(id)]));
+}

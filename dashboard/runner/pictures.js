@@ -1,0 +1,53 @@
+// The pictures of the trials ahead, loaded and decoded before they are needed.
+
+import { $, clicked, pictureUrl, show, sleep, word } from "./dom.js";
+
+const TRIES = 3; // to load a picture
+const AT_ONCE = 6; // pictures loaded side by side
+let loaded = new Map();
+
+// Everything up to the next break; what lies behind is let go.
+export async function preload(net, study, complain) {
+  const names = (await net.get("preload")).body;
+  loaded = new Map([...loaded].filter(([sha256]) => names.includes(sha256)));
+  const queue = names.filter((sha256) => !loaded.has(sha256));
+  const total = queue.length;
+  const report = () => {
+    const number = total - queue.length;
+    $("loading").value = total ? number / total : 1;
+    $("loading-text").textContent = queue.length ? word("loading", { number, total }) : word("loaded");
+  };
+  report();
+  const worker = async () => {
+    for (let sha256 = queue.pop(); sha256; sha256 = queue.pop()) {
+      await load(study, sha256, complain);
+      report();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+async function load(study, sha256, complain, tries = TRIES) {
+  const image = new Image();
+  image.src = pictureUrl(study, sha256);
+  try {
+    await image.decode();
+    loaded.set(sha256, image);
+  } catch {
+    if (tries <= 1) {
+      await pause(complain);
+      show("ready");
+      tries = TRIES + 1;
+    }
+    await sleep(500);
+    await load(study, sha256, complain, tries - 1);
+  }
+}
+
+let pausing = null;
+
+// One pause for all pictures that failed together: never a trial with a missing one.
+export function pause(complain) {
+  pausing ??= (async () => { complain(word("no_pictures"), true); await clicked($("again")); })().finally(() => { pausing = null; });
+  return pausing;
+}

@@ -1,0 +1,143 @@
+// A stretch of trials: breaks, confidence, feedback, and how far the page may run ahead of the server.
+
+import { $, clicked, make, prose, show, title, word } from "./dom.js";
+import { pause, preload } from "./pictures.js";
+import { clockStep, present, refreshRate } from "./trial.js";
+
+const AHEAD = 3; // answers on their way before the page waits
+const SURE = 5; // steps of the confidence
+let screen = null; // what is known of the screen and the clock
+
+export function trialPages(net, study, complain) {
+  return (state) => new Stretch(net, study, complain, state).run();
+}
+
+class Stretch {
+  constructor(net, study, complain, state) {
+    Object.assign(this, { net, study, complain, state, waiting: 0, outcome: null });
+    this.known = new Map(state.trials.map((trial) => [trial.index, trial]));
+    this.end = state.first + state.total;
+    this.stop = new AbortController();
+    this.news = [];
+  }
+
+  async run() {
+    const { state } = this;
+    this.exposed = await this.net.kept("exposed", {});
+    await this.readyPage();
+    for (let index = state.trial.index; index < this.end && !this.outcome; index++) {
+      await this.until(() => this.known.has(index) && this.waiting < AHEAD);
+      if (index > state.trial.index) await this.rest(index);
+      if (this.outcome) break;
+      const answer = await this.showTrial(this.known.get(index));
+      if (answer === null) break;
+      this.send(answer);
+      if (state.stage === "practice") await this.feedback();
+    }
+    await this.until(() => this.outcome);
+    await this.net.sending;
+    return this.outcome.status < 300 ? { status: 200, body: this.outcome.body.state } : this.net.get("state");
+  }
+
+  send(answer) {
+    this.waiting += 1;
+    this.net.answer(answer).then((reply) => {
+      this.waiting -= 1;
+      this.last = reply;
+      if (reply.status >= 300 || reply.body.state.stage !== this.state.stage) {
+        this.outcome ??= reply;
+        if (reply.status >= 300) this.stop.abort(); // answered elsewhere, or over: go where the server is
+      } else {
+        for (const trial of reply.body.state.trials) this.known.set(trial.index, trial);
+      }
+      for (const wake of this.news.splice(0)) wake();
+    });
+  }
+
+  async until(met) {
+    while (!met() && !(this.outcome && this.outcome.status >= 300)) await new Promise((wake) => this.news.push(wake));
+  }
+
+  async rest(index) {
+    const done = index - this.state.first;
+    if (this.state.stage !== "main" || !this.state.break_every || done % this.state.break_every) return;
+    await this.until(() => this.waiting === 0); // the server says which pictures come next
+    if (this.outcome) return;
+    const began = performance.now();
+    await this.waitingPage(word("break"), word("break_text", { number: done, total: this.state.total }), word("continue"));
+    this.net.log("break", index, { ms: performance.now() - began });
+  }
+
+  async readyPage() {
+    const { state } = this, number = state.trial.index - state.first + 1;
+    if (number > 1) return this.waitingPage(word("back"), word("resume", { number, total: state.total }), word("continue"));
+    return this.waitingPage(word(state.stage), state.texts[state.stage], word("begin"));
+  }
+
+  async waitingPage(heading, text, go) {
+    title("ready", heading);
+    prose("ready", text);
+    $("begin").textContent = go;
+    $("begin").disabled = true;
+    show("ready");
+    await preload(this.net, this.study, this.complain);
+    screen ??= { frame_hz: await refreshRate(), clock_ms: clockStep() };
+    $("begin").disabled = false;
+    $("begin").focus();
+    await clicked($("begin"));
+  }
+
+  async showTrial(trial) {
+    const { first, total, texts, slow_ms } = this.state;
+    const number = trial.index - first + 1;
+    $("question").textContent = texts.question;
+    $("progress").textContent = word("progress", { number, total });
+    $("trial").dataset.number = number;
+    $("bar").value = (number - 1) / total;
+    for (const id of ["feedback", "confidence"]) $(id).hidden = true;
+    $("answers").hidden = false;
+    show("trial");
+    document.activeElement?.blur(); // Enter must not answer by accident
+    const exposures = this.exposed.index === trial.index ? this.exposed.count + 1 : 1;
+    this.exposed = { index: trial.index, count: exposures };
+    const kept = this.net.keep("exposed", this.exposed);
+    try {
+      const options = { study: this.study, texts, number, exposures, kept, screen, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };
+      const answer = await present(trial, options);
+      return answer && this.state.confidence ? { ...answer, confidence: await this.sure() } : answer;
+    } catch {
+      await pause(this.complain);
+      return this.showTrial(trial);
+    }
+  }
+
+  // How sure: 0 to 1 in equal steps, by button or by the keys 1 to 5.
+  async sure() {
+    $("trial").dataset.phase = "confidence";
+    $("confidence").querySelector("p").textContent = this.state.texts.confidence;
+    const buttons = Array.from({ length: SURE }, (_, i) => make("button", { type: "button", textContent: i + 1, value: i / (SURE - 1) }));
+    buttons[0].ariaLabel = `1: ${word("sure_low")}`;
+    buttons[SURE - 1].ariaLabel = `${SURE}: ${word("sure_high")}`;
+    $("sure").replaceChildren(...buttons);
+    $("answers").hidden = true;
+    $("confidence").hidden = false;
+    const abort = new AbortController();
+    addEventListener("keydown", (event) => { if (!event.repeat) buttons[Number(event.key) - 1]?.click(); }, { signal: abort.signal });
+    const chosen = await clicked(...buttons);
+    abort.abort();
+    $("trial").dataset.phase = "blank";
+    return Number(chosen.value);
+  }
+
+  async feedback() {
+    await this.until(() => this.waiting === 0);
+    if (this.last.status >= 300) return;
+    $("trial").dataset.phase = "feedback";
+    $("feedback").querySelector("p").textContent = this.last.body.feedback;
+    $("feedback").hidden = false;
+    $("answers").hidden = $("confidence").hidden = true;
+    $("next").focus();
+    await clicked($("next"));
+  }
+}
+

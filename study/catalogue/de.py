@@ -1,0 +1,142 @@
+"""German."""
+
+from __future__ import annotations
+
+TEXTS: dict[str, str] = {
+    "title": "Was sagt die KI?",
+    "consent": (
+        "Sie sind eingeladen, an einer Studie darüber teilzunehmen, wie Menschen die Antworten einer künstlichen "
+        "Intelligenz (KI) vorhersagen, die benennt, was auf einem Bild zu sehen ist.\n\n"
+        "Sie sehen ein Bild nach dem anderen. Zu jedem wählen Sie, welchen von zwei Namen die KI ihm gegeben hat.\n\n"
+        "Die Teilnahme ist freiwillig. Sie können jederzeit ohne Angabe von Gründen aufhören und Ihre Antworten mit "
+        "einem persönlichen Code zurückziehen. Wir speichern Ihre Antworten und wie lange sie dauern; nichts darin "
+        "weist auf Sie hin. Die pseudonymen Antworten können an andere Forschende weitergegeben werden."
+    ),
+    "agree_age": "Ich bin mindestens 18 Jahre alt.",
+    "agree": "Ich habe dies gelesen und bin mit der Teilnahme einverstanden.",
+    "instructions": (
+        "Eine KI hat eine Reihe von Bildern betrachtet und jedem einen Namen gegeben. Manchmal ist ihre Antwort "
+        "richtig, manchmal falsch.\n\n"
+        "Ihre Aufgabe ist, die KI vorherzusagen: Wählen Sie zu jedem Bild den Namen, den die KI ihm gegeben hat, "
+        "auch wenn Sie selbst es anders nennen würden."
+    ),
+    "check": "Zuerst ein paar Fragen, damit wir sehen, ob wir es gut erklärt haben.",
+    "check_again": (
+        "Nicht jede Antwort war richtig. Bitte lesen Sie dies noch einmal; danach können Sie erneut antworten."
+    ),
+    "example": "So sieht eine Frage aus.",
+    "example_map": (
+        "Neben dem Bild sehen Sie es noch einmal, in Grau mit einer Karte darüber. Orange Stellen sprachen für die "
+        "Antwort der KI, blaue dagegen; graue machten keinen Unterschied."
+    ),
+    "example_examples": "Über jedem Namen sehen Sie andere Bilder, die die KI so nennt.",
+    "example_both": "Jedes dieser Bilder trägt seine eigene Karte.",
+    "practice": "Zuerst ein paar Bilder zur Übung. Nach jedem erfahren Sie, was die KI gesagt hat.",
+    "main": "Jetzt beginnt die eigentliche Studie. Von nun an erfahren Sie nicht mehr, was die KI gesagt hat.",
+    "question": "Wie nennt die KI dieses Bild?",
+    "catch": "Um zu zeigen, dass Sie mitlesen, wählen Sie hier bitte „{name}“.",
+    "map_legend": "orange: für die Antwort, blau: dagegen",
+    "examples_legend": "Die KI nennt diese „{name}“",
+    "feedback": "Die KI nannte dieses Bild „{name}“.",
+    "confidence": "Wie sicher sind Sie?",
+    "questionnaire": "Ein paar letzte Fragen.",
+    "debrief": (
+        "Vielen Dank für Ihre Teilnahme.\n\n"
+        "Wir untersuchen, ob Erklärungen helfen, die Antworten einer KI vorherzusagen. In dieser Studie sahen die "
+        "Teilnehmenden die Bilder allein, mit Karten dessen, worauf die KI sich stützte, mit Beispielen dessen, was "
+        "sie so nennt, oder mit beidem. Einige Fragen sagten Ihnen, was zu wählen ist: Sie zeigen, wer mitliest."
+    ),
+    "declined": (
+        "Sie möchten nicht teilnehmen. Nur diese Entscheidung wurde gespeichert. Sie können die Seite schließen."
+    ),
+    "full": "Vielen Dank für Ihr Interesse. Alle Plätze dieser Studie sind vergeben; Teilnehmen geht jetzt nicht.",
+    "screened": (
+        "Vielen Dank für Ihr Interesse. Die Fragen zur Aufgabe wurden nicht so beantwortet, wie wir es für diese "
+        "Studie brauchen; sie endet deshalb hier. Das ist kein Urteil über Sie und hat keine Nachteile."
+    ),
+    "expired": (
+        "Die Zeit für diese Studie ist abgelaufen; sie endet deshalb hier. Ihre bisherigen Antworten sind gespeichert. "
+        "Der geleistete Teil wird bezahlt; bitte verwenden Sie den Code unten oder schreiben Sie uns."
+    ),
+    "withdrawn": "Ihre Antworten wurden gelöscht. Vielen Dank für Ihre Zeit; der Rückzug hat keine Nachteile für Sie.",
+    "ui.preview": "Vorschau: Diese Antworten sind keine Daten",
+    "ui.wait": "Einen Moment…",
+    "ui.thanks": "Vielen Dank",
+    "ui.again": "Noch einmal versuchen",
+    "ui.moment": "Einen Moment bitte",
+    "ui.cannot": "Diese Seite kann nicht fortfahren",
+    "ui.wrong": "Etwas ist schiefgegangen. Bitte laden Sie die Seite neu.",
+    "ui.decline": "Ich möchte nicht teilnehmen",
+    "ui.accept": "Teilnehmen",
+    "ui.task": "Ihre Aufgabe",
+    "ui.continue": "Weiter",
+    "ui.check": "Haben wir es gut erklärt?",
+    "ui.send": "Absenden",
+    "ui.look": "Was Sie sehen werden",
+    "ui.keys": (
+        "{left} wählt den linken Namen, {right} den rechten. Sie können auch klicken oder tippen. Es hat keine Eile."
+    ),
+    "ui.mini_picture": "Das Bild, das die KI betrachtet hat",
+    "ui.mini_map": "Daneben, worauf die KI sich stützte",
+    "ui.mini_samples": "Bilder, die die KI so nennt",
+    "ui.mini_names": "Die zwei Namen: Wählen Sie den der KI",
+    "ui.mini_one": "ein Name",
+    "ui.mini_other": "ein anderer",
+    "ui.practice": "Übung",
+    "ui.main": "Die Studie beginnt",
+    "ui.back": "Willkommen zurück",
+    "ui.resume": "Sie machen weiter mit Bild {number} von {total}.",
+    "ui.break": "Zeit für eine Pause",
+    "ui.break_text": "{number} von {total} sind geschafft. Ruhen Sie die Augen aus, so lange Sie mögen.",
+    "ui.begin": "Beginnen",
+    "ui.loading": "Die Bilder werden geladen… {number} von {total}",
+    "ui.loaded": "Alle Bilder sind bereit.",
+    "ui.no_pictures": "Einige Bilder konnten nicht geladen werden. Bitte prüfen Sie Ihre Verbindung.",
+    "ui.progress": "{number} von {total}",
+    "ui.picture": "Bild {number}",
+    "ui.picture_map": "Bild {number} mit Karte",
+    "ui.picture_left": "Bild {number}, links {sample}",
+    "ui.picture_right": "Bild {number}, rechts {sample}",
+    "ui.next": "Weiter",
+    "ui.slow": "Nehmen Sie sich die nötige Zeit und wählen Sie dann einen Namen.",
+    "ui.sure_low": "geraten",
+    "ui.sure_high": "sicher",
+    "ui.saved": "Gespeichert",
+    "ui.saving": "Wird gespeichert…",
+    "ui.offline": "Keine Verbindung: Wird so bald wie möglich gesendet",
+    "ui.resending": "Es geht dort weiter, wo Sie waren",
+    "ui.questionnaire": "Fast geschafft",
+    "ui.required": "Bitte beantworten Sie jede Frage.",
+    "ui.done": "Fertig",
+    "ui.code": "Ihr Abschlusscode",
+    "ui.copy": "Kopieren",
+    "ui.copied": "Kopiert",
+    "ui.all_saved": "Alle Ihre Antworten sind gespeichert. Sie können die Seite schließen.",
+    "ui.redirect": "Zurück zum Ausgangspunkt",
+    "ui.withdraw": "Zurückziehen",
+    "ui.withdraw_title": "Von dieser Studie zurücktreten",
+    "ui.withdraw_text": (
+        "Wenn Sie fortfahren, werden alle Ihre Antworten endgültig gelöscht. Das hat keine Nachteile für Sie, und was "
+        "Ihnen für Ihre Zeit zusteht, bleibt bestehen. Sie brauchen Ihren persönlichen Code."
+    ),
+    "ui.withdraw_code": "Ihr persönlicher Code für einen späteren Rückzug, unter {link}",
+    "ui.withdraw_label": "Persönlicher Code",
+    "ui.withdraw_yes": "Meine Antworten löschen",
+    "ui.withdraw_no": "Zurück",
+    "ui.elsewhere": "Die Studie ist anderswo geöffnet",
+    "ui.elsewhere_text": "Sie haben sie in einem anderen Tab oder Fenster offen. Möchten Sie lieber hier weitermachen?",
+    "ui.here": "Hier weitermachen",
+    "ui.gate": "Dieses Gerät passt nicht zu dieser Studie",
+    "ui.gate_small": (
+        "Das Fenster ist zu klein: Nötig sind {width} × {height} Punkte. Vergrößern Sie es und laden Sie die Seite neu."
+    ),
+    "ui.gate_phone": "Bitte öffnen Sie diesen Link auf einem Computer mit Tastatur.",
+    "ui.gate_storage": (
+        "Dieser Browser lässt die Seite nichts speichern, Antworten könnten verloren gehen. Verlassen Sie das private "
+        "Surfen oder nehmen Sie einen anderen Browser und laden Sie neu."
+    ),
+    "ui.gate_return": (
+        "Wenn das nicht möglich ist, geben Sie Ihren Platz bitte zurück. Nichts wurde gespeichert, und es hat keine "
+        "Nachteile."
+    ),
+}

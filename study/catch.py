@@ -1,0 +1,45 @@
+"""Catch trials: a question that says itself what to choose. They are never analysed; a rule may exclude by them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from study.bundle import Manifest, Trial, TrialAssets
+from study.procedure import procedure_of
+
+NO_PICTURES = TrialAssets(target="", target_map="", examples=())
+
+
+def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
+    """The catch trials of a study, the same for everybody; option a is the one to choose.
+
+    Their two names are categories of the study, so that they look like any other question's.
+    """
+    names = sorted({name for trial in manifest.trials for name in trial.options})
+    rng = np.random.default_rng([manifest.seed, *b"catch"])
+    pairs = (rng.choice(len(names), 2, replace=False) for _ in range(procedure_of(manifest).road.catch))
+    return tuple(_trial(k, names[one], names[two]) for k, (one, two) in enumerate(pairs))
+
+
+def places(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
+    """Before which main trials the catch trials come: one somewhere in each of `n_catch` equal stretches."""
+    edges = np.linspace(1, n_main, n_catch + 1).astype(int)
+    return [int(rng.integers(low, max(high, low + 1))) for low, high in pairwise(edges)]
+
+
+def _trial(number: int, asked: str, other: str) -> Trial:
+    return Trial(
+        id=f"catch-{number}",
+        trial_type="std_correct",
+        target=asked,
+        alternative=other,
+        truth=asked,
+        options=(asked, other),
+        ai_probability=1.0,
+        source="",
+        assets=NO_PICTURES,
+        teaching={},
+        saliency={},
+    )

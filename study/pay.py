@@ -1,0 +1,15 @@
+"""The published formula of the bonus."""
+
+from __future__ import annotations
+
+from study.procedure import Pay
+
+
+def bonus(pay: Pay, right: int) -> int:
+    """Minor units for so many right predictions in the main trials."""
+    return min(pay.most, pay.per_right * right)
+
+
+def formula(pay: Pay) -> str:
+    """The formula as it is kept with each amount."""
+    return f"min({pay.most}, {pay.per_right} * right)"

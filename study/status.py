@@ -1,0 +1,39 @@
+"""How far a collection is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.store.rows import Row
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """One version of a study and how far its collection is.
+
+    Attributes
+    ----------
+    name, title, study_hash, folder, state
+        ``state`` is open, superseded or closed.
+    sessions
+        ``{mode: {condition: {stage: number}}}``; the condition is "" before it is given.
+    slots
+        ``{mode: {condition: {state: number}}}``, states open, held and done.
+    """
+
+    name: str
+    title: str
+    study_hash: str
+    folder: Path
+    state: str
+    sessions: dict[str, dict[str, dict[str, int]]]
+    slots: dict[str, dict[str, dict[str, int]]]
+
+
+def nested(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
+    """``{mode: {condition: {key: n}}}``."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for row in rows:
+        counts.setdefault(row["mode"], {}).setdefault(row["condition"] or "", {})[row[key]] = row["n"]
+    return counts

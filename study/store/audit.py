@@ -1,0 +1,44 @@
+"""Who did what to the data: appended, chained by hash, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from sqlalchemy import Connection, insert, select
+
+from study.bundle import canonical
+from study.store.responses import GENESIS
+from study.store.rows import Row, every
+from study.store.tables import audit
+
+Actor = Literal["participant", "researcher", "server"]
+
+
+def append(db: Connection, at: int, actor: Actor, act: str, detail: Mapping[str, Any]) -> None:
+    """Append an act; `detail` must name nobody."""
+    last = db.execute(select(audit.c.seq, audit.c.row_hash).order_by(audit.c.seq.desc()).limit(1)).first()
+    seq, prev_hash = (last.seq + 1, last.row_hash) if last else (1, GENESIS)
+    text = canonical(detail).decode()
+    row = {"seq": seq, "at": at, "actor": actor, "act": act, "detail_json": text, "prev_hash": prev_hash}
+    db.execute(insert(audit).values({**row, "row_hash": _hash(row)}))
+
+
+def acts(db: Connection) -> list[Row]:
+    """Every act, the oldest first."""
+    return every(db, select(audit).order_by(audit.c.seq))
+
+
+def broken(db: Connection) -> Iterator[str]:
+    """One sentence per act that was changed, removed or inserted after it was written."""
+    expected_seq, prev_hash = 1, GENESIS
+    for row in acts(db):
+        if row["seq"] != expected_seq or row["prev_hash"] != prev_hash or _hash(row) != row["row_hash"]:
+            yield f"Audit entry {row['seq']} ({row['act']}) was changed, or one before it was removed or inserted."
+        expected_seq, prev_hash = row["seq"] + 1, row["row_hash"]
+
+
+def _hash(row: Mapping[str, Any]) -> str:
+    content = {key: value for key, value in row.items() if key != "row_hash"}
+    return hashlib.sha256(canonical(content)).hexdigest()

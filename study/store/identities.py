@@ -1,0 +1,50 @@
+"""The recruiter's ids, in a file of their own: whoever reads the answers does not find them there.
+
+A person is known elsewhere by a keyed hash only. Each row is erased when its time is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, delete, select
+from sqlalchemy.dialects.sqlite import insert as insert_or
+
+from study.store.rows import Row, every
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+CREATE TABLE identity(
+  participant_id TEXT PRIMARY KEY, study TEXT NOT NULL, source TEXT NOT NULL, ext_person TEXT NOT NULL,
+  ext_study TEXT, ext_session TEXT, created_at INTEGER NOT NULL, erase_after INTEGER NOT NULL,
+  UNIQUE(study, source, ext_person)) STRICT""",
+    ),
+)
+
+_KINDS = {"created_at": Integer, "erase_after": Integer}
+_NAMES = ("participant_id", "study", "source", "ext_person", "ext_study", "ext_session", "created_at", "erase_after")
+identity = Table("identity", MetaData(), *(Column(name, _KINDS.get(name, Text)) for name in _NAMES))
+
+
+def add(db: Connection, values: Mapping[str, Any]) -> None:
+    """Keep who somebody is; of one who comes again the newest submission counts."""
+    again = {key: values[key] for key in ("ext_study", "ext_session")}
+    statement = insert_or(identity).values(values)
+    db.execute(statement.on_conflict_do_update(index_elements=["participant_id"], set_=again))
+
+
+def of_study(db: Connection, study: str) -> list[Row]:
+    """Everybody of a study whose id is still kept."""
+    return every(db, select(identity).where(identity.c.study == study))
+
+
+def erase(db: Connection, participant_id: str) -> None:
+    """Forget who somebody is."""
+    db.execute(delete(identity).where(identity.c.participant_id == participant_id))
+
+
+def erase_due(db: Connection, now: int) -> int:
+    """Forget everybody whose time is over; how many."""
+    return db.execute(delete(identity).where(identity.c.erase_after <= now)).rowcount

@@ -1,0 +1,43 @@
+"""Every language says everything, with the same places to fill in; every word of the page is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dashboard.api import RUNNER
+from study.catalogue import CATALOGUES
+from study.procedure import Procedure
+
+ENGLISH = CATALOGUES["en"]
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_a_language_is_complete(language: str) -> None:
+    texts = CATALOGUES[language]
+    assert list(texts) == list(ENGLISH)
+    places = {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in texts.items()}
+    assert places == {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in ENGLISH.items()}
+    assert all(text.strip() == text and text for text in texts.values())
+    assert Procedure(language=language).language == language  # type: ignore[arg-type]
+
+
+def test_nothing_is_left_in_english() -> None:
+    """A text that was copied and not translated; names that are the same in both are none of ours."""
+    assert [key for key in ENGLISH if CATALOGUES["de"][key] == ENGLISH[key]] == []
+
+
+def test_the_page_asks_for_words_that_exist_and_has_none_of_its_own() -> None:
+    page = (RUNNER / "run.html").read_text(encoding="utf-8")
+    scripts = "".join(path.read_text(encoding="utf-8") for path in RUNNER.glob("*.js"))
+    asked = {*re.findall(r'data-text="(\w+)"', page), *re.findall(r'word\("(\w+)"', scripts)}
+    asked |= {"picture_left", "picture_right", "practice", "main", "saved", "saving", "offline", "resending"}  # by name
+    known = {key.removeprefix("ui.") for key in ENGLISH if key.startswith("ui.")}
+    assert asked == known
+    body = re.sub(r"<noscript>.*?</noscript>|<[^>]+>", " ", page.split("<body>")[1])
+    assert re.findall(r"[A-Za-z]{2,}", body) == []
+
+
+def test_the_page_is_small() -> None:
+    assert sum(path.stat().st_size for path in RUNNER.iterdir()) < 60_000
