@@ -54,7 +54,9 @@ def _declare_missing_operators() -> None:
 
 
 def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = None) -> Classifier:
-    """The classifier that ``spec`` names: ``FILE.py:build`` or a torchvision model with its default weights.
+    """The classifier that ``spec`` names: ``FILE.py:build``, or a torchvision model with its default weights.
+
+    ``resnet50:IMAGENET1K_V1`` is that model with other weights of torchvision's.
 
     A user's file defines ``build() -> nn.Module`` (any name after the colon) and optionally
     ``transforms(pil_image) -> (C, H, W)`` tensor, ``CATEGORIES`` (names in the order of the logits) and
@@ -71,7 +73,8 @@ def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = No
     return _from_torchvision(spec, torch.device(device))
 
 
-def _from_torchvision(name: str, device: torch.device) -> Classifier:
+def _from_torchvision(spec: str, device: torch.device) -> Classifier:
+    name, _, tag = spec.partition(":")
     torchvision()
     models = importlib.import_module("torchvision.models")
     known = models.list_models(module=models)
@@ -79,7 +82,11 @@ def _from_torchvision(name: str, device: torch.device) -> Classifier:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Give a torchvision name or FILE.py:build."
         raise ForetellError(f"Unknown classifier {name!r}. {hint}")
-    weights = models.get_model_weights(name).DEFAULT
+    offered = models.get_model_weights(name)
+    tags = offered.__members__
+    if tag and tag not in tags:
+        raise ForetellError(f"{name} has no weights {tag!r}. torchvision offers: {', '.join(tags) or 'none'}.")
+    weights = tags[tag] if tag else offered.DEFAULT
     try:
         module = models.get_model(name, weights=weights)
     except (URLError, OSError) as error:
@@ -87,7 +94,7 @@ def _from_torchvision(name: str, device: torch.device) -> Classifier:
         raise ForetellError(
             f"The weights of {name!r} could not be fetched ({error}). Connect once, or put the file at {hub}."
         ) from error
-    return Classifier(module, weights.transforms(), weights.meta["categories"], name=name, device=device)
+    return Classifier(module, weights.transforms(), weights.meta["categories"], name=spec, device=device)
 
 
 def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:

@@ -3,6 +3,8 @@
 SETS = {
     "scenes": "data.sets.scenes:load",
     "folder": "data.sets.folder:load",
+    "imagenet": "data.sets.imagenet:load",
+    "imagenet_a": "data.sets.imagenet_a:load",
 }
 
 CLASSIFIERS = {

@@ -74,7 +74,7 @@ def build(path: Path, home: Path, progress: Progress = silent) -> Bundle:
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
     config, classifier, sets = sources.config, sources.classifier, sources.sets
     answers = {
-        role: predict(classifier, sets[role], cache, progress, features=role == "pool")
+        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
         for role in ("pool", "standard", "adversarial")
     }
     material = Material(classifier.categories, **answers)

@@ -76,9 +76,13 @@ class Trials(Section):
 
 
 class Saliency(Section):
-    """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture."""
+    """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture.
+
+    ``common_masks`` draws everything random from one seed for all trials, so that maps compare between trials too.
+    """
 
     method: str = "bayesian_teaching"
+    common_masks: bool = False
     opacity: Share = 0.7
     parameters: dict[str, Any] = Field(default_factory=dict)
 

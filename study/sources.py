@@ -51,8 +51,13 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
 
 
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
-    """The three image sets of a study by their role."""
-    return {role: open_set(getattr(config.sets, role), base) for role in ("pool", "standard", "adversarial")}
+    """The three image sets of a study by their role; one that serves in two is read once."""
+    opened: dict[str, ImageSet] = {}
+    sources = {role: getattr(config.sets, role) for role in ("pool", "standard", "adversarial")}
+    for role, source in sources.items():
+        same = next((opened[other] for other in opened if sources[other] == source), None)
+        opened[role] = same or open_set(source, base)
+    return opened
 
 
 def plain(name: str) -> str:

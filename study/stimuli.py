@@ -83,7 +83,8 @@ class Studio:
     def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
         method = METHODS[self.config.saliency.method]
         inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        generator = torch.Generator().manual_seed(seed_of(self.config.study.seed, "map", planned.id))
+        own = () if self.config.saliency.common_masks else (planned.id,)
+        generator = torch.Generator().manual_seed(seed_of(self.config.study.seed, "map", *own))
         parameters = parsed(method, self.config.saliency.parameters)
         explanation: Explanation = method(
             self.classifier,

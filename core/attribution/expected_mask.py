@@ -53,6 +53,7 @@ def bayesian_teaching(
     amplitude: float = 100.0,
     estimator: Estimator = "controlled",
     sampler: Sampler = "importance",
+    tolerance: float = 0.0,
     chunk: int = 0,
 ) -> Explanation:
     """Expected mask E[m | x, c], each random mask weighted by how surely the classifier still says the target.
@@ -61,19 +62,23 @@ def bayesian_teaching(
     picture masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
     everywhere. ``estimator="plain"`` is this ratio, as in the paper; ``"controlled"`` takes out the noise of the masks
     themselves (`WeightedMasks.controlled`). `Explanation.error` is the standard error. ``chunk`` (0: by memory)
-    changes speed and memory, not the map.
+    changes speed and memory, not the map. Masks depend on the seed alone, so that maps of several pictures and classes
+    under one seed compare under common random numbers; several classes of one picture share its passes.
+
+    ``tolerance`` above 0 ends each weighted map as soon as its standard error is nowhere larger and at least 100 masks
+    count; ``samples`` is then the most it may take, and the certificate's is what it took.
 
     Where few random masks count, this ratio is noise. ``sampler="smc"`` draws the masks from their posterior instead
     (`posterior_mask`; ``estimator`` plays no part), ``samples`` at each of some two to seven temperatures; ``"auto"``
     does so for the pictures of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
     ``sampling`` says which was used.
     """
-    _check(samples, sampler)
+    _check(samples, sampler, tolerance)
     inputs, classes = checked(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     prior = MaskPrior(*classifier.input_shape[1:], length_scale, mean, amplitude)
     masking = _Masking(
-        classifier, inputs, classes, prior, classifier.fill(fill), samples, seed, chunk or None, progress
+        classifier, inputs, classes, prior, classifier.fill(fill), samples, tolerance, seed, chunk or None, progress
     )
     if sampler == "smc":
         maps, errors = torch.zeros(2, len(inputs), *inputs.shape[2:], dtype=torch.float64)
@@ -90,17 +95,35 @@ def bayesian_teaching(
         "amplitude": amplitude,
         "estimator": estimator,
         "sampler": sampler,
+        "tolerance": tolerance,
     }
     shared = {"samples": samples, "seed": seed, "parameters": parameters}
     named = certificates(classifier, "bayesian_teaching", inputs, classes, [shared | facts for facts in known])
     return Explanation(maps.float(), prior.expected, named, errors.float())
 
 
+def _estimated(sums: WeightedMasks, estimator: Estimator) -> tuple[Tensor, Tensor]:
+    return sums.plain() if estimator == "plain" else sums.controlled()
+
+
+def _distinct(inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """The different pictures among inputs (B, C, H, W), and which of them each is (B,): one pass serves its classes."""
+    kept: list[int] = []
+    place = []
+    for i, picture in enumerate(inputs):
+        same = next((k for k, j in enumerate(kept) if torch.equal(inputs[j], picture)), len(kept))
+        kept += [i] if same == len(kept) else []
+        place.append(same)
+    return inputs[kept], torch.tensor(place)
+
+
 def _hard(facts: Facts, samples: int) -> bool:
     return bool(facts["effective_samples"] < min(ENOUGH, samples * HARD_SHARE))
 
 
-def _check(samples: int, sampler: Sampler) -> None:
+def _check(samples: int, sampler: Sampler, tolerance: float) -> None:
+    if tolerance < 0:
+        raise ForetellError(f"tolerance={tolerance} must not be negative: 0 shows all 'samples' masks.")
     if samples < 2:
         raise ForetellError(f"samples={samples}: Bayesian-teaching maps need at least 2 masks.")
     if sampler != "importance" and samples < SMALLEST:
@@ -117,22 +140,48 @@ class _Masking:
     prior: MaskPrior
     neutral: Tensor
     samples: int
+    tolerance: float
     seed: int
     chunk: int | None
     progress: Progress
 
     def weighted(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
         """Masks of the prior, weighted: maps and errors (B, H, W) float64 and what is known of each."""
-        sums = WeightedMasks(len(self.inputs), self.prior.height, self.prior.width, self.prior.expected)
-        blocks = self.prior.blocks(self.samples, self.seed)
-        for block, probabilities in masked_probabilities(
-            self.classifier, self.inputs, blocks, fill=self.neutral, chunk=self.chunk
-        ):
-            sums.add(block, probabilities.gather(2, self.classes[:, None, None].expand(-1, len(block), 1))[:, :, 0])
+        # With a tolerance each map ends at its own time, as it would alone.
+        parts = torch.split(torch.arange(len(self.inputs)), 1 if self.tolerance else len(self.inputs))
+        found = [self._weighted(part, estimator) for part in parts]
+        maps, errors, known = zip(*found, strict=True)
+        return torch.cat(maps), torch.cat(errors), [facts for part in known for facts in part]
+
+    def _weighted(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
+        sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected)
+        pictures, place = _distinct(self.inputs[which])
+        for block in self.prior.blocks(self.samples, self.seed):
+            asked = masked_probabilities(self.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk)
+            ((_, probabilities),) = asked
+            classes = self.classes[which][:, None, None].expand(-1, len(block), 1)
+            sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
             self.progress(sums.count, self.samples, "masks")
-        maps, errors = sums.plain() if estimator == "plain" else sums.controlled()
-        counts = sums.effective.tolist()
-        return maps, errors, [self._known(e, n, {"sampler": "importance"}) for e, n in zip(errors, counts, strict=True)]
+            if self.tolerance and self._reached(sums, estimator):
+                break
+        maps, errors = _estimated(sums, estimator)
+        sampling = {"sampler": "importance"}
+        known = [self._known(e, n, sampling) for e, n in zip(errors, sums.effective.tolist(), strict=True)]
+        return maps, errors, [facts | self._ended(sums.count, facts) for facts in known]
+
+    def _reached(self, sums: WeightedMasks, estimator: Estimator) -> bool:
+        enough = bool((sums.effective >= ENOUGH).all())
+        return enough and float(_estimated(sums, estimator)[1].max()) <= self.tolerance
+
+    def _ended(self, count: int, facts: Facts) -> Facts:
+        """How many masks it took, and whether they were enough."""
+        if not self.tolerance or facts["standard_error"] <= self.tolerance:
+            return {"samples": count}
+        short = (
+            f"The standard error is {facts['standard_error']:.2g} after {count} masks, above the tolerance of "
+            f"{self.tolerance:g}. Raise 'samples'."
+        )
+        return {"samples": count, "warnings": (*facts["warnings"], short)}
 
     def sampled(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
         """Masks of one picture's posterior: map and error (H, W) float64 and what is known of them."""

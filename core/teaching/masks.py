@@ -32,7 +32,7 @@ class MaskPrior:
     height, width
         Grid in px.
     length_scale
-        Of the RBF kernel, as a share of the grid's shorter side (the paper's 22.4 px of 224).
+        Of the RBF kernel: up to 1 a share of the grid's shorter side (the paper's 22.4 px of 224 are .1), above 1 px.
     mean, amplitude
         Mean and standard deviation of g. The paper's text says variance 100, but only a standard deviation of 100
         gives its range of [-500, 300]; with variance 100 every mask is empty.
@@ -51,16 +51,18 @@ class MaskPrior:
     amplitude: float = 100.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.length_scale <= 1:
+        if not 0 < self.length_scale <= max(self.height, self.width):
             raise ForetellError(
-                f"Mask length scale {self.length_scale} is out of range: give a share of the side in (0, 1]."
+                f"Mask length scale {self.length_scale} is out of range: give a share of the side in (0, 1], or px up "
+                f"to {max(self.height, self.width)}."
             )
         if self.amplitude <= 0:
             raise ForetellError(f"Mask amplitude {self.amplitude} must be positive.")
 
     @cached_property
     def _factors(self) -> tuple[Tensor, Tensor]:
-        scale = self.length_scale * min(self.height, self.width)
+        share = min(self.height, self.width) if self.length_scale <= 1 else 1
+        scale = self.length_scale * share
         return _factor(self.height, scale), _factor(self.width, scale)
 
     @cached_property

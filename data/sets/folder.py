@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,11 @@ class _File:
 
 
 def load(
-    *, path: str | Path, name: str | None = None, progress: Callable[[int, int, str], None] | None = None
+    *,
+    path: str | Path,
+    name: str | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+    decode: bool = True,
 ) -> ImageSet:
     """Read a tree ``path/<category>/.../picture``; every file is decoded once to know that it can be.
 
@@ -48,6 +53,8 @@ def load(
         Name of the set; None is ``folder/<name of the folder>``.
     progress
         ``progress(done, total, what)``, called for each file.
+    decode
+        False: files are hashed only, and one that cannot be read is an error when it is opened.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def load(
     root = Path(path).expanduser()
     folders = _category_folders(root)
     found = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
-    read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None))
+    read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None), decode)
     kept = [file for file in read if not file.reason]
     skipped = tuple(Skipped(file.id, file.reason) for file in read if file.reason)
     names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
@@ -111,22 +118,23 @@ def _files(root: Path, folder: Path) -> list[tuple[str, Path]]:
     return found
 
 
-def _read(files: list[_File], progress: Callable[[int, int, str], None]) -> list[_File]:
-    """Decode and hash every file, on all cores (decoding leaves Python's lock)."""
+def _read(files: list[_File], progress: Callable[[int, int, str], None], decode: bool) -> list[_File]:
+    """Decode and hash every file, on all cores (both leave Python's lock)."""
     done = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for file in pool.map(_examined, files):
+        for file in pool.map(_examined, files, repeat(decode)):
             done.append(file)
             progress(len(done), len(files), "Reading pictures")
     return done
 
 
-def _examined(file: _File) -> _File:
+def _examined(file: _File, decode: bool) -> _File:
     if file.path.suffix.lower() not in EXTENSIONS:
         reason = f"extension {file.path.suffix or '(none)'} is not one of {' '.join(EXTENSIONS)}"
         return _File(file.id, file.path, file.label, reason=reason)
     try:
-        read_picture(file.path)
+        if decode:
+            read_picture(file.path)
         digest = hashlib.sha256(file.path.read_bytes()).hexdigest()
     except (DataError, OSError) as error:
         return _File(file.id, file.path, file.label, reason=str(error))
@@ -155,7 +163,7 @@ def _open(path: Path) -> Image.Image:
     try:
         return read_picture(path)
     except (DataError, OSError) as error:
-        raise DataError(f"{path} changed since the set was read: {error}. Load the set again.") from None
+        raise DataError(f"{path} cannot be read: {error}. Mend or replace it, and load the set again.") from None
 
 
 def _digest(names: list[str], kept: list[_File]) -> str:

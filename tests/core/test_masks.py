@@ -189,10 +189,64 @@ def test_a_class_never_given_is_finite_and_said():
     assert "Only 0 of 64 masks count" in certificate.warnings[0]
 
 
+def test_a_length_scale_above_one_is_px():
+    shares, px = MaskPrior(12, 9, length_scale=0.5), MaskPrior(12, 9, length_scale=4.5)
+    assert torch.equal(shares.sample(3, stream(1, 0)), px.sample(3, stream(1, 0)))
+
+
+@pytest.mark.parametrize("estimator", ["plain", "controlled"])
+def test_a_tolerance_ends_a_map_when_its_error_is_below_it_and_not_before(estimator):
+    """Against maps of fixed numbers of masks: the first multiple of 64 whose stated error is small enough."""
+    classifier = Classifier(Patch(), unit, name="patch")
+    picture = torch.ones(1, 3, SIDE, SIDE)
+    fixed = {
+        count: bayesian_teaching(classifier, picture, [0], samples=count, estimator=estimator)
+        for count in range(64, 64 * 31, 64)
+    }
+    errors = {count: float(found.error.max()) for count, found in fixed.items()}
+    tolerance = 1.0001 * errors[64 * 20]
+    expected = next(
+        count
+        for count, found in fixed.items()
+        if errors[count] <= tolerance and found.certificates[0].effective_samples >= 100
+    )
+    settings = {"samples": 5000, "estimator": estimator, "tolerance": tolerance}
+    ended = bayesian_teaching(classifier, picture, [0], **settings)
+    assert ended.certificates[0].samples == expected < 5000
+    assert ended.certificates[0].standard_error <= tolerance
+    assert ended.certificates[0].warnings == ()
+    torch.testing.assert_close(ended.map, fixed[expected].map, rtol=1e-6, atol=1e-7)
+    both = bayesian_teaching(classifier, torch.cat([0.2 * picture, picture]), [0, 0], **settings)
+    assert torch.equal(both.map[1], ended.map[0])  # each ends at its own time
+
+
+def test_a_tolerance_out_of_reach_is_said():
+    certificate = bayesian_teaching(awkward(), pictures(1), [0], samples=128, tolerance=1e-9).certificates[0]
+    assert certificate.samples == 128
+    assert "after 128 masks, above the tolerance of 1e-09. Raise 'samples'." in certificate.warnings[-1]
+
+
+def test_one_pass_serves_several_classes_of_a_picture(monkeypatch):
+    """The masked pictures shown are counted; the maps are those asked for one by one, bit for bit."""
+    classifier, images = awkward(), pictures(2)
+    shown = []
+    original = Classifier.logits
+    monkeypatch.setattr(
+        Classifier, "logits", lambda self, inputs, **more: shown.append(len(inputs)) or original(self, inputs, **more)
+    )
+    inputs, targets = images[[0, 0, 1, 0]], [0, 1, 2, 2]
+    together = bayesian_teaching(classifier, inputs, targets, samples=128)
+    assert sum(shown) == 2 * 128 + 4  # and the four answers the certificates state
+    alone = [bayesian_teaching(classifier, inputs[i : i + 1], targets[i : i + 1], samples=128) for i in range(4)]
+    torch.testing.assert_close(together.map, torch.cat([found.map for found in alone]), rtol=1e-6, atol=1e-7)
+
+
 def test_bad_settings_are_refused():
     with pytest.raises(ForetellError, match="at least 2 masks"):
         bayesian_teaching(awkward(), pictures(1), [0], samples=1)
-    with pytest.raises(ForetellError, match="length scale 2"):
-        bayesian_teaching(awkward(), pictures(1), [0], length_scale=2)
+    with pytest.raises(ForetellError, match=r"length scale 13 .*or px up to 12\."):
+        bayesian_teaching(awkward(), pictures(1), [0], length_scale=13)
+    with pytest.raises(ForetellError, match=r"tolerance=-0\.1 must not be negative"):
+        bayesian_teaching(awkward(), pictures(1), [0], tolerance=-0.1)
     with pytest.raises(ForetellError, match="amplitude"):
         bayesian_teaching(awkward(), pictures(1), [0], amplitude=0)
