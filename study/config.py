@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
 from study.conditions import CONDITIONS
+from study.preregistration import Plan
 from study.texts import DEFAULTS
 
 IMAGE_SETS = Registry("image set", data.SETS)
@@ -137,6 +138,7 @@ class StudyConfig(Section):
     conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
     allocation: Allocation = Allocation()
     display: Display = Display()
+    analysis: Plan = Plan()
     texts: dict[str, str] = {}
 
     @model_validator(mode="after")
@@ -148,6 +150,13 @@ class StudyConfig(Section):
         for key in self.texts:
             _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
         return self
+
+    @property
+    def plan(self) -> Plan:
+        """The analysis plan, with the participants of ``[allocation]`` where it names none."""
+        return self.analysis.model_copy(
+            update={"participants": self.analysis.participants or self.allocation.per_condition}
+        )
 
     @property
     def digest(self) -> str:

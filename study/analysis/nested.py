@@ -19,13 +19,10 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import mixed, responses
 from study.analysis.records import MixedModel
+from study.preregistration import NESTED
 
 RANDOM = "(1|participant) + (1|category)"
-FIXED = {
-    "null": "trial_type",
-    "explanation": "trial_type + saliency + examples",
-    "interaction": "trial_type * saliency * examples",
-}
+FIXED: Mapping[str, str] = NESTED
 """Fixed effects of each model, smallest first."""
 
 
@@ -64,8 +61,10 @@ class NestedAnalysis:
         }
 
 
-def analyze(frame: pd.DataFrame | responses.Responses, *, progress: Progress = silent) -> NestedAnalysis:
-    """Fit the three models and test each against the next.
+def analyze(
+    frame: pd.DataFrame | responses.Responses, *, fixed: Mapping[str, str] = FIXED, progress: Progress = silent
+) -> NestedAnalysis:
+    """Fit the models named by their fixed effects, the paper's three if not told otherwise, and test each on the next.
 
     Raises
     ------
@@ -74,10 +73,10 @@ def analyze(frame: pd.DataFrame | responses.Responses, *, progress: Progress = s
     """
     data = frame if isinstance(frame, responses.Responses) else responses.prepare(frame)
     models: dict[str, MixedModel] = {}
-    for done, (name, fixed) in enumerate(FIXED.items()):
-        progress(done, len(FIXED), f"Fitting the {name} model")
-        models[name] = mixed.fit(data.frame, f"correct ~ {fixed} + {RANDOM}", cell_name=cell_name)
-    progress(len(FIXED), len(FIXED), "Models fitted")
+    for done, (name, terms) in enumerate(fixed.items()):
+        progress(done, len(fixed), f"Fitting the {name} model")
+        models[name] = mixed.fit(data.frame, f"correct ~ {terms} + {RANDOM}", cell_name=cell_name)
+    progress(len(fixed), len(fixed), "Models fitted")
     tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
     return NestedAnalysis(models, tests, data.messages)
 
@@ -105,8 +104,10 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
 
 def cell_name(cell: Mapping[str, Any]) -> str:
     """A cell of the design in words: ``"standard correct in condition both"``."""
+    if "trial_type" not in cell:
+        return mixed.plain_cell(cell)
     words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")
-    if "saliency" not in cell:
+    if not {"saliency", "examples"} <= set(cell):
         return words
     return f"{words} in condition {responses.CONDITIONS[int(cell['saliency']), int(cell['examples'])]}"
 
