@@ -41,17 +41,20 @@ RESULTS = """\
 
 | file | content |
 |---|---|
-| `models.json` | the three models and their likelihood-ratio tests, as below |
-| `table1.csv`, `table1.tex` | Table 1: the interaction model's coefficients |
-| `lrt.csv` | the likelihood-ratio tests |
+| `models.json` | the models and their likelihood-ratio tests, as below |
+| `table1.csv`, `table1.tex` | Table 1: the largest model's coefficients with 95 % Wald intervals |
+| `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models side by side with AIC and BIC |
+| `contrasts.csv` | conditions compared, corrected by Holm's method |
+| `exclusions.csv` | with a plan: people and answers that each of its rules left out |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95 % bootstrap intervals |
-| `report.md` | all of it in words, and what to know before believing it |
+| `exploratory_*.csv` | what no plan named: signal detection, belief projection, learning, calibration, ... |
+| `report.md`, `report.html` | all of it in words, on one page: what was planned, what not, what made the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
 
-- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`), `random` (a list of `group`, `sd`), `loglik`,
-  `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where there is none to claim
-  ([separation](decisions/0007-separation.md)).
+- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`), `random` (a list of `group`, `sd`, of a slope
+  also `term`), `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where
+  there is none to claim ([separation](decisions/0007-separation.md)).
 - TEST: `smaller`, `larger`, `chisq`, `df`, `p`.
 """
 

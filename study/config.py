@@ -16,6 +16,7 @@ from core.parameters import parsed
 from core.registry import Registry
 from study.conditions import CONDITIONS
 from study.procedure import Procedure, Section
+from study.preregistration import Plan
 from study.texts import DEFAULTS
 
 IMAGE_SETS = Registry("image set", data.SETS)
@@ -149,6 +150,8 @@ class StudyConfig(Procedure):
     allocation: Allocation = Allocation()
     display: Display = Display()
     texts: dict[str, str] = Field(default_factory=dict)
+    analysis: Plan = Plan()
+    texts: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _known(self) -> StudyConfig:
@@ -159,6 +162,13 @@ class StudyConfig(Procedure):
         for key in self.texts:
             _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
         return self
+
+    @property
+    def plan(self) -> Plan:
+        """The analysis plan, with the participants of ``[allocation]`` where it names none."""
+        return self.analysis.model_copy(
+            update={"participants": self.analysis.participants or self.allocation.per_condition}
+        )
 
     @property
     def digest(self) -> str:

@@ -25,21 +25,24 @@ def analyze(
     column: Annotated[list[str] | None, typer.Option(help="A column under another name, ours=theirs.")] = None,
     simulated: Annotated[bool, typer.Option("--simulated", help="Of a study: simulated participants.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    plan: Annotated[Path | None, typer.Option(help="Of a CSV: a study file whose [analysis] is the plan.")] = None,
 ) -> None:
-    """The three nested mixed models, their likelihood-ratio tests, Table 1 and Figure 1.
+    """The nested mixed models, their tests, Table 1, Figure 1, contrasts, and what no plan named, labelled so.
 
     A CSV has one row per answer with the columns participant, category, trial_type, saliency, examples, correct.
+    The plan of a study is the one it was frozen with.
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
+    from study import config
     from study.analysis import report
     from study.analysis.nested import analyze_file
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
-            analysis = analyze_file(
-                Path(responses), out, pairs(column or [], "--column", "ours=theirs"), seed, progress=progress
-            )
+            columns = pairs(column or [], "--column", "ours=theirs")
+            written = config.read(plan).plan if plan else None
+            analysis = analyze_file(Path(responses), out, columns, seed, plan=written, progress=progress)
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
     for test in analysis.tests:
@@ -51,16 +54,19 @@ def analyze(
 
 
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
-    from study.analysis import nested, report, responses
+    from study.analysis import responses, results
+    from study.bundle import Bundle
+    from study.config import StudyConfig
     from study.service import Service
     from study.workspace import home
 
     with Service(home()) as service:
         frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
+        folders = {version.study_hash: version.folder for version in service.studies()}
     data = responses.prepare(frame, name=name)
-    analysis = nested.analyze(data, progress=progress)
-    report.write(analysis, data, out, seed=seed)
-    return analysis
+    frozen = Bundle(folders[frame["study_hash"].iloc[0]]).manifest.config
+    plan = StudyConfig.model_validate(frozen).plan if "analysis" in frozen else None
+    return results.write(data, out, seed, plan=plan, progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

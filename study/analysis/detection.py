@@ -51,7 +51,8 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion.
+        condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
+        has no finite estimate (nobody there ever, or always, said "wrong").
     """
     model = fit(frame)
     order = bootstrap.order(frame)
@@ -80,8 +81,10 @@ def _measure(model: MixedModel, order: list[str], name: str, measure: str, level
     cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=order), "shown": [0.5, -0.5]})
     present, absent = model.design(cells)
     weights = (present - absent if measure == "dprime" else -(present + absent) / 2) / _PROBIT
-    estimate = float(weights @ np.array([c.estimate for c in model.coefficients]))
-    se = math.sqrt(float(weights @ model.covariance @ weights))
+    finite = np.array([c.term not in model.diverging for c in model.coefficients])
+    inner = weights[finite] if not weights[~finite].any() else np.full(int(finite.sum()), np.nan)
+    estimate = float(inner @ np.array([c.estimate for c in model.coefficients])[finite])
+    se = math.sqrt(float(inner @ model.covariance[np.ix_(finite, finite)] @ inner))
     half = float(norm.ppf((1 + level) / 2)) * se
     return {
         measure: estimate,

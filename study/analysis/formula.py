@@ -44,9 +44,13 @@ def fixed(formula: str) -> str:
     return f"~ {right or '1'}"
 
 
-def random(formula: str) -> str:
-    """The random terms of a formula, each with a plus before it."""
-    return "".join(f" + {term.group(0)}" for term in RANDOM.finditer(formula))
+def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
+    """The random terms of a formula, each with a plus before it, slopes under the names that stand in for them."""
+    renamed = stand_in or {}
+    return "".join(
+        f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), term.group(1))}|{term.group(2)})"
+        for term in RANDOM.finditer(formula)
+    )
 
 
 def response(frame: pd.DataFrame, formula: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -232,7 +232,7 @@ def _limit(
     """The fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
     names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
     full = design[:, kept]
-    inner = _inner_fit(frame, formula, agq, raw, full, ~found.rows)
+    inner = _inner_fit(frame, formula, agq, raw, names, full, ~found.rows)
     estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
     far = found.far_point(full, _outcomes(raw)[0], estimate)
     random = _random(inner)
@@ -264,7 +264,9 @@ def _limit(
     )
 
 
-def _inner_fit(frame: pd.DataFrame, formula: str, agq: int, raw: Any, design: Floats, rows: Mask) -> Any:
+def _inner_fit(
+    frame: pd.DataFrame, formula: str, agq: int, raw: Any, names: list[str], design: Floats, rows: Mask
+) -> Any:
     """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
     if not rows.any():
         raise ForetellError(
@@ -272,19 +274,16 @@ def _inner_fit(frame: pd.DataFrame, formula: str, agq: int, raw: Any, design: Fl
         )
     counts = _weights(raw)
     successes = np.round(np.asarray(raw.y) * counts)
+    stand_in = {name: f"foretell_x{j}" for j, name in enumerate(names)}
     data: dict[str, Any] = {name: frame[name].to_numpy()[rows] for name in formulas.columns(frame, formula)}
-    data |= {f"foretell_x{j}": design[rows, j] for j in range(design.shape[1])}
+    data |= {column: design[rows, j] for j, column in enumerate(stand_in.values())}
     data |= {"foretell_hits": successes[rows], "foretell_misses": (counts - successes)[rows]}
-    columns = " + ".join(f"foretell_x{j}" for j in range(design.shape[1]))
-    inner = _run(
-        pd.DataFrame(data),
-        f"cbind(foretell_hits, foretell_misses) ~ 0 + {columns}{formulas.random(formula)}",
-        "binomial",
-        agq,
-    )
+    right = f"0 + {' + '.join(stand_in.values())}{formulas.random(formula, stand_in)}"
+    inner = _run(pd.DataFrame(data), f"cbind(foretell_hits, foretell_misses) ~ {right}", "binomial", agq)
     if not math.isfinite(inner.loglik):
         raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(inner)}")
-    return inner
+    named = {column: name for name, column in stand_in.items()}
+    return replace(inner, re_groups=[(group, [named.get(t, t) for t in terms]) for group, terms in inner.re_groups])
 
 
 def _cells(

@@ -19,13 +19,10 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import mixed, responses
 from study.analysis.records import MixedModel
+from study.preregistration import NESTED, Plan
 
 RANDOM = "(1|participant) + (1|category)"
-FIXED = {
-    "null": "trial_type",
-    "explanation": "trial_type + saliency + examples",
-    "interaction": "trial_type * saliency * examples",
-}
+FIXED = NESTED
 """Fixed effects of each model, smallest first."""
 
 
@@ -64,8 +61,10 @@ class NestedAnalysis:
         }
 
 
-def analyze(frame: pd.DataFrame | responses.Responses, *, progress: Progress = silent) -> NestedAnalysis:
-    """Fit the three models and test each against the next.
+def analyze(
+    frame: pd.DataFrame | responses.Responses, *, fixed: Mapping[str, str] | None = None, progress: Progress = silent
+) -> NestedAnalysis:
+    """Fit the models named by their fixed effects, the paper's three if not told otherwise, and test each on the next.
 
     Raises
     ------
@@ -74,10 +73,11 @@ def analyze(frame: pd.DataFrame | responses.Responses, *, progress: Progress = s
     """
     data = frame if isinstance(frame, responses.Responses) else responses.prepare(frame)
     models: dict[str, MixedModel] = {}
-    for done, (name, fixed) in enumerate(FIXED.items()):
-        progress(done, len(FIXED), f"Fitting the {name} model")
-        models[name] = mixed.fit(data.frame, f"correct ~ {fixed} + {RANDOM}", cell_name=cell_name)
-    progress(len(FIXED), len(FIXED), "Models fitted")
+    named = FIXED if fixed is None else fixed
+    for done, (name, terms) in enumerate(named.items()):
+        progress(done, len(named), f"Fitting the {name} model")
+        models[name] = mixed.fit(data.frame, f"correct ~ {terms} + {RANDOM}", cell_name=cell_name)
+    progress(len(named), len(named), "Models fitted")
     tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
     return NestedAnalysis(models, tests, data.messages)
 
@@ -105,16 +105,24 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
 
 def cell_name(cell: Mapping[str, Any]) -> str:
     """A cell of the design in words: ``"standard correct in condition both"``."""
+    if "trial_type" not in cell:
+        return mixed.plain_cell(cell)
     words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")
-    if "saliency" not in cell:
+    if not {"saliency", "examples"} <= set(cell):
         return words
     return f"{words} in condition {responses.CONDITIONS[int(cell['saliency']), int(cell['examples'])]}"
 
 
 def analyze_file(
-    path: Path, out: Path, columns: Mapping[str, str] | None = None, seed: int = 0, *, progress: Progress = silent
+    path: Path,
+    out: Path,
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+    *,
+    plan: Plan | None = None,
+    progress: Progress = silent,
 ) -> NestedAnalysis:
-    """Analyse a CSV of responses and write models, table, figure and report into `out`.
+    """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
 
     Parameters
     ----------
@@ -126,15 +134,14 @@ def analyze_file(
         Our column names to those of the file, where they differ.
     seed
         Seed of the bootstrap.
+    plan
+        The analysis plan, if there was one.
 
     Raises
     ------
     ForetellError
         The file cannot be read or analysed.
     """
-    from study.analysis import report  # it reads what is defined here
+    from study.analysis import results  # it reads what is defined here
 
-    data = responses.read(path, columns)
-    analysis = analyze(data, progress=progress)
-    report.write(analysis, data, out, seed=seed)
-    return analysis
+    return results.write(responses.read(path, columns), out, seed, plan=plan, progress=progress)

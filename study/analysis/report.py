@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
-from study.analysis import figures, intervals
+from study.analysis import contrasts, document, exploratory, figures, intervals, nested
 from study.analysis.nested import NestedAnalysis, RatioTest
+from study.analysis.planned import Planned
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
 from study.files import write_whole
 
+TITLE = "Do explanations help people foretell the AI?"
 WORDS = {
     "(Intercept)": "(Intercept)",
     "trial_typestd_incorrect": "standard incorrect",
@@ -129,8 +132,10 @@ def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
     return pd.DataFrame(analysis.as_dict()["lrt"])
 
 
-def write(analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0) -> tuple[Path, ...]:
-    """Write models.json, table1.csv, table1.tex, lrt.csv, figure1.csv, figure1.html and report.md into `out`.
+def write(
+    analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0, plan: Planned | None = None
+) -> tuple[Path, ...]:
+    """Write the results into `out`: the same bytes for the same rows, plan, seed, code and versions.
 
     Parameters
     ----------
@@ -139,39 +144,86 @@ def write(analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0
     out
         Folder, made if absent; files of the same names are replaced.
     seed
-        Seed of the bootstrap behind Figure 1.
+        Seed of everything resampled.
+    plan
+        What the plan gave, if there was one; without it the page labels everything exploratory.
     """
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
-    model = analysis.models["interaction"]
+    model = list(analysis.models.values())[-1]
+    found, absent = exploratory.measures(data.frame, seed=seed)
+    tables = {
+        "table1": table(model),
+        "lrt": tests_table(analysis),
+        "models": nested.comparison(analysis),
+        "figure1": numbers,
+        "contrasts": plan.contrasts if plan else contrasts.table(model),
+        **({"exclusions": plan.exclusions} if plan else {}),
+        **{f"exploratory_{measure.name}": measure.table for measure in found},
+    }
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
-        "table1.csv": table(model).to_csv(index=False, lineterminator="\n"),
+        **{f"{name}.csv": content.to_csv(index=False, lineterminator="\n") for name, content in tables.items()},
         "table1.tex": latex(model),
-        "lrt.csv": tests_table(analysis).to_csv(index=False, lineterminator="\n"),
-        "figure1.csv": numbers.to_csv(index=False, lineterminator="\n"),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
-        "report.md": markdown(analysis, data, seed=seed),
+        "report.md": markdown(analysis, data, seed=seed, plan=plan),
+        "report.html": _page(analysis, data, tables, figure, found, absent, seed, plan),
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
-def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0) -> str:
+def _page(
+    analysis: NestedAnalysis,
+    data: Responses,
+    tables: dict[str, pd.DataFrame],
+    figure: go.Figure,
+    found: list[exploratory.Measure],
+    absent: list[str],
+    seed: int,
+    plan: Planned | None,
+) -> str:
+    label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
+    holm = "Link scale; p_holm is corrected for the number of contrasts (Holm)."
+    sections = [
+        ("Figure 1", label, "95 % intervals, participants resampled.", tables["figure1"], figure),
+        ("Models", label, "Each tested against the one before.", tables["models"], None),
+        ("Table 1", label, "Log-odds with 95 % Wald intervals.", tables["table1"], None),
+        ("Contrasts", label, holm, tables["contrasts"], None),
+        *([("Exclusions", label, plan.stopping, plan.exclusions, None)] if plan else []),
+        *document.labelled(found),
+    ]
+    answer = [test_sentence(test) for test in analysis.tests]
+    notes = [*_planned_lines(plan), *analysis.messages, *(f"Not shown. {line}" for line in absent)]
+    made_from = document.provenance(data, plan.plan if plan else None, seed)
+    return document.page(TITLE, answer, sections, notes, made_from)
+
+
+def _planned_lines(plan: Planned | None) -> list[str]:
+    if plan is None:
+        return ["No analysis plan was given: everything here is exploratory."]
+    return [f"Planned before the data: models, contrasts, exclusions and stopping rule. {plan.stopping}"]
+
+
+def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0, plan: Planned | None = None) -> str:
     """The report: data, tests, models, and what to know before believing them."""
     frame = data.frame
     people = frame.groupby("condition")["participant"].nunique()
     messages = [f"- {message}" for message in analysis.messages] or ["- None."]
+    made_from = document.provenance(data, plan.plan if plan else None, seed)
     return "\n".join(
         [
-            "# Do explanations help people foretell the AI?",
+            f"# {TITLE}",
             "",
             *[test_sentence(test) for test in analysis.tests],
+            "",
+            *_planned_lines(plan),
             "",
             "## Data",
             "",
             f"{len(frame):,} answers of {frame['participant'].nunique():,} participants "
             f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
-            f"target categories; {data.dropped:,} rows left out. SHA-256 of the rows: `{data.sha256}`.",
+            f"target categories; {data.dropped:,} rows left out.",
             "",
+            *(_exclusions(plan) if plan else []),
             "## Models",
             "",
             "Logistic mixed models, crossed random intercepts of participant and category, maximum likelihood "
@@ -179,15 +231,27 @@ def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0) -> str
             "",
             *_models_table(analysis),
             "",
-            f"Table 1 (the interaction model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
-            f"intervals from resampled participants (seed {seed}).",
+            "Table 1 (the largest model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
+            f"intervals from resampled participants (seed {seed}); everything on one page in `report.html`, where "
+            "what was not planned is labelled exploratory.",
             "",
             "## Before believing them",
             "",
             *messages,
             "",
+            "## What made these numbers",
+            "",
+            *[f"- {name}: `{value}`" for name, value in made_from.items()],
+            "",
         ]
     )
+
+
+def _exclusions(plan: Planned) -> list[str]:
+    rows = [f"| {r.rule} | {r.people} | {r.answers} |" for r in plan.exclusions.itertuples()]
+    if not rows:
+        return ["The plan excludes nobody.", ""]
+    return ["| excluded by rule | people | answers |", "|---|---|---|", *rows, ""]
 
 
 def _models_table(analysis: NestedAnalysis) -> list[str]:

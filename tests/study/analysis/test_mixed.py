@@ -273,3 +273,15 @@ def test_one_person_has_no_variance_between_people() -> None:
     model = mixed.fit(one, "correct ~ trial_type + (1|participant)")
     assert model.random == ()
     assert "only one level" in model.messages[0]
+
+
+def test_separation_with_a_random_slope() -> None:
+    frame = study(24, 8, 20, seed=3, sd=0.8).assign(late=lambda f: f["trial"] / 60)
+    frame.loc[frame["trial_type"] == "std_correct", "correct"] = 1
+    model = mixed.fit(factor(frame), "correct ~ trial_type + late + (late|participant)")
+    assert dict(model.diverging) == {"trial_typestd_correct": 1}
+    assert [(r.group, r.term) for r in model.random] == [("participant", "(Intercept)"), ("participant", "late")]
+    rest = frame[frame["trial_type"] != "std_correct"]
+    alone = mixed.fit(rest, "correct ~ trial_type + late + (late|participant)")
+    assert model.loglik == pytest.approx(alone.loglik, abs=1e-6)
+    assert model.random[1].sd == pytest.approx(alone.random[1].sd, abs=1e-3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,10 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser
 
-from study.analysis import nested, report, responses
+from study.analysis import nested, report, responses, results
 from study.analysis.nested import RatioTest
 from study.analysis.records import Coefficient, MixedModel
+from study.preregistration import Plan
 from tests.study.analysis.simulated import study
 
 MODEL = MixedModel(
@@ -95,7 +98,9 @@ def test_files(tmp_path: Path) -> None:
     report.write(analysis, data, out, seed=1)
     (out / "report.md").write_text("stale")
     written = report.write(analysis, data, out, seed=1)
-    names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "figure1.csv", "figure1.html", "report.md"}
+    names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
+    names |= {"figure1.html", "report.md", "report.html"}
+    names |= {f"exploratory_{name}.csv" for name in ("detection", "projection", "learning", "categories")}
     assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
     assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
     table = pd.read_csv(out / "table1.csv")
@@ -112,7 +117,6 @@ def test_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.browser
 def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
     """Catches a page that fetches plotly.js, or one that draws nothing."""
     data = responses.prepare(study(seed=11))
@@ -127,6 +131,44 @@ def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -
     page.close()
     assert asked == [address]
     assert points == 12
+
+
+def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
+    data = responses.prepare(study(32, 8, 8, seed=11))
+    plan = Plan(exclusions={"fewest_answers": 5}, participants=8)
+    results.write(data, tmp_path / "planned", plan=plan)
+    page = (tmp_path / "planned" / "report.html").read_text()
+    assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
+        *[(name, "planned") for name in ("Figure 1", "Models", "Table 1", "Contrasts", "Exclusions")],
+        ("Telling when the AI errs", "exploratory"),
+        ("Belief projection", "exploratory"),
+        ("Learning over trials", "exploratory"),
+        ("Categories", "exploratory"),
+    ]
+    for part in (plan.sha256, data.sha256, "fewer than 5 answers", "The planned 8 participants", version("glmm")):
+        assert part in page
+        assert part in (tmp_path / "planned" / "report.md").read_text()
+    assert "Not shown. Calibration of confidence: The responses have no confidence ratings" in page
+    results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
+    assert "planned, interim" in (tmp_path / "interim" / "report.html").read_text()
+    results.write(data, tmp_path / "free")
+    free = (tmp_path / "free" / "report.html").read_text()
+    assert "everything here is exploratory" in free
+    assert 'class="label">planned' not in free
+
+
+@pytest.mark.browser
+def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
+    """Catches a figure without its library, or a request to anybody."""
+    results.write(responses.prepare(study(32, 8, 8, seed=11)), tmp_path, plan=Plan())
+    asked: list[str] = []
+    page = chromium.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("#figure0 .scatterlayer .point")
+    page.wait_for_selector("#figure5 .scatterlayer .point")
+    page.close()
+    assert asked == [(tmp_path / "report.html").as_uri()]
 
 
 def test_same_seed_same_files(tmp_path: Path) -> None:

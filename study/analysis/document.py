@@ -1,0 +1,95 @@
+"""The report as one page that opens anywhere: text, tables and figures, with the hashes of all that made it."""
+
+from __future__ import annotations
+
+import html
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from study.analysis.exploratory import Measure
+from study.analysis.responses import Responses
+from study.preregistration import Plan
+from study.provenance import code_digest
+
+PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --quiet: #666 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --quiet: #a0a0a0 } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
+  margin: 2rem auto; padding: 0 1rem }
+h2 { margin-top: 2.5rem } .table { overflow-x: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem }
+th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap }
+th:first-child, td:first-child { text-align: left }
+.label { font-size: .8rem; border: 1px solid var(--quiet); border-radius: 1rem; padding: .1rem .6rem;
+  color: var(--quiet); font-weight: normal; vertical-align: middle }
+.quiet { color: var(--quiet) } code { font-size: .85em; overflow-wrap: anywhere }
+"""
+
+
+def provenance(data: Responses, plan: Plan | None, seed: int) -> dict[str, str]:
+    """What the numbers come from: hashes of rows, plan and code, the seed, and versions."""
+    return {
+        "data (SHA-256 of the rows as analysed)": data.sha256,
+        "plan (SHA-256)": plan.sha256 if plan else "none",
+        "code (SHA-256)": code_digest(),
+        "seed": str(seed),
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def page(
+    title: str,
+    answer: Sequence[str],
+    sections: Sequence[tuple[str, str, str, pd.DataFrame, go.Figure | None]],
+    notes: Sequence[str],
+    made_from: Mapping[str, str],
+) -> str:
+    """The page: the answer first, then sections (title, label, sentence, table, figure), notes, and what made it."""
+    parts = [f"<h1>{html.escape(title)}</h1>", *[f"<p><strong>{html.escape(line)}</strong></p>" for line in answer]]
+    drawn = 0
+    for number, (heading, label, says, table, figure) in enumerate(sections):
+        parts.append(f'<h2>{html.escape(heading)} <span class="label">{label}</span></h2>')
+        parts += [f'<p class="quiet">{html.escape(says)}</p>'] if says else []
+        if figure is not None:
+            parts.append(figure.to_html(full_html=False, include_plotlyjs=drawn == 0, div_id=f"figure{number}"))
+            drawn += 1
+        parts.append(_table(table))
+    parts += ["<h2>Before believing them</h2>", _list(notes or ["Nothing speaks against these fits."])]
+    rows = pd.DataFrame(list(made_from.items()), columns=["made from", ""])
+    parts += ["<h2>What made these numbers</h2>", _table(rows)]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def labelled(measures: Sequence[Measure]) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
+    """Exploratory measures as sections."""
+    return [(m.title, "exploratory", m.says, m.table, m.figure) for m in measures]
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
+
+
+def _table(table: pd.DataFrame) -> str:
+    """Numbers to three decimals, integers whole, a dash where there is none."""
+    shown = table.to_html(index=False, na_rep="–", border=0, float_format=_number, escape=True, classes=[])
+    return f'<div class="table">{shown}</div>'
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == round(value) and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:,.3f}"

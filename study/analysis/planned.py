@@ -1,0 +1,124 @@
+"""The analysis as it was planned: exclusions by rule and counted, then the models and contrasts that were named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.analysis import contrasts, nested
+from study.analysis.contrasts import Contrast
+from study.analysis.nested import NestedAnalysis
+from study.analysis.responses import Responses
+from study.preregistration import Exclusions, Plan
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What the plan gave.
+
+    Attributes
+    ----------
+    data
+        The responses that stayed.
+    exclusions
+        rule, people and answers that it left out; every rule of the plan, in its order, also those that hit nobody.
+    analysis
+        The planned models with their tests.
+    contrasts
+        The planned contrasts of the largest model, as of `study.analysis.contrasts.table`.
+    stopping
+        Whether the planned number of participants was reached, in a sentence.
+    final
+        Whether it was.
+    """
+
+    plan: Plan
+    data: Responses
+    exclusions: pd.DataFrame
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
+    stopping: str
+    final: bool
+
+
+def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Planned:
+    """Do what the plan says.
+
+    Raises
+    ------
+    ForetellError
+        A rule needs a column that the responses do not have, or nobody is left.
+    """
+    kept, counts = exclude(data.frame, plan.exclusions)
+    if kept["participant"].nunique() < 2:
+        raise ForetellError(
+            f"The plan's exclusions leave {kept['participant'].nunique()} participants of "
+            f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
+        )
+    stayed = Responses(kept.reset_index(drop=True), data.dropped, data.messages)
+    analysis = nested.analyze(stayed, fixed=plan.models, progress=progress)
+    largest = list(analysis.models.values())[-1]
+    asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
+    table = contrasts.table(largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
+    final, sentence = _stopping(kept, plan)
+    return Planned(plan, stayed, counts, analysis, table, sentence, final)
+
+
+def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows that stay, and what each rule took: rule, people, answers. A person is counted at the first rule."""
+    rows, kept = [], frame
+    for rule, out in _people(frame, rules):
+        hit = kept["participant"].isin(out)
+        rows.append((rule, kept.loc[hit, "participant"].nunique(), int(hit.sum())))
+        kept = kept[~hit]
+    for rule, column, low, high in _answers(rules):
+        hit = ~_column(kept, column, rule).between(low, high) & kept[column].notna()
+        rows.append((rule, 0, int(hit.sum())))
+        kept = kept[~hit]
+    return kept, pd.DataFrame(rows, columns=["rule", "people", "answers"])
+
+
+def _people(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
+    """Each rule about people in words, and whom it hits."""
+    people = frame.groupby("participant")
+    if rules.fewest_answers is not None:
+        counts = people.size()
+        yield f"fewer than {rules.fewest_answers} answers", list(counts.index[counts < rules.fewest_answers])
+    if rules.most_fast is not None and rules.fastest_ms is not None:
+        rule = f"more than {rules.most_fast:.0%} of answers faster than {rules.fastest_ms:g} ms"
+        fast = (_column(frame, "rt_ms", rule) < rules.fastest_ms).groupby(frame["participant"]).mean()
+        yield rule, list(fast.index[fast > rules.most_fast])
+    if rules.least_accuracy is not None:
+        right = frame[frame["trial_type"] == "std_correct"].groupby("participant")["correct"].mean()
+        rule = f"accuracy below {rules.least_accuracy:.0%} where the AI is right"
+        yield rule, list(right.index[right < rules.least_accuracy])
+
+
+def _answers(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
+    """Each rule about single answers in words, its column, and what stays (both ends included)."""
+    if rules.fastest_ms is not None:
+        yield f"answers faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
+    if rules.slowest_ms is not None:
+        yield f"answers slower than {rules.slowest_ms:g} ms", "rt_ms", 0.0, rules.slowest_ms
+
+
+def _column(frame: pd.DataFrame, name: str, rule: str) -> pd.Series[float]:
+    if name not in frame:
+        raise ForetellError(f"The plan excludes {rule!r}, but the responses have no column {name!r}: map it.")
+    return frame[name]
+
+
+def _stopping(frame: pd.DataFrame, plan: Plan) -> tuple[bool, str]:
+    if plan.participants is None:
+        return True, "The plan names no number of participants at which collection stops."
+    fewest = int(frame.groupby("condition")["participant"].nunique().min())
+    if fewest < plan.participants:
+        return False, (
+            f"Interim: the smallest condition has {fewest} of the {plan.participants} planned participants after "
+            "exclusions. These results are not the planned ones yet."
+        )
+    return True, f"The planned {plan.participants} participants per condition were reached after exclusions."

@@ -1,0 +1,30 @@
+"""Responses to a folder of results, as planned where there is a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.types import Progress, silent
+from study.analysis import nested, planned, report
+from study.analysis.nested import NestedAnalysis
+from study.analysis.responses import Responses
+from study.preregistration import Plan
+
+
+def write(
+    data: Responses, out: Path, seed: int = 0, *, plan: Plan | None = None, progress: Progress = silent
+) -> NestedAnalysis:
+    """Write models, tables, figures and reports into `out`.
+
+    Parameters
+    ----------
+    plan
+        Executed as written; without one the paper's analysis is made and everything labelled exploratory.
+    """
+    if plan is None:
+        analysis = nested.analyze(data, progress=progress)
+        report.write(analysis, data, out, seed=seed)
+        return analysis
+    done = planned.execute(data, plan, progress=progress)
+    report.write(done.analysis, done.data, out, seed=seed, plan=done)
+    return done.analysis

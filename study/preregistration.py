@@ -1,0 +1,101 @@
+"""The analysis plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
+
+What it leaves at its default is planned too: the paper's three nested models, each explanation against none for each
+trial type with Holm's correction, no exclusions, and the participants of ``[allocation]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from study.bundle import TRIAL_TYPES, TrialType, canonical
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Milliseconds = Annotated[float, Field(gt=0)]
+
+PREDICTORS = ("trial_type", "saliency", "examples")
+CONDITIONS = ("none", "saliency", "examples", "both")
+NESTED = {
+    "null": "trial_type",
+    "explanation": "trial_type + saliency + examples",
+    "interaction": "trial_type * saliency * examples",
+}
+"""Fixed effects of the paper's models, smallest first."""
+
+
+class Section(BaseModel):
+    """A table of the plan; a key it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Exclusions(Section):
+    """``[analysis.exclusions]``: who and what is left out. A rule that is not given excludes nobody.
+
+    People first, judged by all their answers: fewer than ``fewest_answers``; a share of answers under ``fastest_ms``
+    above ``most_fast``; accuracy where the AI is right below ``least_accuracy``. Then single answers: faster than
+    ``fastest_ms``, slower than ``slowest_ms``.
+    """
+
+    fewest_answers: Annotated[int, Field(ge=1)] | None = None
+    most_fast: Share | None = None
+    least_accuracy: Share | None = None
+    fastest_ms: Milliseconds | None = None
+    slowest_ms: Milliseconds | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Exclusions:
+        if self.most_fast is not None and self.fastest_ms is None:
+            raise ValueError("most_fast needs fastest_ms: say which answers are too fast.")
+        return self
+
+
+class PlannedContrast(Section):
+    """One of ``[[analysis.contrasts]]``: condition ``more`` minus condition ``less``, averaged over ``trial_types``."""
+
+    more: str
+    less: str = "none"
+    trial_types: tuple[TrialType, ...] = TRIAL_TYPES
+
+    @model_validator(mode="after")
+    def _known(self) -> PlannedContrast:
+        for name in (self.more, self.less):
+            if name not in CONDITIONS:
+                raise ValueError(f"there is no condition {name!r} to contrast; choose of {', '.join(CONDITIONS)}.")
+        return self
+
+
+_EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in CONDITIONS[1:])
+
+
+class Plan(Section):
+    """``[analysis]``.
+
+    ``models`` are nested, smallest first, name = fixed effects in lme4's notation; participants and categories are
+    always crossed random intercepts. ``participants`` per condition are collected before the analysis counts as
+    final; without it, those of ``[allocation]``.
+    """
+
+    models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
+    contrasts: tuple[PlannedContrast, ...] = _EACH
+    exclusions: Exclusions = Exclusions()
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    participants: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _known(self) -> Plan:
+        for name, fixed in self.models.items():
+            unknown = sorted(set(re.findall(r"[A-Za-z_]\w*", fixed)) - set(PREDICTORS))
+            if unknown or not re.fullmatch(r"[\w\s+*:()1-]+", fixed):
+                raise ValueError(f"the model {name} may be made of {', '.join(PREDICTORS)} only, with + * and :.")
+        return self
+
+    @property
+    def sha256(self) -> str:
+        """Of the plan in its canonical form, whatever its order in the file."""
+        content = {**self.model_dump(mode="json"), "order": list(self.models)}
+        return hashlib.sha256(canonical(content)).hexdigest()

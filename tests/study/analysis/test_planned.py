@@ -1,0 +1,103 @@
+"""The plan: read and refused as a whole, hashed, and executed as written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from core.errors import ForetellError
+from study.analysis import contrasts, nested, planned, responses
+from study.preregistration import Exclusions, Plan
+from tests.study.analysis.simulated import study
+
+
+@pytest.fixture(scope="module")
+def data() -> responses.Responses:
+    frame = study(24, 8, 8, seed=11)
+    rng = np.random.default_rng(1)
+    return responses.prepare(frame.assign(rt_ms=rng.uniform(500, 3000, len(frame))))
+
+
+def test_an_empty_plan_is_the_papers_analysis(data: responses.Responses) -> None:
+    found = planned.execute(data, Plan())
+    plain = nested.analyze(data)
+    assert found.analysis.as_dict() == plain.as_dict()
+    pd.testing.assert_frame_equal(found.contrasts, contrasts.table(plain.models["interaction"]))
+    assert found.exclusions.empty
+    assert found.final
+
+
+def test_exclusions_are_counted_by_rule(data: responses.Responses) -> None:
+    # Hand-made: p0 hasty, p1 nearly absent, p2 always wrong where the AI is right, and single answers beyond bounds.
+    frame = data.frame.copy()
+    frame.loc[frame["participant"] == "p0", "rt_ms"] = 50.0
+    frame = frame.drop(frame.index[frame["participant"] == "p1"][3:])
+    frame.loc[(frame["participant"] == "p2") & (frame["trial_type"] == "std_correct"), "correct"] = 0
+    some = frame.index[frame["participant"] == "p5"]
+    frame.loc[some[:2], "rt_ms"] = 60.0
+    frame.loc[some[2:5], "rt_ms"] = 90_000.0
+    rules = Exclusions(fewest_answers=10, most_fast=0.5, least_accuracy=0.1, fastest_ms=150, slowest_ms=30_000)
+    kept, counts = planned.exclude(frame, rules)
+    assert counts.to_dict("list") == {
+        "rule": [
+            "fewer than 10 answers",
+            "more than 50% of answers faster than 150 ms",
+            "accuracy below 10% where the AI is right",
+            "answers faster than 150 ms",
+            "answers slower than 30000 ms",
+        ],
+        "people": [1, 1, 1, 0, 0],
+        "answers": [3, 24, 24, 2, 3],
+    }
+    assert len(kept) == len(frame) - 56
+    assert not {"p0", "p1", "p2"} & set(kept["participant"])
+
+
+def test_the_named_models_and_contrasts_are_the_ones_made(data: responses.Responses) -> None:
+    plan = Plan(
+        models={"a": "trial_type", "b": "trial_type * saliency"},
+        contrasts=({"more": "saliency", "trial_types": ("std_correct",)},),
+        participants=40,
+    )
+    found = planned.execute(data, plan)
+    assert list(found.analysis.models) == ["a", "b"]
+    assert [test.df for test in found.analysis.tests] == [3]
+    assert list(found.contrasts["contrast"]) == ["saliency - none, std_correct"]
+    assert not found.final
+    assert "6 of the 40 planned participants" in found.stopping
+
+
+def test_the_hash_is_that_of_the_content() -> None:
+    first = Plan(exclusions={"fastest_ms": 150, "slowest_ms": 9000})
+    assert first.sha256 == Plan(exclusions={"slowest_ms": 9000, "fastest_ms": 150}).sha256
+    others = {first.sha256, Plan().sha256, Plan(alpha=0.01).sha256, Plan(participants=40).sha256}
+    order = Plan(models={"b": "trial_type * saliency", "a": "trial_type"})
+    others |= {order.sha256, Plan(models={"a": "trial_type", "b": "trial_type * saliency"}).sha256}
+    assert len(others) == 6
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"models": {"x": "saliency + mood"}}, "may be made of trial_type, saliency, examples only"),
+        ({"models": {"x": "saliency; import os"}}, "may be made of"),
+        ({"models": {}}, "at least 1"),
+        ({"contrasts": [{"more": "maps"}]}, "no condition 'maps'"),
+        ({"exclusions": {"most_fast": 0.1}}, "most_fast needs fastest_ms"),
+        ({"exclusions": {"lazy": True}}, "Extra inputs"),
+        ({"alpha": 0}, "greater than 0"),
+    ],
+)
+def test_wrong_plans_are_refused(content: dict, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Plan.model_validate(content)
+
+
+def test_rules_without_their_column_and_without_people_left(data: responses.Responses) -> None:
+    bare = responses.Responses(data.frame.drop(columns="rt_ms"))
+    with pytest.raises(ForetellError, match="no column 'rt_ms'"):
+        planned.execute(bare, Plan(exclusions={"fastest_ms": 150}))
+    with pytest.raises(ForetellError, match="leave 0 participants of 24"):
+        planned.execute(data, Plan(exclusions={"fewest_answers": 1000}))
