@@ -15,8 +15,8 @@ from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
 from study.conditions import CONDITIONS
-from study.procedure import Procedure, Section
 from study.preregistration import Plan
+from study.procedure import Procedure, Section
 from study.texts import DEFAULTS
 
 IMAGE_SETS = Registry("image set", data.SETS)
@@ -151,7 +151,6 @@ class StudyConfig(Procedure):
     display: Display = Display()
     texts: dict[str, str] = Field(default_factory=dict)
     analysis: Plan = Plan()
-    texts: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _known(self) -> StudyConfig:
