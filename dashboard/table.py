@@ -262,7 +262,9 @@ def _number(value: float) -> str:
 
 
 SPELT = {
-    **{word.lower(): word for word in ("LRP", "CAM", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad")},
+    **{
+        word.lower(): word for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad")
+    },
     "grad": "Grad",
     "shapley": "Shapley",
     "bayesian": "Bayesian",

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import cache
 from dashboard.keys import PICTURE
-from dashboard.widgets import grid, parameters, picker, single, source, units
+from dashboard.widgets import doubt, grid, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
@@ -52,6 +52,7 @@ def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, b
     elif view == ONE:
         ((method, given),) = settings.items()
         single.show(seen[0], method, given, seed)
+        doubt.show(seen[0], seed)
     elif view == PAIR and len(seen) == 1:
         st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
     elif view == PAIR:

@@ -61,8 +61,11 @@ class Asking:
         return [job for job in self.jobs if not job.ended]
 
 
-def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None]) -> None:
-    """Draw what ``collect`` finds; as long as something is being made, again and again, and then the page once more."""
+def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None], name: str = "") -> None:
+    """Draw what ``collect`` finds; as long as something is being made, again and again, and then the page once more.
+
+    ``name`` tells this part's buttons from those of another on the page.
+    """
     first = Asking()
     collect(first)
     deadline = time.monotonic() + AT_ONCE_S
@@ -76,7 +79,7 @@ def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None]) -> N
         asking = Asking()
         with errors_shown():
             found = collect(asking)
-            _controls(asking)
+            _controls(asking, name)
             draw(found)
         if unfinished != bool(asking.running):  # begin to look again and again, or leave off
             st.rerun()
@@ -107,7 +110,7 @@ def awaited(job: Job) -> Any:
     return job.result
 
 
-def _controls(asking: Asking) -> None:
+def _controls(asking: Asking, name: str) -> None:
     """Bars of what runs, each with a way to stop it; a button for what waits for a click."""
     running = asking.running
     for job in running:
@@ -120,11 +123,11 @@ def _controls(asking: Asking) -> None:
         if waiting:
             st.caption(f"{len(waiting)} more waiting", width="content")
         if len(running) > 1 or waiting:
-            st.button("Stop all", key="stop_all", on_click=_stop, args=([job.key for job in running],))
+            st.button("Stop all", key=f"stop_all{name}", on_click=_stop, args=([job.key for job in running],))
         if asking.held:
             about = f" ({duration(asking.seconds)})" if asking.seconds else ""
             what = "it" if len(asking.held) == 1 else f"the {len(asking.held)} that are not there"
-            st.button(f"Make {what}{about}", key="begin", on_click=_begin, args=(asking.held,), type="primary")
+            st.button(f"Make {what}{about}", key=f"begin{name}", on_click=_begin, args=(asking.held,), type="primary")
 
 
 def _words(job: Job) -> str:

@@ -1,0 +1,60 @@
+"""How sure the AI is, on the Explore page, against the engine asked directly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from core.uncertainty import MEASURES
+from core.uncertainty.samplers import inserted_dropout
+from dashboard import cache
+from dashboard.widgets import doubt
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import app, opened, settled
+
+__all__ = ["app", "opened"]  # the fixtures
+
+
+def test_nothing_is_asked_unasked(app) -> None:
+    assert app.selectbox(key="noise").value == doubt.NOT
+    assert not any("What it is" in table.value.columns for table in app.table)
+
+
+def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
+    app = settled(opened(method="Gradient", noise="Inserted dropout", picture="adversarial/3", seed="7"))
+    (table,) = [table.value for table in app.table if "What it is" in table.value.columns]
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    inputs = classifier.preprocess(images.open(3))[None]
+    answers = inserted_dropout(classifier, inputs, generator=torch.Generator().manual_seed(7)).softmax(-1)
+    for name, value in zip(table["Measure"], table["Value"], strict=True):
+        estimate = MEASURES[name.lower().replace(" ", "_")](answers)
+        expected = f"{float(estimate.value[0]):.3f} ± {float(estimate.error[0]):.3f}"
+        assert value == expected
+    (chart,) = [c for c in app.get("plotly_chart") if "under noise" in c.proto.spec]
+    likeliest = classifier.categories[int(answers[0].mean(0).argmax())]
+    assert likeliest in chart.proto.spec
+
+
+def test_a_network_without_dropout_says_so_in_its_place(opened) -> None:
+    app = settled(opened(method="Gradient", noise="MC dropout"))
+    assert any("scenes has no dropout" in info.value for info in app.info)
+
+
+def test_every_measure_is_explained_and_every_sampler_offered(app) -> None:
+    assert set(doubt.MEANINGS) == set(MEASURES)
+    assert {doubt.words(name) for name in doubt.OFFERED} < set(app.selectbox(key="noise").options)
+
+
+def test_the_bars_are_means_and_quantiles(opened) -> None:
+    """By hand: 100 passes, nine tenths of them between the ends of the line."""
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    seen = doubt.Seen("scenes", type("Chosen", (), {"picture": images.open(5), "truth": None})())
+    answers = inserted_dropout(classifier, seen.inputs[None], generator=torch.Generator().manual_seed(0)).softmax(-1)[0]
+    bars = doubt.figure(seen, doubt.Doubt(answers, {})).data[0]
+    best = int(answers.mean(0).argmax())
+    assert bars.y[-1] == classifier.categories[best]
+    assert bars.x[-1] == pytest.approx(float(answers.mean(0)[best]))
+    low, high = bars.x[-1] - bars.error_x.arrayminus[-1], bars.x[-1] + bars.error_x.array[-1]
+    inside = ((answers[:, best].numpy() >= low - 1e-6) & (answers[:, best].numpy() <= high + 1e-6)).mean()
+    assert 0.88 <= inside <= 0.92 or np.ptp(answers[:, best].numpy()) < 1e-6
