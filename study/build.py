@@ -87,15 +87,22 @@ def build(
     return _freeze(sources, folder, home / "cache", progress)
 
 
-def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
+    """What chooses the trials of a study, with the classifier's answers to its sets, from the cache or asked for."""
     config, classifier, sets = sources.config, sources.classifier, sources.sets
     answers = {
         role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
         for role in ("pool", "standard", "adversarial")
     }
     material = Material(classifier.categories, **answers)
-    planner = Planner(config, material, sets, classifier, cache, sources.prior.prior if sources.prior else None)
-    plan = planner.plan(progress)
+    prior = sources.prior.prior if sources.prior else None
+    return Planner(config, material, sets, classifier, cache, prior)
+
+
+def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+    config, classifier, sets = sources.config, sources.classifier, sources.sets
+    planner = planner_of(sources, cache, progress)
+    material, plan = planner.material, planner.plan(progress)
     studio = Studio(config, classifier, sets, material, folder / "assets", cache)
     units = folder / "units"
     made = shared(
