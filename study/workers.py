@@ -34,10 +34,10 @@ class Helpers:
     engine: Engine = "processes"
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise ForetellError(f"{self.count} helpers: give at least 2 workers, the builder and one helper.")
         if self.engine not in get_args(Engine):
             raise ForetellError(f"Unknown engine {self.engine!r}. Use one of {', '.join(get_args(Engine))}.")
+        if self.count < 1:
+            raise ForetellError(f"{self.count} helpers: give at least 2 workers, the builder and one helper.")
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
 
