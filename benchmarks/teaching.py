@@ -91,7 +91,8 @@ def _resnet50() -> Classifier:
     network = loading.torchvision().models.resnet50(weights=None)
     classifier = Classifier(network, loading.imagenet_transforms, name="resnet50", device=default_device())
     warm = torch.zeros(2, *classifier.input_shape)
-    classifier.logits(warm), classifier.features(warm)
+    classifier.logits(warm)
+    classifier.features(warm)
     return classifier
 
 
@@ -124,7 +125,7 @@ def _choosing(sets: int | None) -> Callable[[], object]:
 def _answers(features: bool) -> Callable[[], object]:
     classifier = _resnet50()
     pictures = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    return lambda: (classifier.logits(pictures), classifier.features(pictures) if features else None)
+    return lambda: classifier.features(pictures) if features else classifier.logits(pictures)
 
 
 def _map() -> Callable[[], object]:
@@ -139,7 +140,7 @@ PARTS: dict[str, Callable[[], Callable[[], object]]] = {
     "best of 200 sets, 50 + 50 pictures": lambda: _choosing(200),
     "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _choosing(None),
     "answers to 64 pictures": lambda: _answers(features=False),
-    "answers and features of 64 pictures": lambda: _answers(features=True),
+    "answers by features of 64 pictures": lambda: _answers(features=True),
     "64 masks of a map": _map,
 }
 
@@ -150,13 +151,13 @@ def _projected(parts: dict[str, Any]) -> dict[str, Any]:
     inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 pictures"]
     pool = POOL_PICTURES / SHOWN
     hours = {
-        "answers to 50,000 pictures, with features": pool * seconds["answers and features of 64 pictures"],
+        "answers to 50,000 pictures, with features": pool * seconds["answers by features of 64 pictures"],
         "answers to 7,500 adversarial pictures": ADVERSARIAL_PICTURES / SHOWN * seconds["answers to 64 pictures"],
         "prior of the pool": pool * seconds["sums of the prior, 64 pictures"] + inverse,
         "200 sets for each of 90 trials": TRIALS * score,
         "450 maps of 1,000 masks": TRIALS * PICTURES * MASKS / SHOWN * seconds["64 masks of a map"],
     }
-    network = seconds["answers and features of 64 pictures"] - seconds["answers to 64 pictures"]
+    network = seconds["answers by features of 64 pictures"] - seconds["answers to 64 pictures"]
     whole = TRAINING_PICTURES / SHOWN * (max(network, 0) + seconds["sums of the prior, 64 pictures"]) + inverse
     rounded = {name: round(value / 3600, 3) for name, value in hours.items()}
     return {

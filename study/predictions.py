@@ -15,6 +15,7 @@ from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.teaching.prior import with_bias
 from core.types import Progress
 from data.types import ImageSet
 from study.claims import shared
@@ -107,9 +108,13 @@ def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, fea
     """The shard of the pictures from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
-        nothing = torch.zeros(len(batch), 0)
-        more = [classifier.features(batch), sketches(batch)] if features else [nothing, nothing]
-        made.append([classifier.probabilities(batch), *more])
+        if features:  # one pass for both
+            found = classifier.features(batch)
+            logits = with_bias(found) @ classifier.head.T
+            made.append([logits.softmax(1).float(), found, sketches(batch)])
+        else:
+            nothing = torch.zeros(len(batch), 0)
+            made.append([classifier.probabilities(batch), nothing, nothing])
     arrays = [torch.cat(parts).numpy() for parts in zip(*made, strict=True)]
     with replacing(path) as file:
         np.savez(file, probabilities=arrays[0], features=arrays[1], sketches=arrays[2])
