@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from dashboard.commands.options import pairs
+from dashboard.commands.options import settings
 from dashboard.terminal import Bars, say
+
+ILL = 1e10
+"""Condition number from which few digits of an inverse are right."""
 
 
 def prior(
@@ -37,7 +40,7 @@ def prior(
         raise ForetellError(f"--damping {damping} and --tau {tau} must not be negative.")
     if images not in IMAGE_SETS:
         raise ForetellError(IMAGE_SETS.unknown(images))
-    source = ImageSource.model_validate({"set": images, **_settings(setting or [])})
+    source = ImageSource.model_validate({"set": images, **settings(setting or [])})
     with Bars() as progress:
         stored = learn_prior(
             open_classifier(model, Path.cwd()),
@@ -53,15 +56,6 @@ def prior(
     if features > ILL or classes > ILL:
         say("Ill-conditioned: few digits of the inverse are right. Set --damping, e.g. 0.001, or give more images.")
     say(str(out))
-
-
-ILL = 1e10
-
-
-def _settings(texts: list[str]) -> dict[str, Any]:
-    """Settings as a study file would hold them: whole numbers are numbers."""
-    given = pairs(texts, "--setting", "name=value")
-    return {name: int(value) if value.isdigit() else value for name, value in given.items()}
 
 
 VERBS = [prior]
