@@ -157,8 +157,8 @@ def _projected(parts: dict[str, Any]) -> dict[str, Any]:
         "200 sets for each of 90 trials": TRIALS * score,
         "450 maps of 1,000 masks": TRIALS * PICTURES * MASKS / SHOWN * seconds["64 masks of a map"],
     }
-    network = seconds["answers by features of 64 pictures"] - seconds["answers to 64 pictures"]
-    whole = TRAINING_PICTURES / SHOWN * (max(network, 0) + seconds["sums of the prior, 64 pictures"]) + inverse
+    features = seconds["answers by features of 64 pictures"]
+    whole = TRAINING_PICTURES / SHOWN * (features + seconds["sums of the prior, 64 pictures"]) + inverse
     rounded = {name: round(value / 3600, 3) for name, value in hours.items()}
     return {
         "hours": rounded,
