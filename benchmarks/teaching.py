@@ -1,110 +1,198 @@
-"""Scoring teaching sets: in function space (ours) against in weight space (the paper's recipe).
+"""Teaching at the paper's scale: sets scored a second against the paper's recipe, and what its 90 trials cost.
 
 ``python -m benchmarks.teaching``. The recipe fits a two-class logistic regression with the prior of `KroneckerPrior` on
 four examples by L-BFGS over all 2 m weights, inverts the full 2 m x 2 m Hessian, and integrates. Both compute the same
 Laplace approximation, so their probabilities must agree; before they are compared, the recipe's optimum is polished by
-two Newton steps, which its time does not contain.
+Newton steps, which its time does not contain. Each part of a build is measured in a process of its own, with the rise
+of its memory over what it had before; the cost of the whole is projected from them. Weights and features are random:
+they do for time and memory.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
-from scipy.special import expit
+from torch import Tensor
 
 from benchmarks.machine import report
-from core.teaching.learner import expected_sigmoid
-from core.teaching.prior import KroneckerPrior, fit_prior, with_bias
+from benchmarks.weightspace import WeightSpace
+from core import loading
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.device import default_device
+from core.teaching.examples import choose_examples
+from core.teaching.prior import KroneckerPrior, Moments, fit_prior, with_bias
 from core.teaching.scoring import score_sets
 
-FEATURES = 512
-CLASSES = 10
-POOL = 1500
-SETS = 20_000
-RECIPE_SETS = 3
-PAIR = (0, 1)
-WEIGHT = 128.0
-LABELS = np.array([1.0, 1.0, 0.0, 0.0])
+FEATURES, CLASSES = 2048, 1000
+POOL = 3000
+SETS, RECIPE_SETS = 50_000, 3
+PAIR, WEIGHT = (0, 1), 128.0
+CHILD = "--one"
 
-Floats = NDArray[np.float64]
+TRIALS, PICTURES, MASKS = 90, 5, 1000
+POOL_PICTURES, ADVERSARIAL_PICTURES, TRAINING_PICTURES = 50_000, 7_500, 1_281_167
+SHOWN = 64
+"""Pictures and masks shown to the network to measure its speed."""
 
 
 def measure() -> dict[str, Any]:
-    """Sets a second of both, their ratio, and the largest difference of probabilities."""
+    """The recipe, the parts and the projection."""
+    parts = {}
+    for name in PARTS:
+        command = [sys.executable, "-m", "benchmarks.teaching", CHILD, name, str(torch.get_num_threads())]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
+        parts[name] = json.loads(answer.stdout.splitlines()[-1])
+    return {"scoring": _against_the_recipe(), "parts": parts, "projected": _projected(parts)}
+
+
+def _world(classes: int = 10) -> tuple[KroneckerPrior, Tensor, Tensor]:
+    """A prior at m = 2049, features of a pool, those of a target picture."""
     generator = torch.Generator().manual_seed(7)
     features = torch.rand(POOL, FEATURES, generator=generator)
-    head = torch.randn(CLASSES, FEATURES + 1, generator=generator).double() / FEATURES**0.5
+    head = torch.randn(classes, FEATURES + 1, generator=generator).double() / FEATURES**0.5
     prior = fit_prior(head, features.split(500), damping=0.01)
-    image = torch.rand(FEATURES, generator=generator)
-    sets = torch.stack([torch.randperm(POOL, generator=generator)[:4] for _ in range(SETS)])
+    return prior, features, torch.rand(FEATURES, generator=generator)
+
+
+def _against_the_recipe() -> dict[str, Any]:
+    prior, features, image = _world()
+    generator = torch.Generator().manual_seed(8)
+    sets = torch.stack([torch.randperm(100, generator=generator)[:4] for _ in range(SETS)])
     score_sets(prior, features, sets[:256], image, PAIR, weight=WEIGHT)  # warm
     start = time.perf_counter()
     ours = score_sets(prior, features, sets, image, PAIR, weight=WEIGHT)
     seconds = time.perf_counter() - start
-    recipe = WeightSpace(prior)
-    timed = [recipe.score(with_bias(features[four]).numpy(), with_bias(image[None])[0].numpy()) for four in
-             sets[:RECIPE_SETS]]  # fmt: skip
+    recipe, at = WeightSpace(prior, PAIR, WEIGHT), with_bias(image[None])[0].numpy()
+    timed = [recipe.score(with_bias(features[four]).numpy(), at) for four in sets[:RECIPE_SETS]]
     per_set = statistics.median(second for _, second in timed)
-    difference = max(abs(p - float(ours[i])) for i, (p, _) in enumerate(timed))
     return {
         "features_with_bias": FEATURES + 1,
         "function_space_sets_per_second": round(SETS / seconds),
-        "weight_space_sets_per_second": round(1 / per_set, 3),
+        "weight_space_sets_per_second": round(1 / per_set, 4),
         "ratio": round(SETS / seconds * per_set),
         "sets_scored": [SETS, RECIPE_SETS],
         "probabilities_span": [round(float(ours.min()), 4), round(float(ours.max()), 4)],
-        "largest_difference_of_probabilities": difference,
+        "largest_difference_of_probabilities": max(abs(p - float(ours[i])) for i, (p, _) in enumerate(timed)),
     }
 
 
-class WeightSpace:
-    """The paper's recipe for one pair of classes: a Gaussian prior over 2 m weights, w_c first."""
+def _resnet50() -> Classifier:
+    network = loading.torchvision().models.resnet50(weights=None)
+    classifier = Classifier(network, loading.imagenet_transforms, name="resnet50", device=default_device())
+    warm = torch.zeros(2, *classifier.input_shape)
+    classifier.logits(warm)
+    classifier.features(warm)
+    return classifier
 
-    def __init__(self, prior: KroneckerPrior) -> None:
-        pair = list(PAIR)
-        rows = prior.class_covariance[pair][:, pair].numpy()
-        self.mean = prior.head[pair].numpy().ravel()
-        self.precision = np.kron(np.linalg.inv(rows), np.linalg.inv(prior.feature_covariance.numpy()))
 
-    def score(self, examples: Floats, image: Floats) -> tuple[float, float]:
-        """P(target | four examples, image), and the seconds of the recipe."""
-        design = np.hstack([examples, -examples])  # log-odds = design . w
+def _prior_sums() -> Callable[[], object]:
+    generator = torch.Generator().manual_seed(1)
+    moments = Moments(torch.randn(CLASSES, FEATURES + 1, generator=generator).double() / FEATURES**0.5)
+    features = torch.rand(SHOWN, FEATURES, generator=generator)
+    return lambda: moments.add(features)
+
+
+def _prior_inverse() -> Callable[[], object]:
+    generator = torch.Generator().manual_seed(1)
+    moments = Moments(torch.randn(CLASSES, FEATURES + 1, generator=generator).double() / FEATURES**0.5)
+    moments.add(torch.rand(POOL, FEATURES, generator=generator))
+    return lambda: moments.prior(damping=0.01)
+
+
+def _choosing(sets: int | None) -> Callable[[], object]:
+    prior, features, image = _world()
+    targets, alternatives = torch.arange(50), torch.arange(50, 100)
+
+    def choose() -> object:
+        generator = torch.Generator().manual_seed(0)
+        more = {"generator": generator, "policy": "best", "sets": sets, "weight": WEIGHT}
+        return choose_examples(prior, features, targets, alternatives, image, PAIR, **more)
+
+    return choose
+
+
+def _answers(features: bool) -> Callable[[], object]:
+    classifier = _resnet50()
+    pictures = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    return lambda: classifier.features(pictures) if features else classifier.logits(pictures)
+
+
+def _map() -> Callable[[], object]:
+    classifier = _resnet50()
+    picture = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    return lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=SHOWN)
+
+
+PARTS: dict[str, Callable[[], Callable[[], object]]] = {
+    "sums of the prior, 64 pictures": _prior_sums,
+    "inverse of the prior": _prior_inverse,
+    "best of 200 sets, 50 + 50 pictures": lambda: _choosing(200),
+    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _choosing(None),
+    "answers to 64 pictures": lambda: _answers(features=False),
+    "answers by features of 64 pictures": lambda: _answers(features=True),
+    "64 masks of a map": _map,
+}
+
+
+def _projected(parts: dict[str, Any]) -> dict[str, Any]:
+    """Hours of the paper's build on this machine, by part: one process, decoding not counted."""
+    seconds = {name: part["seconds"] for name, part in parts.items()}
+    inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 pictures"]
+    pool = POOL_PICTURES / SHOWN
+    hours = {
+        "answers to 50,000 pictures, with features": pool * seconds["answers by features of 64 pictures"],
+        "answers to 7,500 adversarial pictures": ADVERSARIAL_PICTURES / SHOWN * seconds["answers to 64 pictures"],
+        "prior of the pool": pool * seconds["sums of the prior, 64 pictures"] + inverse,
+        "200 sets for each of 90 trials": TRIALS * score,
+        "450 maps of 1,000 masks": TRIALS * PICTURES * MASKS / SHOWN * seconds["64 masks of a map"],
+    }
+    features = seconds["answers by features of 64 pictures"]
+    whole = TRAINING_PICTURES / SHOWN * (features + seconds["sums of the prior, 64 pictures"]) + inverse
+    rounded = {name: round(value / 3600, 3) for name, value in hours.items()}
+    return {
+        "hours": rounded,
+        "hours in all": round(sum(hours.values()) / 3600, 2),
+        "hours of a prior over the training set instead": round(whole / 3600, 2),
+        "device": str(default_device()),
+    }
+
+
+def _one(name: str) -> None:
+    """In a process of its own: the median seconds of a part, and the rise of its peak in MiB."""
+    run = PARTS[name]()
+    before = _peak_mib()
+    seconds = []
+    for _ in range(3):
         start = time.perf_counter()
-        found = minimize(self._loss, self.mean, (design,), "L-BFGS-B", jac=True, options={"maxiter": 500})
-        hessian = self._hessian(found.x, design)
-        covariance = np.linalg.inv(hessian)
-        at = np.concatenate([image, -image])
-        self._probability(float(at @ found.x), float(at @ covariance @ at))
-        seconds = time.perf_counter() - start
-        return self._polished(found.x, design, at), seconds
+        run()
+        seconds.append(time.perf_counter() - start)
+        if sum(seconds) > 20:
+            break
+    rise = round(_peak_mib() - before)
+    print(
+        json.dumps({"seconds": round(statistics.median(seconds), 4), "rise_mib": rise, "peak_mib": round(_peak_mib())})
+    )
 
-    def _loss(self, w: Floats, design: Floats) -> tuple[float, Floats]:
-        away = self.precision @ (w - self.mean)
-        signed = np.where(LABELS == 1, 1.0, -1.0) * (design @ w)
-        gradient = away - WEIGHT * design.T @ (LABELS - expit(design @ w))
-        return float(0.5 * (w - self.mean) @ away + WEIGHT * np.logaddexp(0, -signed).sum()), gradient
 
-    def _hessian(self, w: Floats, design: Floats) -> Floats:
-        p = expit(design @ w)
-        hessian: Floats = self.precision + (design.T * (WEIGHT * p * (1 - p))) @ design
-        return hessian
-
-    def _polished(self, w: Floats, design: Floats, at: Floats) -> float:
-        for _ in range(4):
-            w = w - cho_solve(cho_factor(self._hessian(w, design)), self._loss(w, design)[1])
-        spread = cho_solve(cho_factor(self._hessian(w, design)), at)
-        return self._probability(float(at @ w), float(at @ spread))
-
-    def _probability(self, mean: float, variance: float) -> float:
-        return float(expected_sigmoid(torch.tensor(mean).double(), torch.tensor(variance).double()))
+def _peak_mib() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
 
 
 if __name__ == "__main__":
-    report("teaching", measure)
+    if sys.argv[1:2] == [CHILD]:
+        torch.set_num_threads(int(sys.argv[3]))
+        _one(sys.argv[2])
+    else:
+        report(Path(__file__).stem, measure)

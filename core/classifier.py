@@ -127,8 +127,7 @@ class Classifier:
         ForetellError
             The network does not end in one linear layer.
         """
-        trunk, _ = self._split
-        return self._batched(trunk, inputs, chunk, progress, "reading features")
+        return self._batched(self._seen, inputs, chunk, progress, "reading features")
 
     @property
     def head(self) -> Tensor:
@@ -157,6 +156,10 @@ class Classifier:
             got = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise ForetellError(f"{self.name} returned {got}; wrap it so that it returns one tensor of logits (B, K).")
         return logits
+
+    def _seen(self, batch: Tensor) -> Tensor:
+        seen: Tensor = self._trunk(batch.contiguous(memory_format=self.layout))
+        return seen
 
     def _batched(
         self,
@@ -188,6 +191,13 @@ class Classifier:
     def _predictor(self) -> nn.Module:
         """What predicts: the fastest form of the network that gives its logits."""
         return frozen(self._copy, self.fill("mean")[None].to(self.device))
+
+    @cached_property
+    def _trunk(self) -> nn.Module:
+        """What reads features: the fastest form of the network without its last layer."""
+        trunk, _ = self._split
+        probe = self.fill("mean")[None].to(self.device)
+        return frozen(faster_copy(trunk, probe), probe)
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from core.errors import ForetellError
+
 MEMORY_BUDGET = int(os.environ.get("FORETELL_MEMORY_MIB", "256")) * 2**20
 """Bytes of activations one forward pass may take; the environment's ``FORETELL_MEMORY_MIB`` says otherwise."""
 
@@ -19,6 +21,21 @@ side, corrected by halving when the device says it was too much."""
 def default_device() -> torch.device:
     """The accelerator if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def device_named(name: str) -> torch.device:
+    """``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...: a device that is there.
+
+    Raises
+    ------
+    ForetellError
+        It is not: says which are.
+    """
+    there = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    there += [f"cuda:{i}" for i in range(torch.cuda.device_count())]
+    if name not in there:
+        raise ForetellError(f"There is no device {name!r} here. There is: {', '.join(there)}.")
+    return torch.device(name)
 
 
 def chunk_size(example: Tensor, budget: int = MEMORY_BUDGET) -> int:

@@ -16,6 +16,7 @@ from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
+from study.claims import shared
 from study.config import StudyConfig, read
 from study.design import Material
 from study.files import write_whole
@@ -25,6 +26,7 @@ from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest, environment
 from study.sources import open_classifier, open_sets
 from study.stimuli import Studio
+from study.workers import Helpers
 
 
 @dataclass(frozen=True)
@@ -46,61 +48,87 @@ class Sources:
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
-def open_sources(path: Path) -> Sources:
+def open_sources(path: Path, device: str | None = None) -> Sources:
     """Read a study file and open its classifier and image sets."""
-    return _opened(read(path), path.resolve().parent)
+    return _opened(read(path), path.resolve().parent, device)
 
 
-def _opened(config: StudyConfig, base: Path) -> Sources:
-    classifier, file = open_classifier(config.classifier.model, base), config.teaching.prior
+def _opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+    classifier, file = open_classifier(config.classifier.model, base, device), config.teaching.prior
     prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
     return Sources(config, base, classifier, open_sets(config, base), prior)
 
 
-def build(path: Path, home: Path, progress: Progress = silent) -> Bundle:
+def build(
+    path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, helpers: Helpers | None = None
+) -> Bundle:
     """Build the study of a study file into the workspace, or return it if it is built already.
 
-    Killed at any time it goes on where it was: predictions and finished trials are on disk. The same file, images
-    and weights give the same study hash.
+    Killed at any time it goes on where it was: predictions, maps and finished trials are on disk. Several processes
+    may build one study in one workspace: each makes what no other is at. The same file, images and weights give the
+    same study hash.
+
+    Parameters
+    ----------
+    device
+        Where the network runs, e.g. ``"cuda:1"``; None: an accelerator if there is one.
+    helpers
+        Further workers to start (`study.workers`).
     """
-    sources = open_sources(path)
+    if helpers is not None:
+        with helpers.started(path, home, device):
+            return build(path, home, progress, device=device)
+    sources = open_sources(path, device)
     folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
-    if (folder / MANIFEST).is_file() and not any(Bundle(folder).damaged()):
-        return Bundle(folder)
-    (folder / MANIFEST).unlink(missing_ok=True)
+    if (folder / MANIFEST).is_file():
+        if not any(Bundle(folder).damaged()):
+            return Bundle(folder)
+        (folder / MANIFEST).unlink()
     return _freeze(sources, folder, home / "cache", progress)
 
 
-def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
+    """What chooses the trials of a study, with the classifier's answers to its sets, from the cache or asked for."""
     config, classifier, sets = sources.config, sources.classifier, sources.sets
     answers = {
         role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
         for role in ("pool", "standard", "adversarial")
     }
     material = Material(classifier.categories, **answers)
-    planner = Planner(config, material, sets, classifier, cache, sources.prior.prior if sources.prior else None)
-    plan = planner.plan(progress)
-    studio = Studio(config, classifier, sets, material, folder / "assets")
-    units = [*plan.trials, *plan.practice]
-    made = []
-    for done, planned in enumerate(units, 1):
-        made.append(_unit(studio, planned, folder / "units"))
-        progress(done, len(units), "explaining trials")
+    prior = sources.prior.prior if sources.prior else None
+    return Planner(config, material, sets, classifier, cache, prior)
+
+
+def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+    config, classifier, sets = sources.config, sources.classifier, sources.sets
+    planner = planner_of(sources, cache, progress)
+    material, plan = planner.material, planner.plan(progress)
+    studio = Studio(config, classifier, sets, material, folder / "assets", cache)
+    units = folder / "units"
+    made = shared(
+        [*plan.trials, *plan.practice],
+        lambda planned: units / f"{planned.id}.json",
+        lambda planned: _stored(studio, units / f"{planned.id}.json"),
+        lambda planned, beat: _made(studio, planned, units / f"{planned.id}.json", beat),
+        progress,
+        "explaining trials",
+    )
     manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)
 
 
-def _unit(studio: Studio, planned: PlannedTrial, units: Path) -> Trial:
-    """A finished trial from disk if its assets are all there and whole, else made now."""
-    path = units / f"{planned.id}.json"
+def _stored(studio: Studio, path: Path) -> Trial | None:
+    """A finished trial from disk, if its assets are all there and whole."""
     try:
         trial = Trial.model_validate_json(path.read_bytes())
-        if all(_whole(studio.assets / f"{name}.webp") for name in _assets(trial)):
-            return trial
     except (FileNotFoundError, ValidationError):
-        pass
-    trial = studio.make(planned, silent)
+        return None
+    return trial if all(_whole(studio.assets / f"{name}.webp") for name in _assets(trial)) else None
+
+
+def _made(studio: Studio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
+    trial = studio.make(planned, progress)
     write_whole(path, trial.model_dump_json().encode())
     return trial
 

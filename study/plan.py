@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from core.classifier import Classifier
-from core.teaching.examples import PER_CATEGORY, choose_examples
+from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.prior import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
@@ -21,6 +21,16 @@ from study.design import Candidate, Material, candidates, chosen_categories, shu
 from study.seeds import seed_of
 from study.sources import plain
 from study.teachingpool import TeachingPool
+
+
+@dataclass(frozen=True)
+class Question:
+    """A target's features (M,) and the pool indices (N,) of its possible examples, ``targets`` of the target first."""
+
+    candidate: Candidate
+    pool: torch.Tensor
+    targets: int
+    image: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -105,38 +115,48 @@ class Planner:
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
         return found
 
-    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
-        """The teaching set of a target picture, or why there is none."""
+    def question(self, candidate: Candidate) -> Question | str:
+        """What a target picture asks of the pool, or why the pool cannot teach it."""
         inputs = self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
         image = self.classifier.features(inputs)[0]
-        sides = [self.pool.usable(k, inputs, image) for k in (candidate.target, candidate.alternative)]
-        for side, category in zip(sides, (candidate.target, candidate.alternative), strict=True):
+        classes = (candidate.target, candidate.alternative)
+        sides = [self.pool.usable(k, inputs, image) for k in classes]
+        for side, category in zip(sides, classes, strict=True):
             if len(side) < PER_CATEGORY:
-                name = plain(self.classifier.categories[category])
-                return (
-                    f"the pool has {len(side)} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
-                )
-        order = torch.cat(sides)
-        search = choose_examples(
+                name, count = plain(self.classifier.categories[category]), len(side)
+                return f"the pool has {count} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
+        return Question(candidate, torch.cat(sides), len(sides[0]), image)
+
+    def search(self, question: Question, teaching: Teaching) -> Search:
+        """Score and choose teaching sets, of indices into the question's pool, as the settings say."""
+        everyone = torch.arange(len(question.pool))
+        return choose_examples(
             self.prior,
-            self.pool.features(order),
-            torch.arange(len(sides[0])),
-            torch.arange(len(sides[0]), len(order)),
-            image,
-            (candidate.target, candidate.alternative),
-            generator=torch.Generator().manual_seed(seed_of(self.seed, "examples", *_key(candidate))),
+            self.pool.features(question.pool),
+            everyone[: question.targets],
+            everyone[question.targets :],
+            question.image,
+            (question.candidate.target, question.candidate.alternative),
+            generator=torch.Generator().manual_seed(seed_of(self.seed, "examples", *_key(question.candidate))),
             policy=teaching.policy,
             sets=None if teaching.sets == "all" else teaching.sets,
             threshold=teaching.threshold,
             weight=teaching.weight,
             draws=teaching.draws,
         )
+
+    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
+        """The teaching set of a target picture, or why there is none."""
+        question = self.question(candidate)
+        if isinstance(question, str):
+            return question
+        search = self.search(question, teaching)
         if search.chosen is None:
             return (
                 f"none of {search.scored} teaching sets made the learner's probability exceed {teaching.threshold} "
                 f"(the best: {search.best:.3f})"
             )
-        return replace(search.chosen, indices=tuple(order[list(search.chosen.indices)].tolist()))
+        return replace(search.chosen, indices=tuple(question.pool[list(search.chosen.indices)].tolist()))
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
         """Practice trials from pictures no trial uses; they are not analysed, so any teaching set will do."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,10 @@ from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.teaching.prior import with_bias
 from core.types import Progress
 from data.types import ImageSet
+from study.claims import shared
 from study.duplicates import sketches
 from study.files import replacing
 from study.reading import batches
@@ -73,10 +74,19 @@ def predict(
     pictures, so that a killed run goes on where it was.
     """
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}|{features}".encode()).hexdigest()
-    shards = []
-    for start in range(0, len(images), SHARD):
-        shards.append(_shard(classifier, images, cache / "predictions" / key / f"{start:08d}.npz", start, features))
-        progress(min(start + SHARD, len(images)), len(images), f"asking the AI about {images.name}")
+    folder = cache / "predictions" / key
+
+    def file(start: int) -> Path:
+        return folder / f"{start:08d}.npz"
+
+    shards = shared(
+        range(0, len(images), SHARD),
+        file,
+        lambda start: _stored(file(start)),
+        lambda start, _: _asked(classifier, images, file(start), start, features),
+        progress,
+        f"asking the AI about {images.name}, {SHARD} pictures each",
+    )
     probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
     truth = class_of_labels(images, classifier)
     predicted = probabilities.argmax(1).astype(np.int64)
@@ -87,15 +97,24 @@ def predict(
     return Predictions(truth, predicted, probabilities.max(1), mean, tensors[0], own, bits, tensors[1])
 
 
-def _shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> Sequence[Floats]:
-    """Of the pictures from ``start`` on: probabilities (n, K), features (n, M) and sketches (n, d); kept on disk."""
+def _stored(path: Path) -> list[Floats] | None:
+    """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
     with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
         return [stored[name] for name in PARTS]
+    return None
+
+
+def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
+    """The shard of the pictures from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
-        nothing = torch.zeros(len(batch), 0)
-        more = [classifier.features(batch), sketches(batch)] if features else [nothing, nothing]
-        made.append([classifier.probabilities(batch), *more])
+        if features:  # one pass for both
+            found = classifier.features(batch)
+            logits = with_bias(found) @ classifier.head.T
+            made.append([logits.softmax(1).float(), found, sketches(batch)])
+        else:
+            nothing = torch.zeros(len(batch), 0)
+            made.append([classifier.probabilities(batch), nothing, nothing])
     arrays = [torch.cat(parts).numpy() for parts in zip(*made, strict=True)]
     with replacing(path) as file:
         np.savez(file, probabilities=arrays[0], features=arrays[1], sketches=arrays[2])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import data
 from core import loading
 from core.classifier import Classifier
-from core.device import default_device
+from core.device import default_device, device_named
 from core.errors import ForetellError
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
@@ -24,16 +24,17 @@ IMAGENET_CLASSES = 1000
 UNMATCHED = -1
 
 
-def open_classifier(model: str, base: Path) -> Classifier:
+def open_classifier(model: str, base: Path, device: str | None = None) -> Classifier:
     """``model`` as a study file names it: built in, a torchvision name, or FILE.py:build relative to ``base``.
 
-    The built-in one is loaded exactly as a user's own file.
+    The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one.
     """
+    place = default_device() if device is None else device_named(device)
     if model in data.CLASSIFIERS:
-        return loading.load(str(DATA / data.CLASSIFIERS[model]), device=default_device(), name=model)
+        return loading.load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
     if ".py" in model:
         model = str(base / Path(model).expanduser())
-    return loading.load(model, device=default_device())
+    return loading.load(model, device=place)
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:

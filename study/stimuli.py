@@ -12,9 +12,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from core.attribution import METHODS
 from core.classifier import Classifier
-from core.parameters import parsed
 from core.rendering import fitted, overlay, scale_of
 from core.types import Explanation, Progress
 from data.types import ImageSet
@@ -22,6 +20,7 @@ from study.bundle import Example, Trial, TrialAssets
 from study.config import StudyConfig
 from study.design import Candidate, Material
 from study.files import write_whole
+from study.mapcache import MapCache
 from study.plan import PlannedTrial
 from study.seeds import seed_of
 from study.sources import plain
@@ -35,10 +34,16 @@ class Studio:
     """Makes the stimuli of a study; every trial is a pure function of the study file, the images and the weights."""
 
     def __init__(
-        self, config: StudyConfig, classifier: Classifier, sets: dict[str, ImageSet], material: Material, assets: Path
+        self,
+        config: StudyConfig,
+        classifier: Classifier,
+        sets: dict[str, ImageSet],
+        material: Material,
+        assets: Path,
+        cache: Path,
     ) -> None:
         self.config, self.classifier, self.sets, self.material = config, classifier, sets, material
-        self.assets = assets
+        self.assets, self.maps = assets, MapCache(classifier, config.saliency, cache)
         assets.mkdir(parents=True, exist_ok=True)
 
     def make(self, planned: PlannedTrial, progress: Progress) -> Trial:
@@ -81,20 +86,10 @@ class Studio:
         return [self.sets[candidate.role].open(candidate.index), *map(pool.open, planned.teaching.indices)]
 
     def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
-        method = METHODS[self.config.saliency.method]
         inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
         own = () if self.config.saliency.common_masks else (planned.id,)
-        generator = torch.Generator().manual_seed(seed_of(self.config.study.seed, "map", *own))
-        parameters = parsed(method, self.config.saliency.parameters)
-        explanation: Explanation = method(
-            self.classifier,
-            inputs,
-            self._classes(planned.candidate),
-            generator=generator,
-            progress=progress,
-            **parameters,
-        )
-        return explanation
+        seed = seed_of(self.config.study.seed, "map", *own)
+        return self.maps.explain(inputs, self._classes(planned.candidate), seed, progress)
 
     def _plain(self, picture: Image.Image) -> Image.Image:
         seen = fitted(picture, self._grid)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.types import Progress, silent
 from data.types import ImageSet
 from study.augmentation import augmented
+from study.claims import shared
 from study.config import StudyConfig
 from study.duplicates import SAME, repeats, sketches
 from study.files import replacing
@@ -37,7 +38,7 @@ class TeachingPool:
         self, config: StudyConfig, answers: Predictions, images: ImageSet, classifier: Classifier, cache: Path
     ) -> None:
         self.config, self.answers, self.images, self.classifier = config, answers, images, classifier
-        self.cache = cache / "copies"
+        self.cache, self.copies = cache / "copies", config.teaching.copies
         self.repeats: dict[str, str] = {}
         self._of_category: dict[int, Tensor] = {}
 
@@ -61,19 +62,29 @@ class TeachingPool:
 
     def features(self, indices: Tensor) -> Tensor:
         """Features (n, M) of pool pictures, or (n, copies, M) of their augmented copies where the study wants them."""
-        if self.config.teaching.copies == 1:
+        if self.copies == 1:
             return self.answers.features[indices]
-        return torch.stack([self._copies(i) for i in indices.tolist()])
+        found = shared(
+            indices.tolist(), self._file, self._stored, self._copied, silent, "asking the AI about augmented copies"
+        )
+        return torch.stack(found)
 
-    def _copies(self, index: int) -> Tensor:
-        """(copies, M), kept on disk."""
-        copies, seed = self.config.teaching.copies, seed_of(self.config.study.seed, "copies", self.images.ids[index])
-        text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{copies}|{seed}"
-        path = self.cache / f"{hashlib.sha256(text.encode()).hexdigest()}.npz"
-        with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
-            return torch.from_numpy(stored["features"])
+    def _file(self, index: int) -> Path:
+        text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}"
+        return self.cache / f"{hashlib.sha256(text.encode()).hexdigest()}.npy"
+
+    def _seed(self, index: int) -> int:
+        return seed_of(self.config.study.seed, "copies", self.images.ids[index])
+
+    def _stored(self, index: int) -> Tensor | None:
+        """(copies, M), where they are there whole."""
+        with suppress(OSError, ValueError, EOFError):
+            return torch.from_numpy(np.load(self._file(index)))
+        return None
+
+    def _copied(self, index: int, _: Progress = silent) -> Tensor:
         picture = self.classifier.preprocess(self.images.open(index))
-        found = self.classifier.features(augmented(picture, copies, seed))
-        with replacing(path) as file:
-            np.savez(file, features=found.numpy())
+        found = self.classifier.features(augmented(picture, self.copies, self._seed(index)))
+        with replacing(self._file(index)) as file:
+            np.save(file, found.numpy())
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.teaching.learner import expected_sigmoid, learn
+from core.teaching.learner import Prediction, expected_sigmoid, learn
 from core.teaching.prior import KroneckerPrior, with_bias
 
 ENTRIES = 2**16
@@ -60,23 +60,22 @@ class Scorer:
 
     def score(self, sets: Tensor, labels: Tensor) -> Tensor:
         """Probabilities (S,) float64 of sets (S, n) of candidates with labels (n,): 1 target, 0 alternative."""
-        spread = labels.repeat_interleave(self.copies)
-        size = max(1, ENTRIES // len(spread) ** 2)
-        results = []
-        for part in torch.split(sets, size):
-            means, cross = (values[part].flatten(1) for values in (self.means, self.cross))
-            learned = learn(
-                self._kernel(part),
-                means,
-                spread,
-                cross,
-                self.at_mean,
-                self.at_variance,
-                weight=self.weight,
-                normal=self.normal,
-            )
-            results.append(learned.probability)
-        return torch.cat(results)
+        size = max(1, ENTRIES // (len(labels) * self.copies) ** 2)
+        return torch.cat([self.learned(part, labels).probability for part in torch.split(sets, size)])
+
+    def learned(self, sets: Tensor, labels: Tensor) -> Prediction:
+        """What the learner says of the target image after each of a few sets (S, n), all at once."""
+        means, cross = (values[sets].flatten(1) for values in (self.means, self.cross))
+        return learn(
+            self._kernel(sets),
+            means,
+            labels.repeat_interleave(self.copies),
+            cross,
+            self.at_mean,
+            self.at_variance,
+            weight=self.weight,
+            normal=self.normal,
+        )
 
     def _kernel(self, part: Tensor) -> Tensor:
         """(S, n C, n C). Of single copies from one Gram matrix of all candidates; with copies that would not fit."""

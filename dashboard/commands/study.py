@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -17,16 +17,23 @@ MIXTURE = "belief_projector=0.4,map_reader=0.5,guesser=0.1"
 StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
 
 
-def build(study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")]) -> None:
+def build(
+    study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N; an accelerator if there is one.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes to share the work; each takes the next GPU.")] = 1,
+    engine: Annotated[str, typer.Option(help="processes of this machine, or ray (to be installed).")] = "processes",
+) -> None:
     """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
 
-    Example: python foretell.py build data/studies/demo.toml
+    Example: python foretell.py build data/studies/demo.toml --workers 2
     """
     from study.build import build as run
+    from study.workers import Engine, Helpers
     from study.workspace import home
 
+    helpers = Helpers(workers - 1, cast(Engine, engine)) if workers > 1 or engine != "processes" else None
     with Bars() as progress:
-        bundle = run(study_file, home(), progress)
+        bundle = run(study_file, home(), progress, device=device, helpers=helpers)
     manifest = bundle.manifest
     say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
     for dropped in manifest.dropped:

@@ -18,16 +18,17 @@ FEATURES, CLASSES, IMAGES = 5, 4, 60
 
 @pytest.fixture(scope="module")
 def world():
-    """(head (4, 6), features (60, 5)) of a made-up last layer."""
+    """(prior, features (60, 5)) of a made-up last layer."""
     g = torch.Generator().manual_seed(3)
     head = torch.randn(CLASSES, FEATURES + 1, generator=g, dtype=torch.float64)
-    return head, torch.randn(IMAGES, FEATURES, generator=g)
+    features = torch.randn(IMAGES, FEATURES, generator=g)
+    return fit_prior(head, [features]), features
 
 
 def search(world, policy, *, seed=1, targets=range(12), alternatives=range(12, 24), **settings):
-    head, features = world
+    prior, features = world
     return choose_examples(
-        fit_prior(head, [features]),
+        prior,
         features,
         torch.tensor(list(targets)),
         torch.tensor(list(alternatives)),
@@ -45,10 +46,10 @@ def choose(world, policy, **settings):
 
 def every_set(world, targets, alternatives):
     """All sets in lexicographic order and their probabilities, without the code that chooses."""
-    head, features = world
+    prior, features = world
     pairs = (itertools.combinations(side, 2) for side in (targets, alternatives))
     sets = torch.tensor([one + other for one, other in itertools.product(*map(list, pairs))])
-    return sets, score_sets(fit_prior(head, [features]), features, sets, features[50], (2, 0), weight=128.0)
+    return sets, score_sets(prior, features, sets, features[50], (2, 0), weight=128.0)
 
 
 def test_policies_pick_what_they_say(world):
@@ -118,11 +119,11 @@ def test_rank_and_curve_are_those_of_the_sets_scored(world):
 
 def test_equal_sets_are_told_apart_by_their_images_alone(world):
     """Duplicates in the pool make ties; rounding and the order of scoring must not choose between them."""
-    head, features = world
+    prior, features = world
     doubled = features.clone()
     doubled[6:12], doubled[18:24] = features[:6], features[12:18]
     for policy in ("best", "unhelpful", "greedy"):
-        found = {choose((head, doubled), policy, seed=seed, sets=None).indices for seed in range(4)}
+        found = {choose((prior, doubled), policy, seed=seed, sets=None).indices for seed in range(4)}
         assert len(found) == 1
 
 
