@@ -86,7 +86,8 @@ def _answer(
     index = state["trial"]["index"]
     known = service.simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
-    foretold = person.foretells(known.trial, shows_saliency=known.shows_saliency, rng=rng)
+    taught = bool(state["trial"]["left"]["samples"])
+    foretold = person.foretells(known.trial, shows_saliency=known.shows_saliency, shows_examples=taught, rng=rng)
     answer = Answer(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
