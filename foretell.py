@@ -30,6 +30,7 @@ VERBS = {
     "simulate": "fill a study with simulated participants",
     "analyze": "the three nested models, Table 1 and Figure 1 of a study or a CSV",
     "glmm": "one mixed model of a CSV, by formula",
+    "power": "how many participants a study needs, from simulated studies",
     "export": "the responses of a study as CSV, with its data dictionary",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",
