@@ -95,7 +95,7 @@ def _table(table: pd.DataFrame) -> str:
 
 
 def _p(value: float | None) -> str:
-    return html.escape(p_text(None if pd.isna(value) else value))
+    return p_text(None if pd.isna(value) else value)
 
 
 def _number(value: float) -> str:

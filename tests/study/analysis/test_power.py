@@ -17,10 +17,14 @@ SMALL = truths.Effects(truths.TABLE_1, categories=8)
 
 
 def test_a_study_has_the_accuracy_of_its_truth() -> None:
-    # Oracle: Table 1 written out for two cells, averaged over people and categories by quadrature.
+    # Oracle: Table 1 written out for three cells, averaged over people and categories by quadrature.
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     sd = np.hypot(truths.PERSON_SD, truths.CATEGORY_SD)
-    cells = {("none", 0): -1.06, ("both", 2): -1.06 + 4.64 + 1.01 - 1.71 + 0.46 - 2.01 - 0.53 + 1.18}
+    cells = {
+        ("none", 0): -1.06,
+        ("saliency", 1): -1.06 + 0.09 + 1.01 - 0.29,
+        ("both", 2): -1.06 + 4.64 + 1.01 - 1.71 + 0.46 - 2.01 - 0.53 + 1.18,
+    }
     frame = truths.Effects(truths.TABLE_1, categories=400).study(60, np.random.default_rng(1))
     assert len(frame) == 4 * 60 * 400 * 3
     for (condition, kind), eta in cells.items():
