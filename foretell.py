@@ -35,6 +35,7 @@ VERBS = {
     "reconcile": "compare the recruiter's list of people with the answers",
     "analyze": "the three nested models, Table 1 and Figure 1 of a study or a CSV",
     "glmm": "one mixed model of a CSV, by formula",
+    "power": "how many participants a study needs, from simulated studies",
     "export": "the responses of a study as CSV, with its data dictionary",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",

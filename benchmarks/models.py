@@ -1,65 +1,118 @@
-"""The three nested mixed models on data of the paper's size: ``python -m benchmarks.models``.
+"""The mixed models against the programs you would use instead: ``python -m benchmarks.models``.
 
-160 people, 30 categories crossed with three trial types, one trial missing: 89 trials each, drawn from the paper's
-published coefficients (Table 1) with standard deviations of 0.38 between people and 0.6 between categories, which
-reproduce its standard errors.
+Studies drawn from the paper's published coefficients (Table 1) with standard deviations of 0.38 between people and 0.6
+between categories, which reproduce its standard errors. All programs fit the same rows in one run; R is started for
+each fit, and what it takes to start and read is not counted. Seconds of processor time.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
-from itertools import product
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
-from benchmarks.machine import report
-from study.analysis import nested, responses
-from study.bundle import TRIAL_TYPES
+from benchmarks.machine import arguments, hand_over
+from study.analysis import crosschecks, mixed, nested, responses
+from study.analysis.nested import FIXED, RANDOM
+from study.analysis.truths import TABLE_1, Effects
 
-PEOPLE, CATEGORIES = 160, 30
-PERSON_SD, CATEGORY_SD = 0.38, 0.6
 SEED = 2021
-TABLE_1 = {  # (saliency, examples) -> added log-odds for each trial type
-    (): (-1.06, 0.09, 4.64),
-    ("saliency",): (1.01, -0.29, -1.71),
-    ("examples",): (0.46, -0.24, -2.01),
-    ("saliency", "examples"): (-0.53, 0.11, 1.18),
-}
-"""Per factor: the effect at adversarial incorrect, and what standard incorrect and standard correct add to it."""
+SIZES = {"160 people": 40, "1600 people": 400}
+"""Name of a design -> participants per condition."""
+GROWTH = (10, 20, 40, 100, 200, 400)
+FORMULA = f"correct ~ {FIXED['interaction']} + {RANDOM}"
+SLOPE = f"correct ~ {FIXED['interaction']} + (1|participant) + (1 + saliency|category)"
 
 T = TypeVar("T")
 
+_R = """
+suppressMessages(library(PACKAGE))
+data <- read.csv(FILE, stringsAsFactors = TRUE)
+data$trial_type <- relevel(data$trial_type, "adv_incorrect")
+warned <- character(0)
+time <- system.time(model <- withCallingHandlers(FIT, warning = function(w) {
+  warned <<- c(warned, conditionMessage(w)); invokeRestart("muffleWarning") }))
+cat(time[["user.self"]] + time[["sys.self"]], as.numeric(logLik(model)), length(warned))
+"""
+_PEERS = {
+    "lme4, default": ("lme4", "glmer({formula}, data, binomial)"),
+    "lme4, bobyqa": ("lme4", 'glmer({formula}, data, binomial, control = glmerControl(optimizer = "bobyqa"))'),
+    "glmmTMB": ("glmmTMB", "glmmTMB({formula}, data, binomial)"),
+}
 
-def measure() -> dict[str, Any]:
-    """Wall and processor seconds of the three fits."""
-    data = responses.prepare(simulated(np.random.default_rng(SEED)))
-    nested.analyze(data)  # warm
-    analysis, ours = timed(lambda: nested.analyze(data))
-    return {
-        "answers": len(data.frame),
-        "three_nested_fits": ours,
-        "converged": {name: model.converged for name, model in analysis.models.items()},
-        "tests": {f"{t.smaller} - {t.larger}": [round(t.chisq, 2), t.df] for t in analysis.tests},
-    }
+
+def measure(largest_of_peers: str) -> dict[str, Any]:
+    """Every program on every design; peers on designs up to `largest_of_peers`, because they take minutes."""
+    result: dict[str, Any] = {}
+    for name, per_condition in SIZES.items():
+        frame = data(per_condition)
+        slow = list(SIZES).index(name) <= list(SIZES).index(largest_of_peers)
+        result[name] = {
+            "answers": len(frame),
+            "three nested fits": nested_fits(frame),
+            "interaction model": compared(frame, FORMULA, peers=slow),
+        }
+    result["160 people, random slope"] = compared(data(SIZES["160 people"]), SLOPE, peers=True)
+    result["growth"] = [{"people": 4 * n, **alone(data(n), FORMULA)} for n in GROWTH]
+    return result
 
 
-def simulated(rng: np.random.Generator) -> pd.DataFrame:
-    """One row for each answer."""
-    person, category = rng.normal(0, PERSON_SD, PEOPLE), rng.normal(0, CATEGORY_SD, CATEGORIES)
-    trials = list(product(range(CATEGORIES), range(len(TRIAL_TYPES))))[:-1]
-    rows = []
-    for i in range(PEOPLE):
-        saliency, examples = i % 2, i // 2 % 2
-        shown = {name for name, flag in (("saliency", saliency), ("examples", examples)) if flag}
-        for j, k in trials:
-            eta = person[i] + category[j]
-            eta += sum(a[0] + (a[k] if k else 0) for factors, a in TABLE_1.items() if set(factors) <= shown)
-            rows.append((f"p{i}", f"c{j}", TRIAL_TYPES[k], saliency, examples, int(rng.random() < expit(eta))))
-    return pd.DataFrame(rows, columns=list(responses.REQUIRED))
+def data(per_condition: int) -> pd.DataFrame:
+    """One study of the paper's design."""
+    return responses.prepare(Effects(TABLE_1).study(per_condition, np.random.default_rng(SEED))).frame
+
+
+def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:
+    """The whole analysis: fits, checks of separation and of convergence, tests."""
+    nested.analyze(frame.head(2000))  # warm
+    analysis, seconds = timed(lambda: nested.analyze(frame))
+    return {**seconds, "tests": {f"{t.smaller} - {t.larger}": [round(t.chisq, 2), t.df] for t in analysis.tests}}
+
+
+def compared(frame: pd.DataFrame, formula: str, *, peers: bool) -> dict[str, Any]:
+    """Seconds, log-likelihood and number of warnings of each program."""
+    found: dict[str, Any] = {"Foretell": alone(frame, formula)}
+    if peers:
+        found |= {name: in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
+        if formula == FORMULA:
+            found["statsmodels (Bayesian, variational)"] = bayesian(frame)
+    return found
+
+
+def alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
+    """This project's fit, with its checks."""
+    model, seconds = timed(lambda: mixed.fit(frame, formula))
+    return {**seconds, "loglik": round(model.loglik, 4), "warnings": len(model.messages)}
+
+
+def bayesian(frame: pd.DataFrame) -> dict[str, Any]:
+    """The same terms by statsmodels, with what `study.analysis.crosschecks` asks of it besides."""
+    model = mixed.fit(frame, FORMULA)
+    return timed(lambda: crosschecks.table(frame, model))[1]
+
+
+def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str, Any] | str:
+    """A fit in R, or why there is none."""
+    if shutil.which("Rscript") is None:
+        return "R is not installed"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "answers.csv"
+        frame.to_csv(path, index=False)
+        script = _R.replace("PACKAGE", package).replace("FILE", json.dumps(str(path)))
+        script = script.replace("FIT", call.format(formula=formula))
+        done = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"{package} is not installed" if "no package" in done.stderr else done.stderr.strip()[-200:]
+    seconds, loglik, warned = done.stdout.split()
+    return {"cpu_seconds": round(float(seconds), 2), "loglik": round(float(loglik), 4), "warnings": int(warned)}
 
 
 def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
@@ -73,4 +126,7 @@ def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
 
 
 if __name__ == "__main__":
-    report("models", measure)
+    parser = arguments("models")
+    parser.add_argument("--peers", choices=list(SIZES), default="1600 people", help="largest design given to R")
+    given = parser.parse_args()
+    hand_over("models", given, lambda: measure(given.peers))

@@ -1,9 +1,10 @@
 """Models of simulated people: how likely each is to foretell the AI's answer on a trial.
 
-Three theories of what people do. The guesser knows nothing. The belief projector takes the AI to see what she sees
+Five theories of what people do. The guesser knows nothing. The belief projector takes the AI to see what she sees
 herself (Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, find people to do so). The map reader does the same
-until a map tells her that the AI looked elsewhere. They are for testing studies and planning them: what they answer
-is no evidence about people.
+until a map tells her that the AI looked elsewhere; the Bayesian learner until examples teach her otherwise; the
+inattentive person now and then presses any key. They are for testing studies and planning them: what they answer is
+no evidence about people. `study.analysis.cognitive` estimates their parameters from answers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ PEOPLE = Registry(
         "guesser": "study.people:Guesser",
         "belief_projector": "study.people:BeliefProjector",
         "map_reader": "study.people:MapReader",
+        "bayesian_learner": "study.people:BayesianLearner",
+        "inattentive": "study.people:Inattentive",
     },
 )
 
@@ -38,7 +41,9 @@ PEOPLE = Registry(
 class Theory(Protocol):
     """What a kind of person answers."""
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool, deviation: float = 0.0) -> float:
+    def p_ai(
+        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, deviation: float = 0.0
+    ) -> float:
         """Probability of predicting what the AI chose; `deviation` is this person's own, in log-odds."""
         ...
 
@@ -47,7 +52,14 @@ class Theory(Protocol):
 class Guesser:
     """Presses either key: right half of the time, whatever is shown. Has no tendency to deviate from."""
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(
+        self,
+        trial: Trial,  # noqa: ARG002
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,  # noqa: ARG002
+    ) -> float:
         """One half."""
         return 0.5
 
@@ -67,7 +79,14 @@ class BeliefProjector:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
         """Probability of predicting what the AI chose."""
         return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
 
@@ -96,7 +115,14 @@ class MapReader:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool, deviation: float = 0.0) -> float:
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
         """Probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         if shows_saliency and trial.relevance is not None:
@@ -104,9 +130,76 @@ class MapReader:
         return _p_of_choice(trial, own)
 
 
+@dataclass(frozen=True)
+class BayesianLearner:
+    """A belief projector who learns from examples as the teacher supposes.
+
+    Where examples are shown, the log-odds that the AI made its choice are her own belief's plus weight times the
+    teaching gain: what the examples add to the log-odds of the learner that the teacher chose them for.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label without examples, in (0, 1).
+    weight
+        How much of the gain reaches her: 1 is the ideal learner, 0 one who ignores examples.
+    """
+
+    lapse: float = 0.1
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        own = float(logit(1.0 - self.lapse)) + deviation
+        believed = own if trial.truth == trial.target else -own
+        return float(expit(believed + self.weight * float(trial.teaching.get("gain") or 0.0) * shows_examples))
+
+
+@dataclass(frozen=True)
+class Inattentive:
+    """Projects beliefs while she attends, and presses either key when she does not.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label while attending, in (0, 1).
+    absence
+        Share of trials on which she does not attend, in (0, 1).
+    """
+
+    lapse: float = 0.1
+    absence: float = 0.4
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+        _check_lapse(self.absence)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
+        return (1.0 - self.absence) * attending + 0.5 * self.absence
+
+
 def _check_lapse(lapse: float) -> None:
     if not 0.0 < lapse < 1.0:
-        raise ForetellError(f"A lapse of {lapse} is no probability: choose one between 0 and 1.")
+        raise ForetellError(f"A share of {lapse} is no probability: choose one between 0 and 1.")
 
 
 def _p_of_choice(trial: Trial, own: float) -> float:
@@ -157,13 +250,17 @@ class Person:
     deviation: float = 0.0
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool) -> float:
+    def p_ai(self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False) -> float:
         """Probability that she predicts what the AI chose."""
-        return self.theory.p_ai(trial, shows_saliency=shows_saliency, deviation=self.deviation)
+        return self.theory.p_ai(
+            trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=self.deviation
+        )
 
-    def foretells(self, trial: Trial, *, shows_saliency: bool, rng: np.random.Generator) -> bool:
+    def foretells(
+        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, rng: np.random.Generator
+    ) -> bool:
         """One answer: did she predict the AI's choice?"""
-        return bool(rng.random() < self.p_ai(trial, shows_saliency=shows_saliency))
+        return bool(rng.random() < self.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples))
 
 
 def sample_mixture(
@@ -190,7 +287,12 @@ def sample_mixture(
 
 
 def expected_accuracy(
-    mixture: Mapping[str, float], trial: Trial, *, shows_saliency: bool, sd: float = PERSON_SD
+    mixture: Mapping[str, float],
+    trial: Trial,
+    *,
+    shows_saliency: bool,
+    shows_examples: bool = False,
+    sd: float = PERSON_SD,
 ) -> float:
     """Probability that a person drawn from the mixture foretells the AI, by quadrature over people.
 
@@ -203,7 +305,13 @@ def expected_accuracy(
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     shares = shares / shares.sum()
     means = [
-        float(shares @ [theory.p_ai(trial, shows_saliency=shows_saliency, deviation=sd * node) for node in nodes])
+        float(
+            shares
+            @ [
+                theory.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=sd * node)
+                for node in nodes
+            ]
+        )
         for theory in theories.values()
     ]
     return float(weights @ np.asarray(means))

@@ -111,8 +111,9 @@ def _answer(
     index = state["trial"]["index"]
     known = service.simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
-    foretold = person.foretells(known.trial, shows_saliency=known.shows_saliency, rng=rng)
-    sure = abs(2 * person.p_ai(known.trial, shows_saliency=known.shows_saliency) - 1)
+    shown = {"shows_saliency": known.shows_saliency, "shows_examples": bool(state["trial"]["left"]["samples"])}
+    foretold = person.foretells(known.trial, **shown, rng=rng)
+    sure = abs(2 * person.p_ai(known.trial, **shown) - 1)
     answer = Answer(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),

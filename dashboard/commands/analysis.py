@@ -1,13 +1,14 @@
-"""``analyze`` and ``glmm``: from responses to the models."""
+"""``analyze``, ``glmm`` and ``power``: from responses to the models, and from models to the size of a study."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from core.errors import ForetellError
 from dashboard.commands.options import pairs
 from dashboard.terminal import Bars, say
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from study.analysis.nested import NestedAnalysis
+    from study.analysis.truths import Truth
+    from study.config import StudyConfig
+
+Number = TypeVar("Number", int, float)
 
 
 def analyze(
@@ -116,4 +121,82 @@ def _print_model(model: dict[str, Any]) -> None:
         say(message)
 
 
-VERBS = [analyze, glmm]
+def power(
+    study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
+    participants: Annotated[str, typer.Option(help="Sizes to try, per condition.")] = "10,20,40,60",
+    studies: Annotated[int, typer.Option(help="Simulated studies for each size and effect.")] = 200,
+    effects: Annotated[str, typer.Option(help="Multiples of the assumed effects.")] = "1",
+    pilot: Annotated[Path | None, typer.Option(help="A CSV of responses to take the effects from.")] = None,
+    mixture: Annotated[str | None, typer.Option(help="Simulated people instead; needs the study built.")] = None,
+    pay: Annotated[float, typer.Option(help="What one participant costs.")] = 0.0,
+    currency: Annotated[str, typer.Option(help="In which currency.")] = "EUR",
+    seed: Annotated[int, typer.Option(help="Seed of the simulated studies.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; every core if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
+) -> None:
+    """How many participants a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
+
+    Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
+    """
+    from study import config
+    from study.analysis import power as simulations
+
+    study = config.read(study_file)
+    sizes, multiples = _numbers(participants, "--participants", int), _numbers(effects, "--effects", float)
+    truth = _truth(study, pilot, mixture)
+    with Bars() as progress:
+        table = simulations.curve(
+            truth,
+            sizes,
+            studies=studies,
+            seed=seed,
+            alpha=study.plan.alpha,
+            effects=multiples,
+            models=study.plan.models,
+            workers=workers,
+            progress=progress,
+        )
+    table = simulations.with_cost(table, len(study.conditions), pay)
+    say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
+    for row in simulations.enough(table).itertuples():
+        say(_enough(row.test, row.effect, row.per_condition, len(study.conditions), pay, currency))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        table.to_csv(out / "power.csv", index=False)
+        simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+        say(str(out / "power.csv"))
+
+
+def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
+    what = f"{test}, effects × {effect:g}"
+    if per_condition != per_condition:  # NaN: none of the sizes
+        return f"{what}: none of these sizes reaches a power of 80 % with certainty; try larger ones or more studies."
+    cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""
+    return f"{what}: {per_condition:g} participants per condition reach a power of 80 %{cost}."
+
+
+def _numbers(text: str, option: str, kind: type[Number]) -> list[Number]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise ForetellError(f"{option} {text!r} is not a list of numbers like 10,20,40.") from None
+
+
+def _truth(study: StudyConfig, pilot: Path | None, mixture: str | None) -> Truth:
+    """What the studies are drawn from."""
+    from dashboard.commands.study import weights
+    from study.analysis import nested, responses, truths
+    from study.workspace import bundle_named, home
+
+    conditions, chosen = study.conditions, study.trials.categories
+    if mixture is not None:
+        trials = bundle_named(home(), study.study.name).manifest.trials
+        return truths.Theories(weights(mixture), trials, conditions)
+    categories = chosen if isinstance(chosen, int) else len(chosen)
+    if pilot is not None:
+        model = nested.analyze(responses.read(pilot)).models["interaction"]
+        return truths.from_pilot(model, conditions, categories, study.trials.per_type)
+    return truths.Effects(truths.TABLE_1, conditions=conditions, categories=categories, per_type=study.trials.per_type)
+
+
+VERBS = [analyze, glmm, power]

@@ -13,10 +13,13 @@ import plotly.graph_objects as go
 
 from study.analysis.exploratory import Measure
 from study.analysis.responses import Responses
+from study.analysis.sentences import p_text
 from study.preregistration import Plan
 from study.provenance import code_digest
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
+SHOWN = 14
+"""Rows of a table shown at once."""
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --quiet: #666 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --quiet: #a0a0a0 } }
@@ -82,14 +85,20 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    """Numbers to three decimals, integers whole, a dash where there is none."""
-    shown = table.to_html(index=False, na_rep="–", border=0, float_format=_number, escape=True, classes=[])
-    return f'<div class="table">{shown}</div>'
+    """Numbers to three decimals, integers whole, p as articles print it, a dash where there is none; long ones fold."""
+    p = {name: _p for name in ("p", "p_holm") if name in table}
+    shown = table.to_html(index=False, na_rep="–", border=0, float_format=_number, formatters=p, escape=True)
+    framed = f'<div class="table">{shown}</div>'
+    if len(table) <= SHOWN:
+        return framed
+    return f"<details><summary>The numbers ({len(table)} rows)</summary>{framed}</details>"
+
+
+def _p(value: float | None) -> str:
+    return p_text(None if pd.isna(value) else value)
 
 
 def _number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if value == round(value) and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:,.3f}"
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"

@@ -15,6 +15,7 @@ from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import Planned
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
+from study.analysis.sentences import p_text as p_text
 from study.files import write_whole
 
 TITLE = "Do explanations help people foretell the AI?"
@@ -30,15 +31,6 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 def stars(p: float | None) -> str:
     """The customary stars: * below .05, ** below .01, *** below .001."""
     return "" if p is None else next((mark for bound, mark in STARS if p < bound), "")
-
-
-def p_text(p: float | None) -> str:
-    """A p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where none is claimed."""
-    if p is None:
-        return "–"
-    if p < 0.001:
-        return "< .001"
-    return f"{p:.3f}".removeprefix("0") if p < 0.9995 else "> .999"
 
 
 def words(term: str) -> str:

@@ -18,6 +18,15 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 """In plainer words; and which search was taken does not matter where the top is checked."""
 
 
+def p_text(p: float | None) -> str:
+    """A p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where none is claimed."""
+    if p is None:
+        return "–"
+    if p < 0.001:
+        return "< .001"
+    return f"{p:.3f}".removeprefix("0") if p < 0.9995 else "> .999"
+
+
 def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
     """Which cells are certain, and which coefficients that leaves without an estimate."""
     shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")

@@ -168,3 +168,51 @@ def test_versions_of_a_study_are_not_pooled(capsys):
     assert kept["study_hash"].unique().tolist() == ["a" * 64]
     assert "1 answers to earlier versions of the study are left out" in capsys.readouterr().out
     assert newest_version(kept) is kept
+
+
+def test_power_says_how_many_participants_and_what_they_cost(tmp_path):
+    study = ROOT / "data" / "studies" / "demo.toml"
+    done = run(
+        "power", study, "--participants", "30", "--studies", "8", "--pay", "2.5", "--workers", "1", "--out", tmp_path
+    )
+    table = pd.read_csv(tmp_path / "power.csv")
+    assert list(table["cost"]) == [30 * 4 * 2.5] * 2
+    assert (table["studies"] == 8).all()
+    assert "explanation - interaction, effects × 1: " in done.stdout
+    assert (tmp_path / "power.html").is_file()
+    wrong = run("power", study, "--participants", "many")
+    assert wrong.returncode == 2
+    assert "--participants 'many' is not a list of numbers" in wrong.stderr
+
+
+def test_a_csv_is_analysed_by_a_plan(tmp_path):
+    from tests.study.analysis import simulated
+
+    simulated.study(24, 8, 8, seed=11).to_csv(tmp_path / "answers.csv", index=False)
+    demo = (ROOT / "data" / "studies" / "demo.toml").read_text()
+    (tmp_path / "planned.toml").write_text(demo + "\n[analysis.exclusions]\nfewest_answers = 3\n")
+    done = run("analyze", tmp_path / "answers.csv", "--plan", tmp_path / "planned.toml", "--out", tmp_path / "results")
+    assert done.returncode == 0, done.stderr
+    exclusions = pd.read_csv(tmp_path / "results" / "exclusions.csv")
+    assert exclusions.to_dict("list") == {"rule": ["fewer than 3 answers"], "people": [0], "answers": [0]}
+    assert "planned, interim" in (tmp_path / "results" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("correct", "maybe", "must be 0 or 1"),
+        ("correct", "1", "never varies"),
+        ("participant", "one", "names only one person"),
+        ("trial_type", "hard", "unknown value"),
+        ("trial", "1", "repeat a participant's trial"),
+    ],
+)
+def test_bad_responses_are_refused_in_a_sentence(tmp_path, column, value, said):
+    from tests.study.analysis import simulated
+
+    simulated.study(12, 4, 4, seed=1).assign(**{column: value}).to_csv(tmp_path / "bad.csv", index=False)
+    done = run("analyze", tmp_path / "bad.csv", "--out", tmp_path / "results")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr

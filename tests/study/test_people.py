@@ -155,3 +155,21 @@ def test_response_times_are_ex_gaussian_milliseconds() -> None:
     assert np.median(draws) == pytest.approx(exact.median(), abs=20)
     hasty = people.ResponseTime(mu=0.0, sigma=100.0, tau=1.0)
     assert min(hasty.draw(rng) for _ in range(100)) == hasty.fastest
+
+
+def test_bayesian_learner_adds_the_teaching_gain_where_examples_are_shown() -> None:
+    # Closed form: log-odds of the AI's choice are those of her own belief plus weight times the gain.
+    person = people.BayesianLearner(lapse=0.1, weight=0.5)
+    taught = trial("adv_incorrect").model_copy(update={"teaching": {"gain": 3.0}})
+    shown = person.p_ai(taught, shows_saliency=False, shows_examples=True)
+    assert shown == pytest.approx(expit(-math.log(9) + 1.5))
+    for question, examples in ((taught, False), (trial("adv_incorrect"), True)):
+        assert person.p_ai(question, shows_saliency=True, shows_examples=examples) == pytest.approx(0.1)
+
+
+def test_inattentive_mixes_belief_and_chance() -> None:
+    person = people.Inattentive(lapse=0.1, absence=0.4)
+    assert person.p_ai(RIGHT, shows_saliency=False) == pytest.approx(0.6 * 0.9 + 0.2)
+    assert person.p_ai(WRONG, shows_saliency=True) == pytest.approx(0.6 * 0.1 + 0.2)
+    with pytest.raises(ForetellError, match="no probability"):
+        people.Inattentive(absence=1.0)

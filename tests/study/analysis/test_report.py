@@ -148,6 +148,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     for part in (plan.sha256, data.sha256, "fewer than 5 answers", "The planned 8 participants", version("glmm")):
         assert part in page
         assert part in (tmp_path / "planned" / "report.md").read_text()
+    assert "<td>&lt; .001</td>" in page  # escaped once
     assert "Not shown. Calibration of confidence: The responses have no confidence ratings" in page
     results.write(data, tmp_path / "interim", plan=plan.model_copy(update={"participants": 40}))
     assert "planned, interim" in (tmp_path / "interim" / "report.html").read_text()

@@ -1,0 +1,112 @@
+"""Theories of what people do, held against what they did: parameters by maximum likelihood, and accuracy by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from core.errors import ForetellError
+from study.analysis.nested import cell_name
+from study.bundle import Trial
+from study.people import PEOPLE, Theory
+
+_SHARES = ("lapse", "absence")
+"""Parameters that are probabilities, searched as log-odds."""
+_WITHIN = 1e-9
+"""No answer is taken for impossible."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A theory with the parameters that make the answers likeliest, as if all people were alike."""
+
+    name: str
+    theory: Theory
+    parameters: Mapping[str, float]
+    loglik: float
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, for theories of the same answers."""
+        return 2.0 * len(self.parameters) - 2.0 * self.loglik
+
+
+def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> Fitted:
+    """Estimate a theory's parameters.
+
+    Parameters
+    ----------
+    frame
+        Responses with ``item``, saliency, examples, correct.
+    trials
+        The frozen trials by item.
+
+    Raises
+    ------
+    ForetellError
+        The responses name no items, or items that are not among the trials.
+    """
+    counts = _counts(frame, trials)
+    theory: Any = PEOPLE[name]
+    names = [field.name for field in fields(theory)]
+    start = np.array([_free(n, getattr(theory(), n)) for n in names])
+
+    def loss(free: NDArray[np.float64]) -> float:
+        p = _probabilities(counts, trials, theory(**_bound(names, free)))
+        return -float(np.sum(counts["right"] * np.log(p) + (counts["answers"] - counts["right"]) * np.log1p(-p)))
+
+    best = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6}) if names else None
+    found = _bound(names, best.x if best is not None else start)
+    return Fitted(name, theory(**found), found, -loss(best.x if best is not None else start))
+
+
+def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: Fitted) -> pd.DataFrame:
+    """cell, answers, people (share of right answers) and theory (what the fitted theory expects)."""
+    counts = _counts(frame, trials)
+    counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["answers"])
+    counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]
+    cells = counts.groupby(["trial_type", "saliency", "examples"], sort=False)[["answers", "right", "expected"]].sum()
+    cells = cells.reset_index()
+    named = [cell_name(row) for row in cells[["trial_type", "saliency", "examples"]].to_dict("records")]
+    return pd.DataFrame(
+        {
+            "cell": named,
+            "answers": cells["answers"],
+            "people": cells["right"] / cells["answers"],
+            "theory": cells["expected"] / cells["answers"],
+        }
+    )
+
+
+def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:
+    if "item" not in frame:
+        raise ForetellError("The responses have no column 'item': theories need to know which trial was answered.")
+    unknown = sorted(set(frame["item"]) - set(trials))
+    if unknown:
+        raise ForetellError(f"The responses name {len(unknown)} items that the study does not have: {unknown[0]!r}.")
+    grouped = frame.groupby(["item", "saliency", "examples"])["correct"]
+    return grouped.agg(answers="size", right="sum").reset_index()
+
+
+def _probabilities(counts: pd.DataFrame, trials: Mapping[str, Trial], theory: Theory) -> NDArray[np.float64]:
+    p = [
+        theory.p_ai(trials[item], shows_saliency=bool(saliency), shows_examples=bool(examples))
+        for item, saliency, examples in zip(counts["item"], counts["saliency"], counts["examples"], strict=True)
+    ]
+    return np.asarray(np.clip(np.array(p), _WITHIN, 1 - _WITHIN), dtype=np.float64)
+
+
+def _free(name: str, value: float) -> float:
+    return float(logit(value)) if name in _SHARES else value
+
+
+def _bound(names: list[str], free: NDArray[np.float64]) -> dict[str, float]:
+    held = np.clip(free, -20.0, 20.0)
+    return {n: float(expit(v)) if n in _SHARES else float(f) for n, v, f in zip(names, held, free, strict=True)}

@@ -1,0 +1,166 @@
+"""How many people a study needs: simulated studies, each analysed with the planned nested models.
+
+Power is the share of simulated studies in which a likelihood-ratio test falls below alpha, with the interval of
+Clopper & Pearson for the number simulated. What is assumed is a guess, and power inherits it: look at half the effect
+as well.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise, product
+
+import glmm
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from scipy.stats import chi2
+from statsmodels.stats.proportion import proportion_confint
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.analysis import parallel, plots
+from study.analysis.nested import FIXED, RANDOM
+from study.analysis.truths import Effects, Truth
+
+COLUMNS = ["per_condition", "effect", "test", "power", "low", "high", "studies", "failed"]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One study to simulate."""
+
+    per_condition: int
+    effect: float
+    seed: tuple[int, ...]
+
+
+def curve(
+    truth: Truth,
+    sizes: Sequence[int],
+    *,
+    studies: int = 200,
+    seed: int = 0,
+    alpha: float = 0.05,
+    effects: Sequence[float] = (1.0,),
+    models: Mapping[str, str] = FIXED,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> pd.DataFrame:
+    """Power of each test of neighbouring models.
+
+    Parameters
+    ----------
+    sizes
+        Participants per condition.
+    studies
+        Simulated for each size and effect.
+    effects
+        Multiples of the assumed effects of explanations; others than 1 only where the truth is `Effects`.
+    workers
+        Processes; every core if None.
+
+    Returns
+    -------
+    pandas.DataFrame
+        per_condition, effect, test, power, low, high (95 % for the studies simulated), studies, failed (not fitted).
+
+    Raises
+    ------
+    ForetellError
+        Nothing to simulate, or effects that cannot be scaled.
+    """
+    if studies < 1 or not sizes or min(sizes) < 2:
+        raise ForetellError(
+            "Power needs at least 1 simulated study and sizes of at least 2 participants per condition."
+        )
+    if set(effects) != {1.0} and not isinstance(truth, Effects):
+        raise ForetellError(
+            "Only effects stated as coefficients can be made larger or smaller, not theories of people."
+        )
+    tasks = [
+        _Task(size, effect, (seed, number, size, round(1000 * effect)))
+        for size, effect, number in product(sizes, effects, range(studies))
+    ]
+    work = partial(_study, truth, dict(models))
+    found = parallel.each(work, tasks, workers=workers, what="Simulated studies", progress=progress)
+    outcome = pd.DataFrame(
+        [
+            (task.per_condition, task.effect, test, p)
+            for task, ps in zip(tasks, found, strict=True)
+            for test, p in ps.items()
+        ],
+        columns=["per_condition", "effect", "test", "p"],
+    )
+    return _summary(outcome, alpha)
+
+
+def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, float]:
+    """p of each test in one simulated study; NaN where a fit failed."""
+    world = truth.scaled(task.effect) if isinstance(truth, Effects) else truth
+    frame = world.study(task.per_condition, np.random.default_rng(task.seed))
+    fits = {name: _loglik(frame, fixed) for name, fixed in models.items()}
+    return {f"{small} - {large}": _p(fits[small], fits[large]) for small, large in pairwise(models)}
+
+
+def _loglik(frame: pd.DataFrame, fixed: str) -> tuple[float, int]:
+    """Log-likelihood and parameters, without what a power curve does not read: standard errors, checks, words."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", glmm.DiagnosticWarning)
+        fitted = glmm.fit(frame, f"correct ~ {fixed} + {RANDOM}", family="binomial", wald_se="rx", anova_test="Wald")
+    return float(fitted.loglik), int(fitted.df)
+
+
+def _p(small: tuple[float, int], large: tuple[float, int]) -> float:
+    gained, df = 2 * (large[0] - small[0]), large[1] - small[1]
+    return float(chi2.sf(max(0.0, gained), df)) if math.isfinite(gained) and df > 0 else math.nan
+
+
+def _summary(outcome: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    rows = []
+    for key, part in outcome.groupby(["per_condition", "effect", "test"], sort=False):
+        known = part["p"].dropna()
+        hits = int((known < alpha).sum())
+        low, high = proportion_confint(hits, len(known), method="beta") if len(known) else (math.nan, math.nan)
+        power = hits / len(known) if len(known) else math.nan
+        rows.append((*key, power, float(low), float(high), len(known), int(part["p"].isna().sum())))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def with_cost(table: pd.DataFrame, conditions: int, pay: float) -> pd.DataFrame:
+    """The table with participants in all and what they cost, at `pay` for each."""
+    people = table["per_condition"] * conditions
+    return table.assign(participants=people, cost=people * pay)
+
+
+def enough(table: pd.DataFrame, target: float = 0.8) -> pd.DataFrame:
+    """effect, test and the fewest participants per condition whose power is surely at least `target`, if any was."""
+    sure = table[table["low"] >= target].groupby(["effect", "test"], sort=False)["per_condition"].min()
+    asked = table[["effect", "test"]].drop_duplicates()
+    return asked.merge(sure.reset_index(), how="left", on=["effect", "test"])
+
+
+def smallest_effect(table: pd.DataFrame, target: float = 0.8) -> pd.DataFrame:
+    """per_condition, test and the smallest simulated multiple of the effects whose power is surely `target`, if any."""
+    sure = table[table["low"] >= target].groupby(["per_condition", "test"], sort=False)["effect"].min()
+    asked = table[["per_condition", "test"]].drop_duplicates()
+    return asked.merge(sure.reset_index(), how="left", on=["per_condition", "test"])
+
+
+def figure(table: pd.DataFrame) -> go.Figure:
+    """Power by participants per condition, a line for each test and multiple of the effects."""
+    many = table["effect"].nunique() > 1
+    named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
+    drawn = plots.curves(
+        table.assign(line=named),
+        x="per_condition",
+        y="power",
+        by="line",
+        title="Power",
+        x_title="Participants per condition",
+    )
+    return drawn.update_yaxes(range=[0, 1.03])

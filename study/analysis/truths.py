@@ -1,0 +1,153 @@
+"""What a simulated study is drawn from: the paper's estimates, a pilot's, or theories of what people do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from core.errors import ForetellError
+from study.analysis.contrasts import FACTORS
+from study.analysis.records import MixedModel
+from study.bundle import TRIAL_TYPES, Trial
+from study.people import PERSON_SD, sample_mixture
+
+Floats = NDArray[np.float64]
+
+TABLE_1: Mapping[str, tuple[float, float, float]] = {
+    "": (-1.06, 0.09, 4.64),
+    "saliency": (1.01, -0.29, -1.71),
+    "examples": (0.46, -0.24, -2.01),
+    "saliency:examples": (-0.53, 0.11, 1.18),
+}
+"""Folke et al. (2021), Table 1: each factor's effect at adversarial incorrect, and what standard incorrect and
+standard correct add to it, log-odds."""
+CATEGORY_SD = 0.6
+"""Between categories, crossed with trial types: with `PERSON_SD` it reproduces the paper's standard errors."""
+
+
+class Truth(Protocol):
+    """A world in which a study can be run."""
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
+        ...
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Log-odds that add up: the interaction model with known coefficients.
+
+    Attributes
+    ----------
+    coefficients
+        As `TABLE_1`: for each product of factors its effect at the first trial type, and the others' additions.
+    person_sd, category_sd
+        Standard deviations of the random intercepts.
+    conditions
+        Names of the conditions run.
+    categories, per_type
+        Target categories, and trials of each type in each of them.
+    """
+
+    coefficients: Mapping[str, tuple[float, float, float]]
+    person_sd: float = PERSON_SD
+    category_sd: float = CATEGORY_SD
+    conditions: Sequence[str] = tuple(FACTORS)
+    categories: int = 30
+    per_type: int = 1
+
+    def scaled(self, factor: float) -> Effects:
+        """The same world with every effect of an explanation `factor` times as large."""
+        scaled = {
+            name: (v[0] * factor, v[1] * factor, v[2] * factor) if name else v for name, v in self.coefficients.items()
+        }
+        return Effects(scaled, self.person_sd, self.category_sd, self.conditions, self.categories, self.per_type)
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """One study; everyone answers every trial."""
+        trials = list(product(range(self.categories), range(len(TRIAL_TYPES)), range(self.per_type)))
+        category, kind = np.array([t[0] for t in trials]), np.array([t[1] for t in trials])
+        people = len(self.conditions) * per_condition
+        fixed = np.repeat(np.stack([self._cells(name)[kind] for name in self.conditions]), per_condition, axis=0)
+        own = rng.normal(0, self.person_sd, (people, 1)) + rng.normal(0, self.category_sd, self.categories)[category]
+        right = rng.random((people, len(trials))) < expit(fixed + own)
+        return _frame(right, np.repeat(self.conditions, per_condition), category, kind)
+
+    def _cells(self, condition: str) -> Floats:
+        """(3,) log-odds of each trial type."""
+        on = {name for name, flag in FACTORS[condition].items() if flag} | {""}
+        effects = [np.array(v) for name, v in self.coefficients.items() if set(name.split(":")) <= on]
+        total = np.sum(effects, axis=0)
+        return np.asarray(total[0] + np.array([0.0, total[1], total[2]]), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Theories:
+    """People who answer the frozen trials of a study as their theories say (`study.people`)."""
+
+    mixture: Mapping[str, float]
+    trials: Sequence[Trial]
+    conditions: Sequence[str] = tuple(FACTORS)
+
+    def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+        """One study; everyone answers every trial."""
+        names = np.repeat(self.conditions, per_condition)
+        crowd = sample_mixture(self.mixture, len(names), rng)
+        p = [
+            [
+                person.p_ai(t, shows_saliency=bool(factors["saliency"]), shows_examples=bool(factors["examples"]))
+                for t in self.trials
+            ]
+            for person, factors in ((person, FACTORS[str(name)]) for person, name in zip(crowd, names, strict=True))
+        ]
+        right = rng.random((len(names), len(self.trials))) < np.array(p)
+        category = pd.factorize(pd.Series([t.target for t in self.trials]))[0]
+        kind = np.array([TRIAL_TYPES.index(t.trial_type) for t in self.trials])
+        return _frame(right, names, category, kind)
+
+
+def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> Effects:
+    """A pilot's interaction model as the truth.
+
+    Raises
+    ------
+    ForetellError
+        The pilot leaves a coefficient without a finite estimate.
+    """
+    known = {c.term: c.estimate for c in model.coefficients if c.term not in model.diverging}
+    others = [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]]
+    found = {}
+    for name in TABLE_1:
+        terms = [name or "(Intercept)", *(f"{kind}:{name}" if name else kind for kind in others)]
+        lost = [term for term in terms if term not in known]
+        if lost:
+            raise ForetellError(f"The pilot does not determine {lost[0]}: plan from Table 1 or from simulated people.")
+        found[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
+    sd = {effect.group: effect.sd for effect in model.random}
+    return Effects(found, sd["participant"], sd["category"], conditions, categories, per_type)
+
+
+def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Floats, kind: Floats) -> pd.DataFrame:
+    people, trials = right.shape
+    factors = np.array([[FACTORS[str(c)][f] for f in ("saliency", "examples")] for c in conditions])
+    return pd.DataFrame(
+        {
+            "participant": pd.Categorical.from_codes(
+                np.repeat(np.arange(people), trials), [f"p{i:05d}" for i in range(people)]
+            ),
+            "category": pd.Categorical.from_codes(
+                np.tile(category, people), [f"c{j:04d}" for j in range(int(category.max()) + 1)]
+            ),
+            "trial_type": pd.Categorical.from_codes(np.tile(kind, people), list(TRIAL_TYPES)),
+            "saliency": np.repeat(factors[:, 0], trials),
+            "examples": np.repeat(factors[:, 1], trials),
+            "correct": right.ravel().astype(np.int64),
+        }
+    )

@@ -1,0 +1,102 @@
+"""Simulated studies have the truth they were drawn from, and power is the share of them that find it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import binom
+
+from core.errors import ForetellError
+from study.analysis import nested, power, truths
+from study.analysis.contrasts import FACTORS
+from study.bundle import TRIAL_TYPES
+from tests.study.analysis.test_cognitive import trials
+
+SMALL = truths.Effects(truths.TABLE_1, categories=8)
+
+
+def test_a_study_has_the_accuracy_of_its_truth() -> None:
+    # Oracle: Table 1 written out for three cells, averaged over people and categories by quadrature.
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    sd = np.hypot(truths.PERSON_SD, truths.CATEGORY_SD)
+    cells = {
+        ("none", 0): -1.06,
+        ("saliency", 1): -1.06 + 0.09 + 1.01 - 0.29,
+        ("both", 2): -1.06 + 4.64 + 1.01 - 1.71 + 0.46 - 2.01 - 0.53 + 1.18,
+    }
+    frame = truths.Effects(truths.TABLE_1, categories=400).study(60, np.random.default_rng(1))
+    assert len(frame) == 4 * 60 * 400 * 3
+    for (condition, kind), eta in cells.items():
+        expected = expit(eta + sd * nodes) @ weights / weights.sum()
+        chosen = frame["trial_type"] == TRIAL_TYPES[kind]
+        for name, value in FACTORS[condition].items():
+            chosen &= frame[name] == value
+        assert frame.loc[chosen, "correct"].mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_without_an_effect_power_is_alpha() -> None:
+    # The test's own size: 5 % of 60 studies, within the central 99.9 % of the binomial.
+    table = power.curve(SMALL, [6], studies=60, effects=[0.0], workers=1).set_index("test")
+    for test in table.index:
+        assert round(table.loc[test, "power"] * 60) <= binom.ppf(0.9995, 60, 0.06)
+        assert table.loc[test, "low"] < 0.05 < table.loc[test, "high"]
+
+
+def test_power_grows_with_people_and_effects() -> None:
+    table = power.curve(SMALL, [4, 16], studies=25, effects=[0.5, 1.0], workers=1)
+    interaction = table[table["test"] == "explanation - interaction"].set_index(["per_condition", "effect"])["power"]
+    assert interaction[16, 1.0] >= interaction[4, 1.0] >= interaction[4, 0.5] - 0.2
+    assert interaction[16, 1.0] > 0.9
+    assert ((table["low"] <= table["power"]) & (table["power"] <= table["high"])).all()
+    assert (table["studies"] + table["failed"] == 25).all()
+    found = power.enough(table, 0.7).set_index(["effect", "test"])["per_condition"]
+    assert found[1.0, "explanation - interaction"] <= 16
+    least = power.smallest_effect(table, 0.7).set_index(["per_condition", "test"])["effect"]
+    assert least[16, "explanation - interaction"] <= 1.0
+    priced = power.with_cost(table, 4, 2.5)
+    assert priced.loc[0, "cost"] == 4 * 4 * 2.5
+    assert len(power.figure(table).data) == 4
+
+
+def test_same_seed_same_power_on_any_number_of_cores() -> None:
+    one = power.curve(SMALL, [4], studies=8, seed=3, workers=1)
+    two = power.curve(SMALL, [4], studies=8, seed=3, workers=2)
+    assert one.equals(two)
+
+
+def test_a_pilot_gives_its_own_estimates() -> None:
+    frame = truths.Effects(truths.TABLE_1, categories=20).study(30, np.random.default_rng(2))
+    model = nested.analyze(frame).models["interaction"]
+    world = truths.from_pilot(model, tuple(FACTORS), 20, 1)
+    known = {c.term: c.estimate for c in model.coefficients}
+    assert world.coefficients["saliency:examples"] == (
+        known["saliency:examples"],
+        known["trial_typestd_incorrect:saliency:examples"],
+        known["trial_typestd_correct:saliency:examples"],
+    )
+    assert world.person_sd == model.random[0].sd
+    with pytest.raises(ForetellError, match="does not determine"):
+        truths.from_pilot(nested.analyze(frame[frame["examples"] == 0]).models["interaction"], ("none",), 20, 1)
+
+
+def test_theories_answer_the_frozen_trials() -> None:
+    world = truths.Theories({"map_reader": 1.0}, list(trials().values()))
+    frame = world.study(20, np.random.default_rng(1))
+    shown = frame[frame["trial_type"] == "adv_incorrect"].groupby("saliency")["correct"].mean()
+    assert shown[1] > shown[0] + 0.2
+    table = power.curve(world, [10], studies=3, workers=1)
+    assert table["power"].between(0, 1).all()
+    with pytest.raises(ForetellError, match="Only effects stated as coefficients"):
+        power.curve(world, [10], studies=3, effects=[0.5])
+    with pytest.raises(ForetellError, match="at least 2 participants"):
+        power.curve(SMALL, [1], studies=3)
+
+
+def test_can_be_cancelled() -> None:
+    def stop(done: int, total: int, what: str) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        power.curve(SMALL, [4], studies=20, workers=1, progress=stop)
