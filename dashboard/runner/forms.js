@@ -28,7 +28,8 @@ async function filled(section, fields, required) {
     const missing = required.find((name) => !String(data.get(name) ?? "").trim());
     if (missing === undefined) return data;
     hint.hidden = false;
-    form.elements[missing][0]?.focus() ?? form.elements[missing].focus();
+    const field = form.elements[missing];
+    (field[0] ?? field).focus();
   }
 }
 
