@@ -5,8 +5,9 @@ import { $, clicked, make } from "./dom.js";
 function choices(name, legend, options, ends = null) {
   const labels = options.map(({ value, text }) => make("label", {}, make("input", { type: "radio", name, value }), make("span", { textContent: text })));
   const group = make("div", { className: ends ? "scale" : "choices" }, ...labels);
-  if (ends) group.append(make("small", { textContent: ends[0] }), make("small", { textContent: ends[1] }));
-  return make("fieldset", {}, make("legend", { textContent: legend }), group);
+  const field = make("fieldset", {}, make("legend", { textContent: legend }), group);
+  if (ends) field.append(make("div", { className: "ends" }, ...ends.map((textContent) => make("span", { textContent }))));
+  return field;
 }
 
 function item({ id, kind, text, options, points, low, high }) {
