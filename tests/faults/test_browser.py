@@ -157,8 +157,11 @@ def test_two_tabs(page: Page, server: Server) -> None:
 
 
 def test_a_copied_tab_is_another_tab(page: Page, server: Server) -> None:
-    """A copy gets the session storage of its original: the tab's name must not be in it while the page is up."""
+    """A copy gets the session storage of its original: the tab's name must not be in it, also after a reload."""
     start(page, server)
+    shown(page, 1)
+    page.reload()
+    page.click("#begin")
     shown(page, 1)
     with page.expect_popup() as popup:
         page.evaluate("() => { open(location.href); }")
