@@ -25,6 +25,8 @@ VERBS = {
     "serve": "the demo study and the pages, in the browser (what happens without a verb)",
     "explain": "heatmaps of pictures, as files",
     "visualise": "what a unit of a network answers to, as pictures",
+    "uncertainty": "how sure a network is of pictures, asked again under noise",
+    "prior": "what a learner believes before any example, learned over a training set",
     "build": "a study file -> a frozen bundle of stimuli",
     "verify": "check a bundle byte by byte and by rendering it again, or a database row by row",
     "simulate": "fill a study with simulated participants",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from core.errors import ForetellError
 
-NOT_PARAMETERS = {"generator", "progress", "references"}
+NOT_PARAMETERS = {"generator", "progress", "references", "prior"}
 """What a caller from Python alone can give: no form, command line or study file holds a generator or tensors."""
 
 

@@ -7,7 +7,7 @@ import sys
 import typer
 
 from core.errors import ForetellError
-from dashboard.commands import analysis, bench, doctor, explain, recruiting, serve, study, visualise
+from dashboard.commands import analysis, bench, doctor, explain, prior, recruiting, serve, study, uncertainty, visualise
 from data.errors import DataError
 
 app = typer.Typer(
@@ -17,7 +17,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verbs in (serve, explain, visualise, study, recruiting, analysis, doctor):
+for verbs in (serve, explain, visualise, uncertainty, prior, study, recruiting, analysis, doctor):
     for verb in verbs.VERBS:
         app.command()(verb)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

@@ -6,11 +6,13 @@ import hashlib
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
@@ -19,6 +21,7 @@ from study.design import Material
 from study.files import write_whole
 from study.plan import Plan, PlannedTrial, Planner
 from study.predictions import predict
+from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest, environment
 from study.sources import open_classifier, open_sets
 from study.stimuli import Studio
@@ -32,20 +35,26 @@ class Sources:
     base: Path
     classifier: Classifier
     sets: dict[str, ImageSet]
+    prior: StoredPrior | None
 
     @property
     def key(self) -> str:
-        """SHA-256 over the settings, the weights, the images and the code: what the stimuli depend on."""
+        """SHA-256 over the settings, the weights, the images, a prior file and the code: what the stimuli depend on."""
         parts = [self.config.digest, self.classifier.fingerprint, code_digest()]
         parts += [images.digest for images in self.sets.values()]
+        parts += [self.prior.digest] if self.prior else []
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
 def open_sources(path: Path) -> Sources:
     """Read a study file and open its classifier and image sets."""
-    config = read(path)
-    base = path.resolve().parent
-    return Sources(config, base, open_classifier(config.classifier.model, base), open_sets(config, base))
+    return _opened(read(path), path.resolve().parent)
+
+
+def _opened(config: StudyConfig, base: Path) -> Sources:
+    classifier, file = open_classifier(config.classifier.model, base), config.teaching.prior
+    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
+    return Sources(config, base, classifier, open_sets(config, base), prior)
 
 
 def build(path: Path, home: Path, progress: Progress = silent) -> Bundle:
@@ -69,14 +78,15 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         for role in ("pool", "standard", "adversarial")
     }
     material = Material(classifier.categories, **answers)
-    plan = Planner(config, material, sets, classifier).plan(progress)
+    planner = Planner(config, material, sets, classifier, sources.prior.prior if sources.prior else None)
+    plan = planner.plan(progress)
     studio = Studio(config, classifier, sets, material, folder / "assets")
     units = [*plan.trials, *plan.practice]
     made = []
     for done, planned in enumerate(units, 1):
         made.append(_unit(studio, planned, folder / "units"))
         progress(done, len(units), "explaining trials")
-    manifest = _manifest(sources, plan, made, material, studio.assets)
+    manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)
 
@@ -109,7 +119,9 @@ def _whole(path: Path) -> bool:
     return False
 
 
-def _manifest(sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path) -> Manifest:
+def _manifest(
+    sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path, prior: KroneckerPrior
+) -> Manifest:
     config, classifier = sources.config, sources.classifier
     assets = sorted({name for trial in made for name in _assets(trial)})
     accuracy = {role: float(f"{material.of(role).correct.mean():.6g}") for role in ("standard", "adversarial")}
@@ -120,7 +132,12 @@ def _manifest(sources: Sources, plan: Plan, made: list[Trial], material: Materia
         config=config.model_dump(mode="json"),
         conditions=config.conditions,
         texts={"title": config.study.title, **config.texts},
-        classifier={"name": classifier.name, "fingerprint": classifier.fingerprint, "accuracy": accuracy},
+        classifier={
+            "name": classifier.name,
+            "fingerprint": classifier.fingerprint,
+            "accuracy": accuracy,
+            "prior": _prior_facts(sources, prior),
+        },
         sets={
             role: {"name": s.name, "digest": s.digest, "images": len(s), "skipped": len(s.skipped)}
             for role, s in sources.sets.items()
@@ -132,6 +149,15 @@ def _manifest(sources: Sources, plan: Plan, made: list[Trial], material: Materia
         assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
     )
     return manifest.model_copy(update={"study_hash": manifest.hashed()})
+
+
+def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
+    """What the learner believed before the examples; ``file`` is None where it is the prior of the pool."""
+    features, classes = (float(f"{condition:.2g}") for condition in prior.conditions)
+    stored, file = sources.prior, None
+    if stored is not None:
+        file = {"digest": stored.digest} | {key: stored.provenance[key] for key in ("set", "tau", "damping")}
+    return {"images": prior.images, "conditions": {"features": features, "classes": classes}, "file": file}
 
 
 def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:
@@ -146,7 +172,7 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
     config = StudyConfig.model_validate(bundle.manifest.config)
     base = Path(bundle.manifest.environment["base"])
     try:
-        sources = Sources(config, base, open_classifier(config.classifier.model, base), open_sets(config, base))
+        sources = _opened(config, base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:

@@ -97,6 +97,7 @@ class Teaching(Section):
 
     ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
     strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
+    ``prior`` is a file of the verb ``prior``, relative to the study file; without one the prior is that of the pool.
     """
 
     policy: Literal["first", "best", "random", "unhelpful"] = "first"
@@ -106,6 +107,13 @@ class Teaching(Section):
     damping: Annotated[float, Field(ge=0)] = 0.0
     tau: Annotated[float, Field(ge=0)] = 0.0
     tries: Annotated[int, Field(ge=1)] = 1
+    prior: str | None = None
+
+    @model_validator(mode="after")
+    def _one_prior(self) -> Teaching:
+        if self.prior is not None and (self.damping or self.tau):
+            raise ValueError("a prior file has its own damping and tau: leave out either it or them.")
+        return self
 
 
 class Allocation(Section):

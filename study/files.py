@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from core.errors import ForetellError
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -15,15 +20,27 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     The temporary name is the writer's own, so two processes do not disturb each other; after an exception nothing
     has changed.
+
+    Raises
+    ------
+    ForetellError
+        No space is left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
         whole = Path(file.name)
         try:
             yield file
-        except BaseException:
-            file.close()
+            file.flush()
+        except BaseException as error:
+            with suppress(OSError):  # closing flushes once more
+                file.close()
             whole.unlink()
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise ForetellError(
+                    f"The disk or quota of {path.parent} is full. Free some space and give the same command again: "
+                    "finished work is kept."
+                ) from None
             raise
     whole.chmod(0o644)  # temporary files are the owner's alone
     whole.replace(path)

@@ -51,14 +51,19 @@ def seed_of(seed: int, *parts: object) -> int:
 
 
 class Planner:
-    """Chooses trials and teaching sets for a study."""
+    """Chooses trials and teaching sets for a study, with a prior learned before or that of the pool."""
 
     def __init__(
-        self, config: StudyConfig, material: Material, sets: dict[str, ImageSet], classifier: Classifier
+        self,
+        config: StudyConfig,
+        material: Material,
+        sets: dict[str, ImageSet],
+        classifier: Classifier,
+        prior: KroneckerPrior | None = None,
     ) -> None:
         self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
         self.seed = config.study.seed
-        self.prior = self._prior()
+        self.prior = prior or self._prior_of_the_pool()
         self.dropped: list[dict[str, str]] = []
 
     def plan(self, progress: Progress) -> Plan:
@@ -73,7 +78,7 @@ class Planner:
         practice = self._practice(categories, {_key(c) for c, _ in found})
         return Plan(self._named("t", found), self._named("p", practice), tuple(self.dropped))
 
-    def _prior(self) -> KroneckerPrior:
+    def _prior_of_the_pool(self) -> KroneckerPrior:
         teaching = self.config.teaching
         known = torch.from_numpy(self.material.pool.truth >= 0)
         return fit_prior(

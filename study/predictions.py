@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -14,13 +15,17 @@ from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
-from core.device import chunk_size
 from core.types import Progress
 from data.types import ImageSet
 from study.files import replacing
+from study.reading import batches
 from study.sources import class_of_labels
 
 Indices = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+SHARD = 512
+"""Pictures whose answers are kept in one file."""
 
 
 @dataclass(frozen=True)
@@ -29,16 +34,16 @@ class Predictions:
 
     ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole answer in
     bits. ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
-    where there is none); ``features`` (N, M) of the last linear layer, or an empty tensor where not asked for.
+    where there is none); ``features`` (N, M) of the last linear layer, or (N, 0) where not asked for.
     """
 
     truth: Indices
     predicted: Indices
-    probability: NDArray[np.float32]
+    probability: Floats
     mean_probability: NDArray[np.float64]
     features: Tensor
-    truth_probability: NDArray[np.float32]
-    entropy: NDArray[np.float32]
+    truth_probability: Floats
+    entropy: Floats
 
     @property
     def correct(self) -> NDArray[np.bool_]:
@@ -59,45 +64,38 @@ def predict(
 ) -> Predictions:
     """Ask the classifier about every image, or read its answers of an earlier time.
 
-    The key covers the weights, the images and whether features were asked for.
+    The key covers the weights, the images and whether features were asked for. Answers are kept in shards of `SHARD`
+    pictures, so that a killed run goes on where it was.
     """
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}|{features}".encode()).hexdigest()
-    path = cache / "predictions" / f"{key}.npz"
-    if not path.is_file():
-        probabilities, seen = _answers(classifier, images, progress, features)
-        with replacing(path) as file:
-            np.savez(file, probabilities=probabilities, features=seen)
-    with np.load(path) as stored:
-        probabilities = stored["probabilities"]
-        found = torch.from_numpy(stored["features"])
+    shards = []
+    for start in range(0, len(images), SHARD):
+        shards.append(_shard(classifier, images, cache / "predictions" / key / f"{start:08d}.npz", start, features))
+        progress(min(start + SHARD, len(images)), len(images), f"asking the AI about {images.name}")
+    probabilities, found = (np.concatenate(parts) for parts in zip(*shards, strict=True))
     truth = class_of_labels(images, classifier)
     predicted = probabilities.argmax(1).astype(np.int64)
     mean = _mean_by_class(truth, probabilities)
     own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))
-    return Predictions(truth, predicted, probabilities.max(1), mean, found, own, entr(probabilities).sum(1) / np.log(2))
+    bits = entr(probabilities).sum(1) / np.log(2)
+    return Predictions(truth, predicted, probabilities.max(1), mean, torch.from_numpy(found), own, bits)
 
 
-def _answers(
-    classifier: Classifier, images: ImageSet, progress: Progress, features: bool
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    probabilities, seen = [], []
-    for batch in _batches(classifier, images, progress):
-        probabilities.append(classifier.probabilities(batch))
-        if features:
-            seen.append(classifier.features(batch))
-    empty = torch.zeros(0, 0)
-    return torch.cat(probabilities).numpy(), torch.cat(seen or [empty]).numpy()
+def _shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> tuple[Floats, Floats]:
+    """Probabilities (n, K) and features (n, M) of the pictures from ``start`` on, from disk if they are there whole."""
+    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
+        return stored["probabilities"], stored["features"]
+    answers, seen = [], []
+    for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
+        answers.append(classifier.probabilities(batch))
+        seen.append(classifier.features(batch) if features else torch.zeros(len(batch), 0))
+    probabilities, found = torch.cat(answers).numpy(), torch.cat(seen).numpy()
+    with replacing(path) as file:
+        np.savez(file, probabilities=probabilities, features=found)
+    return probabilities, found
 
 
-def _batches(classifier: Classifier, images: ImageSet, progress: Progress) -> Iterator[Tensor]:
-    size = chunk_size(torch.zeros(classifier.input_shape))
-    for start in range(0, len(images), size):
-        stop = min(start + size, len(images))
-        yield torch.stack([classifier.preprocess(images.open(i)) for i in range(start, stop)])
-        progress(stop, len(images), f"asking the AI about {images.name}")
-
-
-def _mean_by_class(truth: Indices, probabilities: NDArray[np.float32]) -> NDArray[np.float64]:
+def _mean_by_class(truth: Indices, probabilities: Floats) -> NDArray[np.float64]:
     classes = probabilities.shape[1]
     sums = np.zeros((classes, classes))
     known = truth >= 0

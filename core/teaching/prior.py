@@ -39,12 +39,15 @@ class KroneckerPrior:
         pseudo-inverse is the limit tau -> 0.
     images
         n, the images the prior was estimated from.
+    conditions
+        Condition numbers of U and, on its range, of V: above some 1e8 float64 leaves few digits of the inverse.
     """
 
     head: Tensor
     feature_covariance: Tensor
     class_covariance: Tensor
     images: int
+    conditions: tuple[float, float]
 
     def scale(self, target: int, alternative: int) -> float:
         """s = (e_c - e_c')^T V^+ (e_c - e_c'): the prior variance of the two rows' difference along V."""
@@ -58,6 +61,50 @@ class KroneckerPrior:
     def kernel(self, a: Tensor, b: Tensor, target: int, alternative: int) -> Tensor:
         """Prior covariance (N, L) of the log-odds of features a (N, M) and b (L, M): s z^T U^-1 z'."""
         return self.scale(target, alternative) * (with_bias(a) @ self.feature_covariance @ with_bias(b).T)
+
+
+class Moments:
+    """The sums over a training set that a prior is made of, in float64; none of its features is kept.
+
+    Attributes
+    ----------
+    second, fisher
+        Sums of z z^T, (M + 1, M + 1), and of diag(p) - p p^T, (K, K).
+    count
+        Images taken in.
+    """
+
+    def __init__(self, head: Tensor) -> None:
+        self.head = head
+        classes, width = head.shape
+        self.second = torch.zeros(width, width, dtype=torch.float64)
+        self.fisher = torch.zeros(classes, classes, dtype=torch.float64)
+        self.count = 0
+
+    def add(self, features: Tensor) -> None:
+        """Take in features (N, M)."""
+        z = with_bias(features)
+        if z.shape[1] != self.head.shape[1]:
+            raise ForetellError(
+                f"The features have {z.shape[1] - 1} columns, but the last layer takes {self.head.shape[1] - 1}: "
+                "read both from one classifier."
+            )
+        p = (z @ self.head.T).softmax(1)
+        self.second += z.T @ z
+        self.fisher += torch.diag(p.sum(0)) - p.T @ p
+        self.count += len(z)
+
+    def prior(self, *, tau: float = 0.0, damping: float = 0.0) -> KroneckerPrior:
+        """The prior these sums make, with the parameters and errors of `fit_prior`."""
+        if not self.count:
+            raise ForetellError("The pool has no images: the learner's prior needs some.")
+        u = self.second / math.sqrt(self.count)  # sqrt(n) E[z z^T]
+        v = self.fisher / math.sqrt(self.count)
+        u += (math.sqrt(tau) + damping * u.diagonal().mean()) * torch.eye(len(u), dtype=torch.float64)
+        v += math.sqrt(tau) * torch.eye(len(v), dtype=torch.float64)
+        features, feature_condition = _inverse(u)
+        classes, class_condition = _pseudo_inverse(v)
+        return KroneckerPrior(self.head, features, classes, self.count, (feature_condition, class_condition))
 
 
 def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damping: float = 0.0) -> KroneckerPrior:
@@ -77,26 +124,13 @@ def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damp
     ForetellError
         No images, or a feature that is the same for all images and no damping.
     """
-    _, width = head.shape
-    second = torch.zeros(width, width, dtype=torch.float64)
-    fisher = torch.zeros(len(head), len(head), dtype=torch.float64)
-    count = 0
+    moments = Moments(head)
     for features in batches:
-        z = with_bias(features)
-        p = (z @ head.T).softmax(1)
-        second += z.T @ z
-        fisher += torch.diag(p.sum(0)) - p.T @ p
-        count += len(z)
-    if not count:
-        raise ForetellError("The pool has no images: the learner's prior needs some.")
-    u = second / math.sqrt(count)  # sqrt(n) E[z z^T]
-    v = fisher / math.sqrt(count)
-    u += (math.sqrt(tau) + damping * u.diagonal().mean()) * torch.eye(width, dtype=torch.float64)
-    v += math.sqrt(tau) * torch.eye(len(head), dtype=torch.float64)
-    return KroneckerPrior(head, _inverse(u), torch.linalg.pinv(v, hermitian=True, rtol=RANK_TOLERANCE), count)
+        moments.add(features)
+    return moments.prior(tau=tau, damping=damping)
 
 
-def _inverse(u: Tensor) -> Tensor:
+def _inverse(u: Tensor) -> tuple[Tensor, float]:
     values, vectors = torch.linalg.eigh(u)
     dead = int((values <= RANK_TOLERANCE * values[-1]).sum())
     if dead:
@@ -104,5 +138,11 @@ def _inverse(u: Tensor) -> Tensor:
             f"{dead} of {len(u)} feature directions never vary over the pool, so the prior says nothing of them. "
             "Give a larger pool or set damping, e.g. damping = 0.001."
         )
-    inverse: Tensor = (vectors / values) @ vectors.T
-    return inverse
+    return (vectors / values) @ vectors.T, float(values[-1] / values[0])
+
+
+def _pseudo_inverse(v: Tensor) -> tuple[Tensor, float]:
+    values, vectors = torch.linalg.eigh(v)
+    live = values > RANK_TOLERANCE * values[-1]
+    seen, basis = values[live], vectors[:, live]
+    return (basis / seen) @ basis.T, float(seen[-1] / seen[0])

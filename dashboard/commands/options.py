@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from core.errors import ForetellError
 
 
@@ -11,3 +13,9 @@ def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
         if "=" not in text:
             raise ForetellError(f"{option} {text!r} is not of the form {form}.")
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def settings(texts: list[str]) -> dict[str, Any]:
+    """``--setting`` of an image set as a study file would hold them: whole numbers are numbers."""
+    given = pairs(texts, "--setting", "name=value")
+    return {name: int(value) if value.isdecimal() else value for name, value in given.items()}

@@ -25,7 +25,9 @@ DRAWING = ("pen.py", "noise.py", "contexts.py", "generator.py", "splits.py", "sh
 """The files that decide what a picture looks like."""
 
 
-def load(*, split: Literal["pool", "standard", "adversarial"], size: int | None = None, seed: int = 0) -> ImageSet:
+def load(
+    *, split: Literal["pool", "standard", "adversarial"] = "standard", size: int | None = None, seed: int = 0
+) -> ImageSet:
     """Scenes drawn when they are opened (about 2 ms each; the last 256 are kept).
 
     Parameters

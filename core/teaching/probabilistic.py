@@ -1,0 +1,47 @@
+"""The classifier with the learner's prior as its last layer: what its answers are when the weights are uncertain.
+
+Folke et al. 2021 (arXiv:2106.09106), appendix A: the check that the prior is that of this network. Its accuracy must be
+close to the network's own; it is not where U and V are swapped, as in Ritter et al. 2018 (the paper's footnote 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from core.errors import ForetellError
+from core.teaching.prior import KroneckerPrior, with_bias
+
+
+def sampled_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Draws of W ~ MN(W*, V^+, U^-1), each (K, M + 1) float64: W* + v Q u^T with Q standard normal."""
+    v, u = _root(prior.class_covariance), _root(prior.feature_covariance)
+    for _ in range(samples):
+        normal = torch.randn(prior.head.shape, generator=generator, dtype=torch.float64)
+        yield prior.head + v @ normal @ u.T
+
+
+def probabilistic_answers(
+    prior: KroneckerPrior, features: Tensor, samples: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Softmax answers (N, K), averaged over ``samples`` heads, of features (N, M), and their standard errors."""
+    if samples < 2:
+        raise ForetellError(f"samples={samples}: an average with a standard error needs at least 2 draws.")
+    z = with_bias(features)
+    total, square = torch.zeros(2, len(z), len(prior.head), dtype=torch.float64)
+    for head in sampled_heads(prior, samples, generator):
+        answers = (z @ head.T).softmax(1)
+        total += answers
+        square += answers * answers
+    mean = total / samples
+    variance = (square / samples - mean * mean).clamp(min=0) / (samples - 1)
+    return mean, variance.sqrt()
+
+
+def _root(covariance: Tensor) -> Tensor:
+    """L with L L^T = covariance, which may be singular."""
+    values, vectors = torch.linalg.eigh(covariance)
+    root: Tensor = vectors * values.clamp(min=0).sqrt()
+    return root

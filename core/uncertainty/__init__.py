@@ -1,0 +1,30 @@
+"""What a network does not know: samples of its answer, and measures of how far they are apart.
+
+`SAMPLERS` names every way to sample (one function, one line): ``sampler(classifier, images, *, passes, generator,
+progress, **parameters)`` gives logits (B, T, K), one set for each of T draws of the weights. `MEASURES` names what is
+read off the T answers: ``measure(probabilities)`` of (B, T, K) gives an `Estimate` for each picture.
+"""
+
+from core.registry import Registry
+
+SAMPLERS = Registry(
+    "sampler",
+    {
+        "mc_dropout": "core.uncertainty.samplers:mc_dropout",
+        "inserted_dropout": "core.uncertainty.samplers:inserted_dropout",
+        "multiplicative_noise": "core.uncertainty.samplers:multiplicative_noise",
+        "drop_connect": "core.uncertainty.samplers:drop_connect",
+        "additive_noise": "core.uncertainty.samplers:additive_noise",
+        "laplace": "core.uncertainty.last_layer:laplace",
+    },
+)
+
+MEASURES = Registry(
+    "measure of uncertainty",
+    {
+        "doubt": "core.uncertainty.measures:doubt",
+        "entropy": "core.uncertainty.measures:entropy",
+        "mutual_information": "core.uncertainty.measures:mutual_information",
+        "variation_ratio": "core.uncertainty.measures:variation_ratio",
+    },
+)

@@ -1,0 +1,49 @@
+"""Draws of a network's answer under the Laplace posterior of its last layer."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.teaching.prior import KroneckerPrior, with_bias
+from core.types import Progress, silent
+from core.uncertainty.draws import Draws
+from core.uncertainty.passes import checked
+
+
+def laplace(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    prior: KroneckerPrior | None = None,
+) -> Tensor:
+    """The last layer's weights drawn from their Kronecker-factored Laplace posterior, all others as they are.
+
+    Ritter et al. 2018. ``prior`` is `core.teaching.prior.fit_prior` of a training set: what a learner of the network
+    believes beforehand is what training has left open. A picture's logits are W z + sqrt(z^T U^-1 z) V^(-1/2) e, e
+    standard normal and the same for all pictures: drawn as they are and not by way of the weights. One forward pass.
+
+    Raises
+    ------
+    ForetellError
+        No prior, that of another network, or a network without a linear last layer.
+    """
+    inputs, seed = checked(classifier, images, passes, generator)
+    if prior is None:
+        raise ForetellError(
+            "laplace draws from a prior: learn it with 'python foretell.py prior' and give --prior FILE."
+        )
+    if not torch.equal(prior.head, classifier.head):
+        raise ForetellError(f"The prior is not that of {classifier.name}: its last layer has other weights.")
+    z = with_bias(classifier.features(inputs.cpu(), progress=progress))
+    spread = ((z @ prior.feature_covariance) * z).sum(1).clamp(min=0).sqrt()
+    values, vectors = torch.linalg.eigh(prior.class_covariance)
+    root = vectors * values.clamp(min=0).sqrt()
+    normal = Draws(seed, range(passes)).normal((len(root),)).double()
+    logits: Tensor = (z @ prior.head.T)[:, None] + spread[:, None, None] * (normal @ root.T)
+    return logits.float()

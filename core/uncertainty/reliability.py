@@ -1,0 +1,149 @@
+"""Can probabilities be believed, and does a measure of uncertainty find the errors?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from scipy.stats import rankdata
+
+from core.errors import ForetellError
+
+Floats = NDArray[np.float64]
+COLDEST, HOTTEST = 0.01, 100.0
+"""Temperatures tried."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the classifier is right when it says how sure it is.
+
+    Attributes
+    ----------
+    edges
+        (bins + 1,) edges of confidence.
+    confidence, accuracy
+        (bins,) means of the answers in each bin; NaN where there is none.
+    count
+        (bins,) answers in each bin.
+    expected_error
+        Sum over the bins of their share times the distance of accuracy and confidence (Guo et al. 2017,
+        arXiv:1706.04599, equation 5). It is above 0 even for a perfect classifier when answers are few.
+    brier
+        Mean over the answers of the sum over the classes of (p - truth)^2: 0 is best, 2 worst.
+    """
+
+    edges: Floats
+    confidence: Floats
+    accuracy: Floats
+    count: NDArray[np.int64]
+    expected_error: float
+    brier: float
+
+
+def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
+    """Calibration of the answers (N, K) to pictures whose true classes are ``labels`` (N,), in even bins."""
+    p, y = _answers(probabilities, labels)
+    confidence, right = p.max(1), p.argmax(1) == y
+    edges = np.linspace(0, 1, bins + 1)
+    place = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    count = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(place, confidence, bins) / count
+        accuracy = np.bincount(place, right, bins) / count
+    gap = np.nansum(np.abs(accuracy - mean) * count) / len(y)
+    brier = float(np.square(p - np.eye(p.shape[1])[y]).sum(1).mean())
+    return Calibration(edges, mean, accuracy, count, float(gap), brier)
+
+
+def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
+    """The T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
+
+    Found on pictures that are not those it will be judged on. It changes no answer, only how sure it sounds.
+
+    Raises
+    ------
+    ForetellError
+        All answers are right (or none is), so that no temperature is the best.
+    """
+    z, y = np.asarray(logits, np.float64), np.asarray(labels, np.int64)
+    # In 1/T the likelihood of a softmax is concave, so that there is one best value.
+    found = minimize_scalar(
+        lambda scale: float(-log_softmax(z * scale, axis=1)[np.arange(len(y)), y].mean()),
+        bounds=(1 / HOTTEST, 1 / COLDEST),
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    temperature = 1 / float(found.x)
+    if not 1.001 * COLDEST < temperature < 0.999 * HOTTEST:
+        raise ForetellError(
+            "No temperature is the best for these pictures: the classifier is right on all of them or on hardly any. "
+            "Give pictures on which it is sometimes wrong."
+        )
+    return temperature
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How well a measure tells errors from right answers.
+
+    ``area`` under the ROC curve is the chance that an error is the more uncertain of one error and one right answer:
+    .5 is chance, 1 perfect. ``error`` is its standard error (DeLong et al. 1988).
+    """
+
+    area: float
+    error: float
+    wrong: int
+    right: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval."""
+        return max(0.0, self.area - 1.96 * self.error), min(1.0, self.area + 1.96 * self.error)
+
+
+def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
+    """Detection of the errors ``wrong`` (N,) bool by a measure (N,) that is large where the classifier is unsure.
+
+    Raises
+    ------
+    ForetellError
+        Fewer than two errors or two right answers.
+    """
+    u, is_wrong = np.asarray(uncertainty, np.float64), np.asarray(wrong, bool)
+    errors, others = _placements(u, is_wrong)
+    area = float(errors.mean())
+    variance = errors.var(ddof=1) / len(errors) + others.var(ddof=1) / len(others)
+    return Detection(area, float(np.sqrt(variance)), len(errors), len(others))
+
+
+def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:
+    """Difference of two measures' areas on the same pictures, and its standard error (DeLong et al. 1988)."""
+    is_wrong = np.asarray(wrong, bool)
+    placed = [_placements(np.asarray(u, np.float64), is_wrong) for u in (first, second)]
+    errors, others = (placed[0][k] - placed[1][k] for k in (0, 1))
+    variance = errors.var(ddof=1) / len(errors) + others.var(ddof=1) / len(others)
+    return float(errors.mean()), float(np.sqrt(variance))
+
+
+def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """For each error the share of right answers that are surer, for each right answer that of errors less sure."""
+    n, m = int(wrong.sum()), int((~wrong).sum())
+    if min(n, m) < 2:
+        raise ForetellError(
+            f"There are {n} errors and {m} right answers: finding errors needs two of each. Give more pictures."
+        )
+    ranks = rankdata(u)
+    errors = (ranks[wrong] - rankdata(u[wrong])) / m
+    others = 1 - (ranks[~wrong] - rankdata(u[~wrong])) / n
+    return errors, others
+
+
+def _answers(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
+    p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.int64)
+    if p.ndim != 2 or len(p) != len(y) or not len(p):
+        raise ForetellError(f"Answers {p.shape} and labels {y.shape} do not belong together: give (N, K) and (N,).")
+    return p, y

@@ -1,0 +1,108 @@
+"""Ways to ask a network the same question again and get another answer: logits (B, T, K) of T draws."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.types import Progress, silent
+from core.uncertainty import noise
+from core.uncertainty.passes import with_noisy_values, with_noisy_weights
+
+
+def mc_dropout(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    rate: float = 0.0,
+) -> Tensor:
+    """The network's own dropout, left on: as it was trained, it is an approximate Bayesian network.
+
+    Gal 2016, proposition 2. ``rate=0`` is each layer's own; batch norms stay in evaluation mode.
+
+    Raises
+    ------
+    ForetellError
+        A network without dropout.
+    """
+    noise.refuse_rate(rate)
+    return with_noisy_values(classifier, images, noise.OwnDropout(rate or None), passes, generator, progress)
+
+
+def inserted_dropout(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    rate: float = 0.1,
+    last: int = 0,
+) -> Tensor:
+    """Dropout put into a network that was trained without: element by element, after convolutions and before pooling.
+
+    Gal 2016, section 3.4.1; before linear layers it drops inputs. ``last`` keeps to that many of the layers nearest to
+    the output (0: all). The network was not trained for it, so its answers may be far off: see the accuracy.
+    """
+    noise.refuse_rate(rate)
+    kind = noise.InsertedDropout(rate)
+    return with_noisy_values(classifier, images, kind, passes, generator, progress, last=last)
+
+
+def multiplicative_noise(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    variance: float = 0.1,
+    last: int = 0,
+) -> Tensor:
+    """Normal noise of mean 1 times what enters linear layers and leaves convolutions (Gaussian dropout).
+
+    Gal 2016, section 3.2.1. ``variance`` = p / (1 - p) is as strong as dropout with probability p.
+    """
+    noise.refuse_variance(variance)
+    kind = noise.MultiplicativeNoise(variance)
+    return with_noisy_values(classifier, images, kind, passes, generator, progress, last=last)
+
+
+def drop_connect(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    rate: float = 0.1,
+    last: int = 0,
+) -> Tensor:
+    """Weights dropped one by one, and the others enlarged to keep the mean.
+
+    Gal 2016, section 3.2.2; Wan et al. 2013. All pictures of one pass share its draw of the weights.
+    """
+    noise.refuse_rate(rate)
+    return with_noisy_weights(classifier, images, noise.DropConnect(rate), passes, generator, progress, last=last)
+
+
+def additive_noise(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    passes: int = 100,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    variance: float = 1e-4,
+    last: int = 0,
+) -> Tensor:
+    """Normal noise added to every weight: a normal posterior of one variance.
+
+    Gal 2016, section 3.2.2. All pictures of one pass share its draw of the weights.
+    """
+    noise.refuse_variance(variance)
+    return with_noisy_weights(classifier, images, noise.AdditiveNoise(variance), passes, generator, progress, last=last)

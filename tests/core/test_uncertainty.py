@@ -1,0 +1,299 @@
+"""Samplers and measures against enumeration, closed forms and the values of the text's sections."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.teaching.prior import fit_prior, with_bias
+from core.teaching.probabilistic import sampled_heads
+from core.uncertainty import MEASURES, SAMPLERS, measures, noise
+from core.uncertainty.draws import Draws
+from core.uncertainty.last_layer import laplace
+from core.uncertainty.samplers import (
+    additive_noise,
+    drop_connect,
+    inserted_dropout,
+    mc_dropout,
+    multiplicative_noise,
+)
+from tests.core.networks import Awkward, awkward, pictures, raw, unit
+
+X = (1.0, 2.0, 3.0)
+M = torch.tensor([[1.0, -1.0, 0.5], [2.0, 1.0, -1.0]])
+"""Two outputs: the first is the example of the text, the second gives it a covariance."""
+
+
+def seeded(seed: int = 5) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+class OneLayer(nn.Module):
+    def __init__(self, dropout: nn.Module | None = None) -> None:
+        super().__init__()
+        self.dropout = dropout or nn.Identity()
+        self.linear = nn.Linear(3, 2, bias=False)
+        self.linear.weight.data = M.clone()
+
+    def forward(self, x):
+        return self.linear(self.dropout(x.flatten(1)))
+
+
+def one_layer(dropout: nn.Module | None = None) -> Classifier:
+    return Classifier(OneLayer(dropout), raw, name="one layer")
+
+
+def moments_of(samples):
+    return samples[0].double().mean(0), torch.from_numpy(np.cov(samples[0].double().numpy().T))
+
+
+def close(found, expected, deviations: float = 5.0, samples: int = 40_000):
+    """Within so many standard errors of a mean or a (nearly normal) variance of that size."""
+    size = max(1.0, float(expected.abs().max()))
+    assert float((found - expected).abs().max()) < deviations * size * math.sqrt(2 / samples)
+
+
+INPUT = torch.tensor(X).view(1, 1, 1, 3)
+
+
+def covariance(variance_of_factor: float):
+    """M^T diag(x^2) M times the variance of the factor."""
+    return variance_of_factor * M.double() @ torch.diag(torch.tensor(X).double() ** 2) @ M.double().T
+
+
+def test_mc_dropout_agrees_with_the_enumeration_of_its_masks():
+    """All 8 inverted masks of x = (1, 2, 3): mean .5 and variance 7.25 of the first output."""
+    outputs = torch.stack(
+        [2 * torch.tensor(m) * torch.tensor(X) @ M.T for m in itertools.product((0.0, 1.0), repeat=3)]
+    )
+    assert outputs[:, 0].mean() == 0.5
+    assert outputs[:, 0].var(correction=0) == 7.25
+    mean, spread = moments_of(mc_dropout(one_layer(nn.Dropout(0.5)), INPUT, passes=40_000, generator=seeded()))
+    close(mean, outputs.mean(0).double(), 5)
+    close(spread, torch.from_numpy(np.cov(outputs.T.numpy(), bias=True)), 8)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.37])
+def test_inserted_dropout_has_the_covariance_of_inverted_dropout(p):
+    """p / (1 - p) M^T diag(x^2) M, off the diagonal too."""
+    mean, spread = moments_of(inserted_dropout(one_layer(), INPUT, passes=40_000, rate=p, generator=seeded()))
+    close(mean, (M @ torch.tensor(X)).double())
+    close(spread, covariance(p / (1 - p)), 8)
+
+
+def test_drop_connect_has_the_same_variances_and_no_covariance():
+    p = 0.3
+    mean, spread = moments_of(drop_connect(one_layer(), INPUT, passes=40_000, rate=p, generator=seeded()))
+    close(mean, (M @ torch.tensor(X)).double())
+    close(spread, torch.diag(covariance(p / (1 - p)).diagonal()), 8)
+
+
+def test_multiplicative_and_additive_noise():
+    """alpha M^T diag(x^2) M with mean x M, and alpha |x|^2 I."""
+    alpha = 0.25
+    mean, spread = moments_of(
+        multiplicative_noise(one_layer(), INPUT, passes=40_000, variance=alpha, generator=seeded())
+    )
+    close(mean, (M @ torch.tensor(X)).double())
+    close(spread, covariance(alpha), 8)
+    _, spread = moments_of(additive_noise(one_layer(), INPUT, passes=40_000, variance=alpha, generator=seeded()))
+    close(spread, alpha * 14.0 * torch.eye(2).double(), 8)
+
+
+def test_a_channels_places_are_dropped_one_by_one():
+    """Two places of one channel are uncorrelated (Gal 2016, section 3.4.1); under nn.Dropout2d they are one."""
+
+    class Places(nn.Module):
+        def __init__(self, after: nn.Module) -> None:
+            super().__init__()
+            self.conv, self.after = nn.Conv2d(1, 1, 1, bias=False), after
+            self.conv.weight.data.fill_(1.0)
+
+        def forward(self, x):
+            return self.after(self.conv(x)).flatten(1)
+
+    ones = torch.ones(1, 1, 1, 3)
+    apart = inserted_dropout(Classifier(Places(nn.Identity()), raw, name="places"), ones, passes=20_000, rate=0.4)[0]
+    assert abs(np.corrcoef(apart[:, 0], apart[:, 1])[0, 1]) < 0.03
+    channel = mc_dropout(Classifier(Places(nn.Dropout2d(0.4)), raw, name="channels"), ones, passes=50)[0]
+    assert torch.equal(channel[:, 0], channel[:, 1])
+    assert 0 < float((channel[:, 0] == 0).float().mean()) < 1
+
+
+def test_noise_is_on_the_product_with_the_weights_and_not_on_the_bias():
+    """unfold(x) (W diag(e)) + b by hand, with the same draws."""
+    conv = nn.Conv2d(3, 4, 3, padding=1).double()
+    x = torch.rand(1, 3, 5, 5, generator=seeded(1)).double()
+    with noise.Noise(noise.InsertedDropout(0.3), Draws(9, [0, 1])), torch.no_grad():
+        found = conv(x)
+    dropped = Draws(9, [0, 1]).dropped((4, 5, 5), 0.3)
+    with torch.no_grad():
+        columns = F.unfold(x, 3, padding=1)[0].T @ conv.weight.view(4, -1).T
+    expected = columns.T.view(1, 4, 5, 5) * ~dropped / 0.7 + conv.bias.view(-1, 1, 1)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+NOISES = [name for name in SAMPLERS if name != "laplace"]
+
+
+@pytest.mark.parametrize("sampler", NOISES)
+def test_no_noise_gives_the_networks_own_logits_and_leaves_it_as_it_was(sampler):
+    classifier, images = awkward(), pictures(3)
+    before = {key: value.clone() for key, value in classifier._module.state_dict().items()}
+    quiet = {"variance": 0.0} if "noise" in sampler else {"rate": 1e-9}  # 0 is the dropout's own rate
+    found = SAMPLERS[sampler](classifier, images, passes=2, **quiet)
+    expected = classifier.logits(images)[:, None].expand(-1, 2, -1)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    after = classifier._module.state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)
+    assert not any(module.training for module in classifier._module.modules())
+
+
+@pytest.mark.parametrize("sampler", NOISES)
+def test_passes_differ_and_depend_on_nothing_but_the_seed(sampler, monkeypatch):
+    """Not on the memory, the pictures beside one, or how many passes follow; batch norms stay in evaluation mode."""
+    classifier, images = awkward(), pictures(3)
+    whole = SAMPLERS[sampler](classifier, images, passes=12, generator=seeded())
+    assert len(torch.unique(whole[0], dim=0)) == 12
+    alone = SAMPLERS[sampler](classifier, images[1:2], passes=7, generator=seeded())
+    torch.testing.assert_close(alone[0], whole[1, :7], rtol=1e-5, atol=1e-5)
+    monkeypatch.setattr("core.uncertainty.passes.chunk_size", lambda _: 2)
+    small = SAMPLERS[sampler](classifier, images, passes=12, generator=seeded())
+    torch.testing.assert_close(small, whole, rtol=1e-5, atol=1e-5)
+    other = SAMPLERS[sampler](classifier, images, passes=12, generator=seeded(6))
+    assert not torch.allclose(other, whole, atol=1e-2)
+
+
+@pytest.mark.parametrize("sampler", ["inserted_dropout", "multiplicative_noise", "mc_dropout"])
+def test_what_comes_before_the_noise_is_computed_once(sampler):
+    """Counted at the first convolution, and the same logits as a network that cannot share it gives."""
+    seen: list[int] = []
+
+    class Counted(Awkward):
+        def forward(self, x):
+            seen.append(len(x))
+            return super().forward(x)
+
+    class Counting(Counted):
+        def forward(self, x):
+            return super().forward(x).view(len(x), -1)  # sees how many pictures it was given
+
+    last = {} if sampler == "mc_dropout" else {"last": 1}
+    found = {}
+    for build in (Counted, Counting):
+        network = build()
+        network.load_state_dict(awkward()._module.state_dict())
+        classifier = Classifier(network, unit, name=build.__name__)
+        seen.clear()
+        found[build] = SAMPLERS[sampler](classifier, pictures(2), passes=20, **last, generator=seeded())
+        assert sum(seen) == ((1 + 2 + 1 + 2) if build is Counted else (1 + 2 + 1 + 40)), build
+    torch.testing.assert_close(found[Counted], found[Counting], rtol=1e-5, atol=1e-5)
+
+
+def test_the_last_layers_alone():
+    """With the noise on the last layer only, the logits' distribution is that layer's: p/(1-p) sum (w x)^2."""
+    classifier, images = awkward(), pictures(1)
+    found = inserted_dropout(classifier, images, passes=20_000, rate=0.2, last=1, generator=seeded())[0].double()
+    features, head = classifier.features(images)[0].double(), classifier.head
+    expected = 0.25 * (head[:, :-1] * features).square().sum(1)
+    torch.testing.assert_close(found.var(0), expected, rtol=0.06, atol=1e-6)
+
+
+def test_what_cannot_be_asked_says_so():
+    with pytest.raises(ForetellError, match=r"has no dropout.*inserted_dropout works"):
+        mc_dropout(one_layer(), INPUT)
+    with pytest.raises(ForetellError, match="ask at least twice"):
+        mc_dropout(awkward(), pictures(1), passes=1)
+    with pytest.raises(ForetellError, match=r"rate=1\.0 is not a probability"):
+        inserted_dropout(awkward(), pictures(1), rate=1.0)
+    with pytest.raises(ForetellError, match="variance=-1 is not a variance"):
+        additive_noise(awkward(), pictures(1), variance=-1)
+    with pytest.raises(ForetellError, match="takes images"):
+        drop_connect(awkward(), INPUT)
+    with pytest.raises(ForetellError, match="alpha_dropout"):
+        mc_dropout(one_layer(nn.Sequential(nn.Dropout(0.5), nn.AlphaDropout(0.5))), INPUT)
+    scripted = Classifier(torch.jit.script(OneLayer(nn.Dropout(0.5)).eval()), raw, name="scripted")
+    with pytest.raises(ForetellError, match="TorchScript"):
+        mc_dropout(scripted, INPUT)
+
+
+def test_laplace_has_the_moments_of_sampled_last_layers():
+    """20,000 answers of one picture against 20,000 draws of the whole weight matrix; what is alone stays the same."""
+    classifier, images = awkward(), pictures(60)
+    prior = fit_prior(classifier.head, [classifier.features(images)], damping=0.01)
+    found = laplace(classifier, images[:2], passes=20_000, prior=prior, generator=seeded())
+    z = with_bias(classifier.features(images[:1]))[0]
+    drawn = torch.stack([head @ z for head in sampled_heads(prior, 20_000, seeded(7))])
+    close(found[0].double().mean(0), drawn.mean(0), 5, 20_000)
+    spread, expected = np.cov(found[0].double().numpy().T), np.cov(drawn.numpy().T)
+    assert np.abs(spread - expected).max() < 0.05 * np.abs(expected).max()
+    alone = laplace(classifier, images[1:2], passes=3, prior=prior, generator=seeded())
+    torch.testing.assert_close(alone[0], found[1, :3], rtol=1e-5, atol=1e-5)
+    with pytest.raises(ForetellError, match="give --prior FILE"):
+        laplace(classifier, images[:1])
+    with pytest.raises(ForetellError, match="not that of awkward"):
+        laplace(awkward(seed=1), images[:1], prior=prior)
+
+
+def answers(*rows):
+    return torch.tensor([rows], dtype=torch.float64)
+
+
+def test_entropies_and_mutual_information_in_closed_form():
+    """ln 2, ln 10 and 0 where an answer is even or sure; H - E[H] = .368064 for (.9, .1) against (.1, .9)."""
+    assert measures.entropy(answers((1, 0), (1, 0))).value.item() == 0
+    assert measures.entropy(answers((0.5, 0.5), (0.5, 0.5))).value.item() == pytest.approx(math.log(2))
+    assert measures.entropy(answers([0.1] * 10, [0.1] * 10)).value.item() == pytest.approx(math.log(10))
+    swinging = answers((0.9, 0.1), (0.1, 0.9))
+    assert measures.mutual_information(swinging).value.item() == pytest.approx(0.368064, abs=1e-6)
+    assert measures.mutual_information(answers((0.5, 0.5), (0.5, 0.5))).value.item() == pytest.approx(0, abs=1e-12)
+    assert measures.mutual_information(answers((1, 0), (0, 1))).value.item() == pytest.approx(math.log(2))
+    assert measures.doubt(answers((1, 0), (0.5, 0.5))).value.item() == pytest.approx(0.25)
+
+
+def test_mutual_information_lies_between_nothing_and_the_entropy():
+    p = torch.rand(50, 7, 4, generator=seeded()).softmax(-1)
+    information, whole = measures.mutual_information(p).value, measures.entropy(p).value
+    assert bool(((information >= 0) & (information <= whole)).all())
+
+
+def test_variation_ratio_draws_labels():
+    """.5 - E|Bin(20, .5) - 10| / 20 = .4119 for 20 even answers: the largest of each would give 0."""
+    even = torch.full((1, 20, 2), 0.5)
+    ratios = [measures.variation_ratio(even, generator=seeded(seed)).value.item() for seed in range(3000)]
+    assert np.mean(ratios) == pytest.approx(0.4119, abs=4 * np.std(ratios) / 3000**0.5)
+    assert measures.variation_ratio(answers((1, 0), (0, 1))).value.item() == 0.5
+    assert measures.variation_ratio(torch.eye(10)[None]).value.item() == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("name", ["doubt", "entropy", "mutual_information"])
+def test_standard_errors_are_the_spread_of_repetitions(name):
+    """The mean error of 400 sets of 60 answers against the standard deviation of their 400 values."""
+    logits = torch.randn(400, 60, 3, generator=seeded()) + torch.tensor([1.0, 0.0, 0.0])
+    estimate = MEASURES[name](logits.softmax(-1))
+    assert estimate.error.mean().item() == pytest.approx(estimate.value.std().item(), rel=0.12)
+
+
+def test_predictive_log_likelihood():
+    """-1.485158 for f = {0, 2}, y = 0, tau = 1; for D outputs the log of the mean product of normal densities."""
+    one = measures.regression_log_likelihood(torch.tensor([[[0.0], [2.0]]]), torch.zeros(1, 1), 1.0)
+    assert one.item() == pytest.approx(-1.485158, abs=1e-6)
+    outputs, truth = torch.randn(2, 5, 3, generator=seeded()), torch.randn(2, 3, generator=seeded(2))
+    density = torch.distributions.Normal(outputs.double(), 4.0**-0.5).log_prob(truth[:, None].double()).sum(-1).exp()
+    found = measures.regression_log_likelihood(outputs, truth, 4.0)
+    torch.testing.assert_close(found, density.mean(1).log(), rtol=1e-10, atol=1e-10)
+    known = measures.log_likelihood(answers((0.9, 0.1), (0.5, 0.5)), torch.tensor([1]))
+    assert known.item() == pytest.approx(math.log(0.3))
+
+
+def test_model_precision():
+    """tau = .7 * .49 / (2 * 1000 * 1e-4) = 1.715."""
+    assert measures.model_precision(0.3, 0.7, 1000, 1e-4) == pytest.approx(1.715)
