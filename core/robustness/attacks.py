@@ -1,0 +1,166 @@
+"""Small changes of a picture that change the answer: the search for adversarial examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.attribution.common import checked, in_parts
+from core.classifier import Classifier
+from core.device import draw_seed
+from core.errors import ForetellError
+from core.robustness.box import Box, around
+from core.types import Progress, silent
+
+RADIUS = 8 / 255
+Step = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What was found.
+
+    Attributes
+    ----------
+    images
+        (B, C, H, W) within the box: the first that was not called the target any more, else the last tried.
+    fooled
+        (B,) bool: whether the network calls it something else.
+    answers
+        (B,) what it calls it.
+    """
+
+    images: Tensor
+    fooled: Tensor
+    answers: Tensor
+
+
+def fgsm(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all attacks
+    progress: Progress = silent,
+    radius: float = RADIUS,
+    pixels: bool = True,
+) -> Attacked:
+    """One step of ``radius`` in the sign of the loss's gradient (Goodfellow et al. 2014, arXiv:1412.6572)."""
+    inputs, classes = checked(classifier, images, targets)
+    box = around(classifier, inputs, radius, pixels=pixels)
+    moved = box.clamped(inputs + radius * box.scale * _uphill(classifier, inputs, classes, progress).sign())
+    return _judged(classifier, moved, classes)
+
+
+def pgd(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    radius: float = RADIUS,
+    steps: int = 20,
+    step: float = 0.1,
+    starts: int = 2,
+    pixels: bool = True,
+) -> Attacked:
+    """Steps of ``step`` times the radius in the gradient's sign, kept in the box, from random starts in it.
+
+    Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the picture itself.
+    """
+    _refuse_steps(steps, starts)
+    inputs, classes = checked(classifier, images, targets)
+    box = around(classifier, inputs, radius, pixels=pixels)
+    draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
+
+    def moved(x: Tensor, gradient: Tensor) -> Tensor:
+        return x + step * radius * box.scale * gradient.sign()
+
+    search = _Search(classifier, inputs, classes, box)
+    for start in range(starts):
+        search.walk(inputs if not start else box.drawn(draws), steps, moved, progress, start, starts)
+    return search.result
+
+
+def langevin(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    radius: float = RADIUS,
+    steps: int = 50,
+    step: float = 0.25,
+    noise: float = 0.2,
+    pixels: bool = True,
+) -> Attacked:
+    """Steps in the gradient's sign with normal noise, both as shares of the radius: it does not rest where FGSM does.
+
+    Langevin adversarial sample search (Arpit et al. 2017, arXiv:1706.05394, algorithm 1), with the gradient where the
+    search is and not where it began, and away from the answer: the printed line 4 has neither.
+    """
+    _refuse_steps(steps, 1)
+    inputs, classes = checked(classifier, images, targets)
+    box = around(classifier, inputs, radius, pixels=pixels)
+    draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
+
+    def moved(x: Tensor, gradient: Tensor) -> Tensor:
+        jump = step * gradient.sign() + noise * torch.randn(x.shape, generator=draws)
+        return x + radius * box.scale * jump
+
+    search = _Search(classifier, inputs, classes, box)
+    search.walk(inputs, steps, moved, progress, 0, 1)
+    return search.result
+
+
+class _Search:
+    """Walks through the box that end, each picture by itself, where the answer is another."""
+
+    def __init__(self, classifier: Classifier, inputs: Tensor, classes: Tensor, box: Box) -> None:
+        self._classifier, self._classes, self._box = classifier, classes, box
+        self.result = _judged(classifier, inputs, classes)
+
+    def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
+        """At most so many steps of every picture that is not fooled yet."""
+        place = torch.where(_each(self.result.fooled), self.result.images, begun)
+        for k in range(steps):
+            if bool(self.result.fooled.all()):
+                break
+            gradient = _uphill(self._classifier, place, self._classes, silent)
+            tried = self._box.clamped(moved(place, gradient))
+            place = torch.where(_each(self.result.fooled), place, tried)
+            self.result = _judged(self._classifier, place, self._classes)
+            progress(number * steps + k + 1, of * steps, "searching for another answer")
+
+
+def _each(chosen: Tensor) -> Tensor:
+    return chosen[:, None, None, None]
+
+
+def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: Progress) -> Tensor:
+    """Gradient of the cross-entropy of ``classes`` by the inputs."""
+
+    def part(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        x = x.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
+        with classifier.differentiable() as network, torch.enable_grad():
+            logits = network(x.clone())
+            (gradient,) = torch.autograd.grad(F.cross_entropy(logits, y.to(classifier.device), reduction="sum"), x)
+        return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
+
+    return in_parts(part, inputs, classes, progress, "searching for another answer")[0]
+
+
+def _judged(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Attacked:
+    answers = classifier.logits(inputs).argmax(1)
+    return Attacked(inputs, answers != classes, answers)
+
+
+def _refuse_steps(steps: int, starts: int) -> None:
+    if steps < 1 or starts < 1:
+        raise ForetellError(f"steps={steps}, starts={starts}: a search takes at least one step from one start.")

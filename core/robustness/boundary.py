@@ -1,0 +1,137 @@
+"""How far is the boundary, and how often is it near: margins in chosen directions, critical samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from scipy.stats import binomtest
+from torch import Tensor
+
+from core.attribution.common import checked
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.robustness import ATTACKS
+from core.types import Progress, silent
+
+OVERSHOOT = 0.02
+"""DeepFool goes this share beyond the boundary it has linearised."""
+
+
+@dataclass(frozen=True)
+class CriticalSamples:
+    """Share of the pictures near which there is another answer, with its 95 % interval (Wilson)."""
+
+    ratio: float
+    interval: tuple[float, float]
+    critical: Tensor
+
+
+def critical_samples(
+    classifier: Classifier,
+    images: Tensor,
+    *,
+    attack: str = "langevin",
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    **parameters: Any,
+) -> CriticalSamples:
+    """The critical sample ratio (Arpit et al. 2017, arXiv:1706.05394, section 3.3) of images (B, C, H, W).
+
+    A lower bound: a search that finds nothing proves nothing.
+    """
+    answers = classifier.logits(images).argmax(1).tolist()
+    found = ATTACKS[attack](classifier, images, answers, generator=generator, progress=progress, **parameters).fooled
+    limits = binomtest(int(found.sum()), len(found)).proportion_ci(method="wilson")
+    return CriticalSamples(float(found.double().mean()), (float(limits.low), float(limits.high)), found)
+
+
+def margins(
+    classifier: Classifier,
+    images: Tensor,
+    directions: Tensor | None = None,
+    *,
+    candidates: int = 10,
+    steps: int = 50,
+    progress: Progress = silent,
+) -> Tensor:
+    """L2 distance (B,) to another answer within the span of ``directions`` (S, C, H, W), or anywhere (None).
+
+    Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), definitions 1 and 2, by DeepFool (Moosavi-Dezfooli et al. 2015,
+    arXiv:1511.04599) with its gradients projected, among the ``candidates`` likeliest other classes; then the last
+    stretch is halved until the boundary is met to 1e-4 of the distance. An upper bound of the least one; infinite where
+    no other answer is met in ``steps`` steps. In the unit of the network's input.
+    """
+    if directions is not None and (directions.ndim != 4 or directions.shape[1:] != images.shape[1:]):
+        raise ForetellError(f"Directions {tuple(directions.shape)} are not (S, C, H, W) of {tuple(images.shape[1:])}.")
+    basis = None if directions is None else torch.linalg.qr(directions.double().flatten(1).T).Q
+    found = []
+    for i, image in enumerate(images):
+        found.append(_margin(classifier, image[None], basis, candidates, steps))
+        progress(i + 1, len(images), "walking to the boundary")
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def _margin(classifier: Classifier, image: Tensor, basis: Tensor | None, candidates: int, steps: int) -> float:
+    inputs, _ = checked(classifier, image, [0])
+    answer = int(classifier.logits(inputs).argmax())
+    change = torch.zeros(inputs[0].numel(), dtype=torch.float64)
+    for _ in range(steps):
+        change += (1 + OVERSHOOT) * _nearest(classifier, inputs, change, answer, basis, candidates)
+        if not torch.isfinite(change).all():
+            return math.inf
+        if _answer(classifier, inputs, change) != answer:
+            return float(change.norm()) * _last_share(classifier, inputs, change, answer)
+    return math.inf
+
+
+def _nearest(
+    classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, basis: Tensor | None, candidates: int
+) -> Tensor:
+    """The least change that would cross the nearest boundary if the logits were linear."""
+    x = _changed(inputs, change).to(classifier.device).requires_grad_()
+    with classifier.differentiable() as network, torch.enable_grad():
+        logits = network(x.clone())[0]
+        others = [int(k) for k in logits.argsort(descending=True) if int(k) != answer][:candidates]
+        own = torch.autograd.grad(logits[answer], x, retain_graph=True)[0]
+        steps = [torch.autograd.grad(logits[k], x, retain_graph=True)[0] - own for k in others]
+    best, least = torch.full_like(change, math.inf), math.inf
+    for k, gradient in zip(others, steps, strict=True):
+        w = _projected(gradient.detach().cpu().double().flatten(), basis)
+        gap, norm = float(logits[answer] - logits[k]), float(w.norm())
+        if norm > 0 and gap / norm < least:
+            least, best = gap / norm, max(gap, 1e-6) / norm**2 * w
+    return best
+
+
+def _projected(vector: Tensor, basis: Tensor | None) -> Tensor:
+    return vector if basis is None else basis @ (basis.T @ vector)
+
+
+def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, answer: int) -> float:
+    """The least share of the change that keeps the other answer, by halving: as if one boundary were on the way."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _answer(classifier, inputs, middle * change) == answer else (low, middle)
+    return high
+
+
+def _answer(classifier: Classifier, inputs: Tensor, change: Tensor) -> int:
+    return int(classifier.logits(_changed(inputs, change)).argmax())
+
+
+def _changed(inputs: Tensor, change: Tensor) -> Tensor:
+    return inputs + change.to(inputs.dtype).view_as(inputs)
+
+
+def directions_between(images: Tensor, labels: Sequence[int], first: int, second: int) -> Tensor:
+    """Differences (S, C, H, W) of pictures of two classes, in pairs: the directions that tell them apart."""
+    chosen = [images[torch.tensor([label == k for label in labels])] for k in (first, second)]
+    size = min(map(len, chosen))
+    if not size:
+        raise ForetellError(f"There is no picture of class {first if not len(chosen[0]) else second}.")
+    return chosen[0][:size] - chosen[1][:size]

@@ -1,0 +1,47 @@
+"""The inputs a picture may be changed to: each value within a share of the range of pixels, and still a pixel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import PROBE_SIDE, Classifier
+from core.errors import ForetellError
+
+
+@dataclass(frozen=True)
+class Box:
+    """Bounds (B, C, H, W) around images, and the size (C, H, W) of the whole range from black to white."""
+
+    low: Tensor
+    high: Tensor
+    scale: Tensor
+
+    def clamped(self, inputs: Tensor) -> Tensor:
+        """The nearest inputs inside."""
+        return inputs.clamp(self.low, self.high)
+
+    def drawn(self, generator: torch.Generator) -> Tensor:
+        """Uniform draws (B, C, H, W) from the box, one for each picture."""
+        return self.low + torch.rand(self.low.shape, generator=generator) * (self.high - self.low)
+
+
+def around(classifier: Classifier, images: Tensor, radius: float, *, pixels: bool = True) -> Box:
+    """The box of ``radius`` (a share of the range) around images (B, C, H, W), within what pixels can be.
+
+    ``pixels=False`` leaves out the last condition: for networks whose inputs are no pictures.
+    """
+    if not 0 < radius <= 1:
+        raise ForetellError(
+            f"radius={radius} is not a share of the range from black to white: choose more than 0, to 1."
+        )
+    white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
+    black = classifier.fill("black")
+    scale = (white - black).abs() if pixels else torch.ones_like(black)
+    low, high = images - radius * scale, images + radius * scale
+    if pixels:
+        low, high = low.maximum(torch.minimum(black, white)), high.minimum(torch.maximum(black, white))
+    return Box(low, high, scale)

@@ -1,0 +1,60 @@
+"""Coarse and fine: what a network still answers when only low or only high frequencies of a picture are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+
+
+@dataclass(frozen=True)
+class ByRadius:
+    """Accuracy (R,) on the low and on the high frequencies of the same pictures, for each of R radii."""
+
+    radii: tuple[float, ...]
+    low: Tensor
+    high: Tensor
+    whole: float
+
+
+def components(images: Tensor, radius: float) -> tuple[Tensor, Tensor]:
+    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per picture, and above; together the images.
+
+    Wang et al. 2019 (arXiv:1905.13545), section 3.1: a disc in the centred spectrum of each channel.
+    """
+    height, width = images.shape[-2:]
+    down = torch.fft.fftfreq(height, 1 / height)[:, None]
+    across = torch.fft.fftfreq(width, 1 / width)[None]
+    inside = down.square() + across.square() <= radius**2
+    low = torch.fft.ifft2(torch.fft.fft2(images.double()) * inside).real.to(images.dtype)
+    return low, images - low
+
+
+def accuracy_by_radius(
+    classifier: Classifier,
+    images: Tensor,
+    labels: Sequence[int],
+    radii: Sequence[float],
+    *,
+    progress: Progress = silent,
+) -> ByRadius:
+    """How often the answer is right on either part of images (B, C, H, W), for each radius."""
+    if len(labels) != len(images) or not len(images):
+        raise ForetellError(f"{len(images)} images but {len(labels)} labels: give one label per image.")
+    truth = torch.tensor(list(labels))
+
+    def accuracy(inputs: Tensor) -> float:
+        return float((classifier.logits(inputs).argmax(1) == truth).double().mean())
+
+    found = []
+    for k, radius in enumerate(radii):
+        found.append([accuracy(part) for part in components(images, radius)])
+        progress(k + 1, len(radii), "asking about coarse and fine")
+    low, high = torch.tensor(found, dtype=torch.float64).view(-1, 2).unbind(1)
+    return ByRadius(tuple(radii), low, high, accuracy(images))
