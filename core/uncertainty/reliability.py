@@ -130,7 +130,7 @@ def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> 
 
 
 def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """For each error the share of right answers that are surer, for each right answer that of errors less sure."""
+    """For each error the share of right answers that are surer, and for each right answer that of errors that are."""
     n, m = int(wrong.sum()), int((~wrong).sum())
     if min(n, m) < 2:
         raise ForetellError(
@@ -138,7 +138,7 @@ def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
         )
     ranks = rankdata(u)
     errors = (ranks[wrong] - rankdata(u[wrong])) / m
-    others = 1 - (ranks[~wrong] - rankdata(u[~wrong])) / n
+    others = (ranks[~wrong] - rankdata(u[~wrong])) / n
     return errors, others
 
 

@@ -48,6 +48,12 @@ def test_sure_and_right_or_sure_and_wrong():
     assert (wrong.expected_error, wrong.brier) == (1, 2)
 
 
+def test_an_answer_on_an_edge_belongs_to_the_bin_below():
+    """(.4, .5] holds .5: intervals closed on the right, as in the paper."""
+    found = calibration([[0.5, 0.5], [1.0, 0.0]], [0, 0], bins=10)
+    assert found.count[4] == found.count[9] == 1
+
+
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
 def test_the_temperature_by_which_logits_were_divided_is_found(temperature):
     """Labels drawn at temperature 1 and logits times T: T is the best within its own error (about 7 %)."""
