@@ -14,10 +14,11 @@ from pydantic import ValidationError
 from core.errors import ForetellError
 from study.answer import Recruit
 from study.bundle import Bundle
+from study.participant import DAY_NS
 from study.participation import Refused
 from study.pay import bonus
 from study.procedure import Pay
-from study.service import DAY_NS, Service
+from study.service import Service
 from tests.study.participants import MakeBundle, answer, query, take_part, to_trials
 
 PAY = {"per_right": 5, "most": 40}
