@@ -37,6 +37,7 @@ VERBS = {
     "glmm": "one mixed model of a CSV, by formula",
     "power": "how many participants a study needs, from simulated studies",
     "export": "the responses of a study as CSV, with its data dictionary",
+    "password": "set the password of the researcher's pages",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",
     "test": "run every test (--no-browser leaves out those that need one)",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +18,7 @@ from study.bundle import Bundle, Manifest
 from study.participation import Refused
 from study.store import Store, audit, identities, repository
 from study.store.rows import Row
+from study.workspace import database as default_database
 
 Mode = Literal["live", "preview", "sim"]
 
@@ -27,8 +30,10 @@ class Opened:
         self.home = home
         self._clock = clock
         home.mkdir(parents=True, exist_ok=True)
-        self._store = Store(database or f"sqlite:///{home / 'foretell.db'}")
-        self._identities = Store(f"sqlite:///{home / 'identity.db'}", identities.MIGRATIONS)
+        self.database = database or default_database(home)
+        self._store = Store(self.database)
+        beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
+        self._identities = Store(beside, identities.MIGRATIONS, "identity")
         self._bundles: dict[str, Bundle] = {}
         self.erase_identities()
 
@@ -63,12 +68,14 @@ class Opened:
     @cached_property
     def _key(self) -> bytes:
         path = self.home / "participants.key"
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return path.read_bytes()
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(32))
+        if not path.exists():
+            # Written whole before it has its name: another process that starts now must not read half of it.
+            made = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+            with contextlib.suppress(FileExistsError):
+                os.link(made, path)
+            made.unlink()
         return path.read_bytes()
 
     def _manifest(self, session: Row) -> Manifest:

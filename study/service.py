@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from study.access import Access
 from study.opened import Mode
 from study.participant import Ack, Participant, SimulatedTrial
 from study.researcher import Researcher
@@ -9,15 +10,17 @@ from study.researcher import Researcher
 __all__ = ["Ack", "Mode", "Service", "SimulatedTrial"]
 
 
-class Service(Researcher, Participant):
+class Service(Researcher, Participant, Access):
     """The experiment over one workspace.
 
     Parameters
     ----------
     home
-        Workspace folder, made if missing; the database is ``home/foretell.db`` unless `database` names another URL.
+        Workspace folder, made if missing.
     database
-        ``sqlite:////absolute/path.db``. Recruiters' ids are in ``home/identity.db``, whatever it is.
+        ``sqlite:////absolute/path.db`` or ``postgresql://user:password@host/database``; by default what
+        ``FORETELL_DATABASE`` names, else ``home/foretell.db``. Recruiters' ids are in ``home/identity.db``, or in the
+        schema ``identity`` of a PostgreSQL database.
     clock
         Nanoseconds since 1970.
     """
