@@ -12,9 +12,9 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
-from study.opened import Opened
 from study.participation import Refused
-from study.store import Connection, audit, logins
+from study.researcher import Researcher
+from study.store import Connection, logins
 
 SHORTEST = 12
 LOGIN_NS = 12 * 3600 * 10**9
@@ -28,7 +28,7 @@ Standing = Literal["open", "in", "out"]
 """No password is set; or one is, and the caller is logged in, or is not."""
 
 
-class Access(Opened):
+class Access(Researcher):
     """The researcher's door. Argon2id with the parameters of RFC 9106, section 4 (doi:10.17487/RFC9106)."""
 
     _hasher = PasswordHasher()
@@ -41,7 +41,7 @@ class Access(Opened):
             raise ForetellError(f"The password has {len(password)} characters. Choose one of {SHORTEST} or more.")
         hashed = self._hasher.hash(password)
         self._identities.write(lambda db: logins.set_password(db, hashed, self._clock()))
-        self._note("set the password")
+        self.note("set the password", {})
 
     def standing(self, token: str) -> Standing:
         """Whether there is a password, and whether this token is a login."""
@@ -63,7 +63,7 @@ class Access(Opened):
         if hashed is None:
             raise Refused(403, "No password is set. Set one on the server: python foretell.py password")
         if not self._fits(hashed, password):
-            self._note("refused a login")
+            self.note("refused a login", {})
             raise Refused(401, "This is not the password.")
         token, now = secrets.token_urlsafe(32), self._clock()
 
@@ -72,13 +72,13 @@ class Access(Opened):
             logins.open_login(db, _hashed(token), now, now + LOGIN_NS)
 
         self._identities.write(let_in)
-        self._note("logged in")
+        self.note("logged in", {})
         return token
 
     def logout(self, token: str) -> None:
         """End a login."""
         if self._identities.write(lambda db: logins.close_login(db, _hashed(token))):
-            self._note("logged out")
+            self.note("logged out", {})
 
     def _tried(self, db: Connection, source: str) -> str | None:
         now = self._clock()
@@ -94,9 +94,6 @@ class Access(Opened):
                 return self._hasher.verify(hashed, password)
             except VerificationError:
                 return False
-
-    def _note(self, act: str) -> None:
-        self._store.write(lambda db: audit.append(db, self._clock(), "researcher", act, {}))
 
 
 def _hashed(token: str) -> str:

@@ -65,8 +65,8 @@ class Opened:
                 return bundle.asset(sha256)
         raise ForetellError(f"Study {study!r} has no such picture.")
 
-    @cached_property
-    def _key(self) -> bytes:
+    def key_file(self) -> Path:
+        """The key of pseudonyms and withdrawal codes, made where it is missing."""
         path = self.home / "participants.key"
         if not path.exists():
             # Written whole before it has its name: another process that starts now must not read half of it.
@@ -76,7 +76,11 @@ class Opened:
             with contextlib.suppress(FileExistsError):
                 os.link(made, path)
             made.unlink()
-        return path.read_bytes()
+        return path
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self.key_file().read_bytes()
 
     def _manifest(self, session: Row) -> Manifest:
         return self._bundle(session["study_hash"]).manifest

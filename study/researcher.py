@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -85,6 +86,20 @@ class Researcher(Opened):
         """Every person of a study, one row each; columns are described in `study.export.PERSONS`."""
         self._known(study)
         return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+
+    def note(self, act: str, detail: Mapping[str, Any]) -> None:
+        """Put an administrative act into the audit trail; `detail` must name nobody."""
+        self._store.write(lambda db: audit.append(db, self._clock(), "researcher", act, detail))
+
+    def move_bundles(self, places: Mapping[str, Path]) -> None:
+        """Say where the bundles of versions, by study hash, are now."""
+
+        def work(db: Connection) -> None:
+            for study_hash, place in places.items():
+                repository.move_version(db, study_hash, str(place.resolve()))
+            audit.append(db, self._clock(), "researcher", "restored", {"versions": sorted(places)})
+
+        self._store.write(work)
 
     def verify_chain(self) -> list[str]:
         """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from study.access import Access
 from study.opened import Mode
 from study.participant import Ack, Participant, SimulatedTrial
-from study.researcher import Researcher
 
 __all__ = ["Ack", "Mode", "Service", "SimulatedTrial"]
 
 
-class Service(Researcher, Participant, Access):
+class Service(Access, Participant):
     """The experiment over one workspace.
 
     Parameters

@@ -43,6 +43,11 @@ def close_version(db: Connection, name: str) -> int:
     return db.execute(update(study_version).where(where).values(state="closed")).rowcount
 
 
+def move_version(db: Connection, study_hash: str, folder: str) -> None:
+    """Say where a version's bundle is now."""
+    db.execute(update(study_version).where(study_version.c.study_hash == study_hash).values(folder=folder))
+
+
 def versions(db: Connection) -> list[Row]:
     """Every version ever opened, the oldest first."""
     return every(db, select(study_version).order_by(study_version.c.opened_at))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -233,8 +234,9 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
 
     async def echo(socket: WebSocket) -> None:
         await socket.accept()
-        while True:
-            await socket.send_text(await socket.receive_text())
+        with suppress(WebSocketDisconnect):
+            while True:
+                await socket.send_text(await socket.receive_text())
 
     door.service().set_password(PASSWORD)
     token = door.service().login(PASSWORD, "x")
