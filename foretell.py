@@ -55,6 +55,9 @@ TUNING = {
     "OMP_WAIT_POLICY": "PASSIVE",
 }
 
+# A stranger's weights are numbers, never a program (torch.load), whoever asks for them.
+SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
+
 
 def main(arguments: list[str]) -> int:
     """Set up what is needed and run the verb; the exit code is the verb's."""
@@ -99,7 +102,7 @@ def fail(message: str) -> int:
 def child_environment() -> dict[str, str]:
     """The environment of everything Foretell starts: the packages importable, torch tuned."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    return {**TUNING, **os.environ, "PYTHONPATH": path}
+    return {**TUNING, **SAFETY, **os.environ, "PYTHONPATH": path}
 
 
 def ready(*requirements: Path) -> str:
