@@ -37,6 +37,9 @@ VERBS = {
     "glmm": "one mixed model of a CSV, by formula",
     "power": "how many participants a study needs, from simulated studies",
     "export": "the responses of a study as CSV, with its data dictionary",
+    "password": "set the password of the researcher's pages",
+    "backup": "answers, ids, key and opened bundles into a folder, while people take part",
+    "restore": "a backup into an empty workspace, checked row by row",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",
     "test": "run every test (--no-browser leaves out those that need one)",
@@ -51,6 +54,9 @@ TUNING = {
     "MALLOC_TOP_PAD_": "268435456",
     "OMP_WAIT_POLICY": "PASSIVE",
 }
+
+# A stranger's weights are numbers, never a program (torch.load), whoever asks for them.
+SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
 
 def main(arguments: list[str]) -> int:
@@ -96,7 +102,7 @@ def fail(message: str) -> int:
 def child_environment() -> dict[str, str]:
     """The environment of everything Foretell starts: the packages importable, torch tuned."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    return {**TUNING, **os.environ, "PYTHONPATH": path}
+    return {**TUNING, **SAFETY, **os.environ, "PYTHONPATH": path}
 
 
 def ready(*requirements: Path) -> str:

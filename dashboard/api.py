@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +15,7 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard import door
+from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin
 from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.participation import Refused
 from study.service import Service
@@ -26,17 +26,6 @@ _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js",
 MOST_BYTES = 64 * 1024
 MOST_EVENTS = 200
 LONGEST_TAB = 64
-
-SAFE = {
-    "Content-Security-Policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; object-src 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
-FRESH = {**SAFE, "Cache-Control": "no-store"}
-IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @dataclass(frozen=True)
@@ -195,13 +184,7 @@ def _foreign(request: Request) -> str | None:
     """Why a request that changes something does not come from our own page; None if it does."""
     if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
         return "Send application/json."
-    site = request.headers.get("sec-fetch-site")
-    if site is not None:
-        return None if site == "same-origin" else "This request came from another site."
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
-        return "This request came from another site."
-    return None
+    return "This request came from another site." if foreign_origin(request) else None
 
 
 async def _limited_body(request: Request) -> bytes | None:

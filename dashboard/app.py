@@ -1,6 +1,7 @@
 """The ASGI application: ``uvicorn dashboard.app:app``.
 
-Streamlit's pages at ``/``; the participant's page at ``/run/{study}``, its files at ``/runner``, pictures at
+Streamlit's pages at ``/``, behind the gate (`dashboard.gate`); the participant's page at ``/run/{study}``, its
+files at ``/runner``, pictures at
 ``/assets`` and its requests at ``/api/v1``: plain routes of the same process, outside Streamlit's reruns.
 """
 
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from streamlit.starlette import App
 
-from dashboard import door
-from dashboard.api import routes
+from dashboard import api, door, login
+from dashboard.gate import Gate
 
 
 @asynccontextmanager
@@ -31,4 +33,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
         await run_in_threadpool(door.close)
 
 
-app = App(Path(__file__).parent / "pages.py", routes=routes(), lifespan=lifespan)
+ROUTES = [*api.routes(), *login.routes()]
+app = App(
+    Path(__file__).parent / "pages.py", routes=ROUTES, lifespan=lifespan, middleware=[Middleware(Gate, public=ROUTES)]
+)

@@ -71,7 +71,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def export(service: Service, study: str, path: Path, modes: Sequence[Mode] = ("live",)) -> Path:
     """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(service.responses(study, modes), path)
+    answers = service.responses(study, modes)
+    service.note("exported", {"study": study, "modes": list(modes), "answers": len(answers)})
+    write_csv(answers, path)
     write_csv(service.persons(study, modes), path.with_name(f"{path.stem}.people.csv"))
     for name, columns in (("data-dictionary.json", DICTIONARY), ("people-dictionary.json", PERSONS)):
         text = json.dumps(columns, indent=2, ensure_ascii=False) + "\n"

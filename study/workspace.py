@@ -9,6 +9,7 @@ from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle
 
 VARIABLE = "FORETELL_HOME"
+DATABASE = "FORETELL_DATABASE"
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -23,6 +24,11 @@ def home() -> Path:
             f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
         ) from None
     return folder.resolve()
+
+
+def database(home: Path) -> str:
+    """URL of the database of answers: ``FORETELL_DATABASE``, or the file ``foretell.db`` in the workspace."""
+    return os.environ.get(DATABASE) or f"sqlite:///{home / 'foretell.db'}"
 
 
 def bundles(home: Path) -> list[Path]:

@@ -17,7 +17,9 @@ from playwright.sync_api import Browser, sync_playwright
 
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Trial, TrialAssets, canonical
 from study.service import Service
+from study.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
+from tests.postgresql import FOUND, Postgresql
 
 ROOT = Path(__file__).parents[1]
 CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
@@ -47,6 +49,30 @@ def real() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}; set FORETELL_REAL")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """A running PostgreSQL; skipped visibly where it is not installed."""
+    if not FOUND:
+        pytest.skip("no PostgreSQL; on Debian: apt install postgresql")
+    server = Postgresql()
+    server.start()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(autouse=True)
+def _no_database_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DATABASE, raising=False)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs a test twice: every service over SQLite, then every service over an empty PostgreSQL database."""
+    if request.param == "postgresql":
+        monkeypatch.setenv(DATABASE, request.getfixturevalue("postgresql").database())
+    return str(request.param)
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ def commands(text: str) -> list[tuple[str, str, list[str]]]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     """A command that was renamed, or an option that is not there any more."""
-    known = {command.name: {o for p in command.params for o in p.opts} for command in verbs()}
+    known = {command.name: {o for p in command.params for o in (*p.opts, *p.secondary_opts)} for command in verbs()}
     known["test"] = {"--no-browser"}
     for whole, verb, arguments in commands(page.read_text(encoding="utf-8")):
         assert verb in known, whole

@@ -126,3 +126,20 @@ def test_what_is_started_finds_the_packages_from_any_folder(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gradient: ")
+
+
+def test_a_strangers_weights_run_no_program(tmp_path: Path) -> None:
+    """A pickle that would write a file, loaded as carelessly as can be by something Foretell starts."""
+    code = (
+        "import pathlib, sys, torch\n"
+        "class Evil:\n"
+        "    def __reduce__(self): return pathlib.Path.touch, (pathlib.Path(sys.argv[1], 'ran'),)\n"
+        "torch.save(Evil(), sys.argv[1] + '/weights.pt')\n"
+        "torch.load(sys.argv[1] + '/weights.pt', weights_only=False)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, env=foretell.child_environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "weights" in done.stderr.lower()
+    assert (tmp_path / "weights.pt").exists()
+    assert not (tmp_path / "ran").exists()

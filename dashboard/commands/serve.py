@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import socket
@@ -22,18 +23,21 @@ SIMULATED = 80
 
 
 def serve(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65535)] = 8501,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8501,
+    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a password.")] = HOST,
     browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
     demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
 ) -> None:
     """Build the demo study, fill it with simulated participants, and serve everything on 127.0.0.1.
 
+    On another address participants are served as well, the researcher's pages only to who has the password.
+
     Example: python foretell.py serve --port 8600 --no-browser
     """
-    _refuse_used_port(port)
+    _refuse_used_port(host, port)
     if demo:
         _demo()
-    url = f"http://{HOST}:{port}"
+    url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
     say(f"Foretell is at {url} (Ctrl-C stops it)")
     if browser:
         threading.Thread(target=_open_browser, args=(port, url), daemon=True).start()
@@ -42,19 +46,21 @@ def serve(
     from study.workspace import ROOT
 
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
-    uvicorn.run("dashboard.app:app", host=HOST, port=port, log_level="warning", access_log=False)
+    uvicorn.run("dashboard.app:app", host=host, port=port, log_level="warning", access_log=False)
 
 
 def _demo() -> None:
     """The demo study, built, open and filled with simulated participants; nothing to do when it is all there."""
     from study.provenance import code_digest
-    from study.workspace import ROOT, home
+    from study.workspace import ROOT, database, home
 
     study_file = ROOT / "data" / "studies" / "demo.toml"
     done = home() / "demo.done"
-    mark = hashlib.sha256(code_digest().encode() + study_file.read_bytes()).hexdigest()
+    url = database(home())
+    mark = hashlib.sha256(code_digest().encode() + url.encode() + study_file.read_bytes()).hexdigest()
     # Asking the bundle itself would load torch, the network and the pictures: seconds at every start.
-    whole = (home() / "foretell.db").is_file() and any((home() / "bundles").glob("demo-*/manifest.json"))
+    made = not url.startswith("sqlite") or (home() / "foretell.db").is_file()
+    whole = made and any((home() / "bundles").glob("demo-*/manifest.json"))
     if whole and done.is_file() and done.read_text() == mark:
         return
     _fill(study_file)
@@ -74,17 +80,20 @@ def _fill(study_file: Path) -> None:
             simulate(service, name, SIMULATED, weights(MIXTURE), 0, progress)
 
 
-def _refuse_used_port(port: int) -> None:
+def _refuse_used_port(host: str, port: int) -> None:
     from core.errors import ForetellError
 
-    with contextlib.closing(socket.socket()) as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with contextlib.closing(socket.socket(family)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
-        except OSError:
-            raise ForetellError(
-                f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}."
-            ) from None
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                remedy = f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}."
+            else:
+                remedy = f"Nothing can listen at {host}:{port} ({error.strerror}). Choose another --host or --port."
+            raise ForetellError(remedy) from None
 
 
 def _open_browser(port: int, url: str) -> None:

@@ -46,7 +46,7 @@ def build(
 
 
 def verify(
-    study: Annotated[str, typer.Argument(help="The study's name, the folder of its bundle, or a database (.db).")],
+    study: Annotated[str, typer.Argument(help="The study's name, its bundle's folder, or a database (.db or URL).")],
     quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
 ) -> None:
     """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
@@ -55,8 +55,8 @@ def verify(
 
     Example: python foretell.py verify demo
     """
-    if study.endswith(".db"):
-        return _verify_database(Path(study))
+    if study.endswith(".db") or "://" in study:
+        return _verify_database(study)
     from study.build import verify as run
     from study.workspace import bundle_named, home
 
@@ -70,22 +70,25 @@ def verify(
     say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
 
 
-def _verify_database(path: Path) -> None:
+def _verify_database(named: str) -> None:
     from core.errors import ForetellError
     from study.service import Service
+    from study.workspace import home
 
-    if not path.is_file():
-        raise ForetellError(f"There is no database {path}. Name the file, e.g. workspace/foretell.db.")
-    with Service(path.resolve().parent, f"sqlite:///{path.resolve()}") as service:
+    file = Path(named).resolve()
+    if "://" not in named and not file.is_file():
+        raise ForetellError(f"There is no database {named}. Name the file, e.g. workspace/foretell.db.")
+    place = (home(), named) if "://" in named else (file.parent, f"sqlite:///{file}")
+    with Service(*place) as service:
         faults = service.verify()
         people = sum(n for study in service.studies() for mode in study.sessions.values() for stages in mode.values()
                      for n in stages.values())  # fmt: skip
     for fault in faults[:MOST_FAULTS]:
         say(f"Fault: {fault}")
     if faults:
-        say(f"{len(faults)} fault(s) in {path}")
+        say(f"{len(faults)} fault(s) in the database")
         raise typer.Exit(1)
-    say(f"{path}: the answers, plans and places of {people} people are what they were.")
+    say(f"The database is sound: the answers, plans and places of {people} people are what they were.")
 
 
 def simulate(

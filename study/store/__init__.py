@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from study.store import engine
 from study.store.errors import StoreError
-from study.store.migrations import MIGRATIONS, migrate
+from study.store.migrations import MIGRATIONS, Migrations, migrate
 from study.store.writer import Writer
 
 __all__ = ["Connection", "Store", "StoreError"]
@@ -24,21 +24,23 @@ class Store:
     Parameters
     ----------
     url
-        ``sqlite:////absolute/path.db``; the file is made if missing.
+        ``sqlite:////absolute/path.db``, made if missing, or ``postgresql://user:password@host/database``.
     migrations
         What makes its tables.
+    schema
+        Where they are made in PostgreSQL; an SQLite file has but one.
 
     Raises
     ------
     StoreError
-        The file is no database, is damaged, not writable, or made by a newer Foretell.
+        The database is none, is damaged, away, not writable, or made by a newer Foretell.
     """
 
-    def __init__(self, url: str, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
-        self._writing = engine.writing(url)
-        engine.check(self._writing, url)
-        migrate(self._writing, migrations)
-        self._reading = engine.reading(url)
+    def __init__(self, url: str, migrations: Migrations = MIGRATIONS, schema: str = "public") -> None:
+        self._writing = engine.writing(url, schema)
+        engine.check(self._writing)
+        migrate(self._writing, migrations, schema)
+        self._reading = engine.reading(url, schema)
         self._writer = Writer(self._writing)
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -51,10 +53,12 @@ class Store:
             with self._reading.begin() as connection:
                 return work(connection)
         except DBAPIError as error:
-            raise StoreError(f"The database cannot be read ({error.orig}). Try again.") from error
+            raise StoreError(f"The database cannot be read ({engine.said(error)}). Try again.") from error
+        except TimeoutError:
+            raise StoreError("The database has too much to read at once. Try again.") from None
 
     def close(self) -> None:
-        """Commit what is queued and let go of the file."""
+        """Commit what is queued and let go of the database."""
         self._writer.close()
         self._reading.dispose()
         self._writing.dispose()

@@ -1,65 +1,69 @@
-"""Connections: SQLite with the settings that keep an acknowledged answer through a crash."""
+"""Connections: which database a URL names, and what both kinds promise.
+
+A writing engine's transactions are serialised, also between processes: whoever is inside sees all that was committed
+before, and nobody else writes. A reading engine's cannot write, and see one state of the database.
+"""
 
 from __future__ import annotations
 
-import sqlite3
-from typing import Any
+from types import ModuleType
 
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError
 
+from study.store import postgresql, sqlite
 from study.store.errors import StoreError
 
-# synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
-# secure_delete: what a person withdrew is overwritten, not only unlinked.
-_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
+KINDS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgresql}
+EXAMPLES = "sqlite:////absolute/path/foretell.db or postgresql://user:password@host/database"
 
 
-def writing(url: str) -> Engine:
-    """Engine whose transactions take the write lock at once.
+def parsed(url: str) -> URL:
+    """The URL of a kind of database that is known."""
+    try:
+        made = make_url(url)
+    except ArgumentError:
+        raise StoreError(f"{url!r} is not a database URL. Use {EXAMPLES}.") from None
+    if made.get_backend_name() not in KINDS:
+        raise StoreError(f"The database {made.get_backend_name()!r} is not supported. Use {EXAMPLES}.")
+    return made
 
-    A transaction that begins by reading and writes later can be refused as busy whatever the timeout.
-    """
-    return _engine(url, _PRAGMAS, "BEGIN IMMEDIATE")
+
+def writing(url: str, schema: str = "public") -> Engine:
+    """Engine whose transactions are the only ones that write while they last."""
+    made = parsed(url)
+    engine: Engine = KINDS[made.get_backend_name()].writing(made, schema)
+    return engine
 
 
-def reading(url: str) -> Engine:
+def reading(url: str, schema: str = "public") -> Engine:
     """Engine whose connections cannot write."""
-    return _engine(url, (*_PRAGMAS, "query_only=ON"), "BEGIN")
+    made = parsed(url)
+    engine: Engine = KINDS[made.get_backend_name()].reading(made, schema)
+    return engine
 
 
-def check(engine: Engine, url: str) -> None:
+def check(engine: Engine) -> None:
     """Refuse a database that is not one, is damaged, or cannot be written."""
+    shown = engine.url.render_as_string(hide_password=True)
     try:
         with engine.begin() as connection:
-            verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-            connection.exec_driver_sql("PRAGMA user_version = 1")  # the smallest write there is
+            fault = KINDS[engine.dialect.name].fault(connection)
     except DatabaseError as error:
-        raise StoreError(
-            f"{url} cannot be used as the database ({error.orig}). Name a writable file, or move this one away."
-        ) from None
-    if verdict != "ok":
-        raise StoreError(f"{url} is damaged ({verdict}). Restore it from a backup.")
+        remedy = KINDS[engine.dialect.name].REMEDY
+        raise StoreError(f"{shown} cannot be used as the database ({said(error)}). {remedy}") from None
+    if fault is not None:
+        raise StoreError(f"{shown} {fault}")
 
 
-def _engine(url: str, pragmas: tuple[str, ...], begin: str) -> Engine:
-    try:
-        backend = make_url(url).get_backend_name()
-    except ArgumentError:
-        raise StoreError(f"{url!r} is not a database URL. Use sqlite:////absolute/path/foretell.db.") from None
-    if backend != "sqlite":
-        raise StoreError(f"The database {backend!r} is not supported yet. Use sqlite:////absolute/path/foretell.db.")
-    engine = create_engine(url)
+def in_transaction(connection: Connection) -> bool:
+    """Whether the database still holds what was done on this connection; after some errors it does not."""
+    if connection.closed or connection.invalidated:
+        return False
+    return bool(KINDS[connection.dialect.name].in_transaction(connection.connection.dbapi_connection))
 
-    @event.listens_for(engine, "connect")
-    def configure(connection: sqlite3.Connection, _: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, never by the driver
-        for pragma in pragmas:
-            connection.execute(f"PRAGMA {pragma}")
 
-    @event.listens_for(engine, "begin")
-    def begin_transaction(connection: Connection) -> None:
-        connection.exec_driver_sql(begin)
-
-    return engine
+def said(error: DBAPIError) -> str:
+    """The database's own words, the first line: the next ones may quote what was sent."""
+    return (str(error.orig).splitlines() or [type(error.orig).__name__])[0]

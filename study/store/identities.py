@@ -1,4 +1,4 @@
-"""The recruiter's ids, in a file of their own: whoever reads the answers does not find them there.
+"""The recruiter's ids, in a file or a schema of their own: whoever reads the answers does not find them there.
 
 A person is known elsewhere by a keyed hash only. Each row is erased when its time is over.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, delete, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
+from sqlalchemy import Connection, MetaData, delete, select
 
+from study.store import logins
+from study.store.migrations.translation import in_both
 from study.store.rows import Row, every
+from study.store.tables import TEXT, WHOLE, table
+from study.store.upsert import insert_or
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+MIGRATIONS = in_both(
     (
         """
 CREATE TABLE identity(
@@ -21,17 +24,20 @@ CREATE TABLE identity(
   ext_study TEXT, ext_session TEXT, created_at INTEGER NOT NULL, erase_after INTEGER NOT NULL,
   UNIQUE(study, source, ext_person)) STRICT""",
     ),
+    logins.STATEMENTS,
 )
 
-_KINDS = {"created_at": Integer, "erase_after": Integer}
-_NAMES = ("participant_id", "study", "source", "ext_person", "ext_study", "ext_session", "created_at", "erase_after")
-identity = Table("identity", MetaData(), *(Column(name, _KINDS.get(name, Text)) for name in _NAMES))
+identity = table(
+    "identity", MetaData(),
+    participant_id=TEXT, study=TEXT, source=TEXT, ext_person=TEXT, ext_study=TEXT, ext_session=TEXT,
+    created_at=WHOLE, erase_after=WHOLE,
+)  # fmt: skip
 
 
 def add(db: Connection, values: Mapping[str, Any]) -> None:
     """Keep who somebody is; of one who comes again the newest submission counts."""
     again = {key: values[key] for key in ("ext_study", "ext_session")}
-    statement = insert_or(identity).values(values)
+    statement = insert_or(db, identity).values(values)
     db.execute(statement.on_conflict_do_update(index_elements=["participant_id"], set_=again))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import (
@@ -22,6 +21,7 @@ from study.store.tables import (
     trial_plan,
     withdrawal,
 )
+from study.store.upsert import insert_or
 
 
 def open_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
@@ -32,13 +32,20 @@ def open_version(db: Connection, study_hash: str, name: str, folder: str, at: in
     db.execute(update(study_version).where(others).values(state="superseded"))
     row = {"study_hash": study_hash, "name": name, "folder": folder, "opened_at": at, "state": "open"}
     again = {"folder": folder, "state": "open"}
-    db.execute(insert_or(study_version).values(row).on_conflict_do_update(index_elements=["study_hash"], set_=again))
+    db.execute(
+        insert_or(db, study_version).values(row).on_conflict_do_update(index_elements=["study_hash"], set_=again)
+    )
 
 
 def close_version(db: Connection, name: str) -> int:
     """Close the open version to new participants; the number of versions closed (0 or 1)."""
     where = and_(study_version.c.name == name, study_version.c.state == "open")
     return db.execute(update(study_version).where(where).values(state="closed")).rowcount
+
+
+def move_version(db: Connection, study_hash: str, folder: str) -> None:
+    """Say where a version's bundle is now."""
+    db.execute(update(study_version).where(study_version.c.study_hash == study_hash).values(folder=folder))
 
 
 def versions(db: Connection) -> list[Row]:
@@ -157,7 +164,7 @@ def add_questionnaire(db: Connection, rows: list[dict[str, Any]]) -> None:
 
 def add_payment(db: Connection, values: Mapping[str, Any]) -> None:
     """What a person is owed besides her base pay."""
-    db.execute(insert_or(payment).values(values).on_conflict_do_nothing())
+    db.execute(insert_or(db, payment).values(values).on_conflict_do_nothing())
 
 
 def payments(db: Connection, study: str) -> list[Row]:
@@ -241,7 +248,8 @@ def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:
     """Append events; one whose id is known already is skipped. Returns how many were new."""
     new = 0
     for row in rows:
-        new += db.execute(insert_or(event).values(row).on_conflict_do_nothing()).rowcount
+        once = insert_or(db, event).values(row).on_conflict_do_nothing().returning(event.c.event_id)
+        new += len(db.execute(once).all())
     return new
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, select
-from sqlalchemy.dialects.sqlite import insert as insert_or
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import erased_answer, response, response_conflict, session, trial_plan
+from study.store.upsert import insert_or
 
 GENESIS = "0" * 64
 LATER = ("confidence", "dropped_frames", "clock_ms")
@@ -79,7 +79,7 @@ _CHAIN = (response, erased_answer)
 
 def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
     """Keep an answer that came too late, once."""
-    db.execute(insert_or(response_conflict).values(values).on_conflict_do_nothing())
+    db.execute(insert_or(db, response_conflict).values(values).on_conflict_do_nothing())
 
 
 def of_session(db: Connection, session_id: str) -> list[Row]:

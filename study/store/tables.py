@@ -4,60 +4,66 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, Integer, MetaData, Table, Text
+from sqlalchemy import BigInteger, Column, Double, Integer, MetaData, Table, Text
 from sqlalchemy.types import REAL, TypeEngine
 
 METADATA = MetaData()
+TEXT = Text()
+WHOLE: TypeEngine[Any] = BigInteger().with_variant(Integer(), "sqlite")
+"""Nanoseconds since 1970 need 64 bits; SQLite's INTEGER has them."""
+NUMBER: TypeEngine[Any] = Double().with_variant(REAL(), "sqlite")
+"""What was measured comes back to the last bit, or the chain would not hold; SQLite's REAL is a double."""
 
 
-def _table(table: str, **columns: type[TypeEngine[Any]]) -> Table:
-    return Table(table, METADATA, *(Column(column, kind) for column, kind in columns.items()))
+def table(called: str, metadata: MetaData = METADATA, /, **columns: TypeEngine[Any]) -> Table:
+    """A table by its columns."""
+    return Table(called, metadata, *(Column(column, kind) for column, kind in columns.items()))
 
 
-study_version = _table("study_version", study_hash=Text, name=Text, folder=Text, opened_at=Integer, state=Text)
-session = _table(
+study_version = table("study_version", study_hash=TEXT, name=TEXT, folder=TEXT, opened_at=WHOLE, state=TEXT)
+session = table(
     "session",
-    session_id=Text, study=Text, study_hash=Text, participant_id=Text, mode=Text, token_hash=Text, stage=Text,
-    position=Integer, practice=Integer, main=Integer, condition=Text, side_flip=Integer, order_seed=Integer,
-    n_resumes=Integer, started_at=Integer, last_seen=Integer, agreed_at=Integer, completed_at=Integer,
-    completion_code=Text, tab_id=Text, tab_until=Integer, over_quota=Integer, env_json=Text,
+    session_id=TEXT, study=TEXT, study_hash=TEXT, participant_id=TEXT, mode=TEXT, token_hash=TEXT, stage=TEXT,
+    position=WHOLE, practice=WHOLE, main=WHOLE, condition=TEXT, side_flip=WHOLE, order_seed=WHOLE,
+    n_resumes=WHOLE, started_at=WHOLE, last_seen=WHOLE, agreed_at=WHOLE, completed_at=WHOLE,
+    completion_code=TEXT, tab_id=TEXT, tab_until=WHOLE, over_quota=WHOLE, env_json=TEXT,
 )  # fmt: skip
-allocation_slot = _table(
+allocation_slot = table(
     "allocation_slot",
-    slot_id=Integer, study_hash=Text, mode=Text, block=Integer, condition=Text, side_flip=Integer,
-    order_seed=Integer, state=Text, session_id=Text, held_until=Integer,
+    slot_id=WHOLE, study_hash=TEXT, mode=TEXT, block=WHOLE, condition=TEXT, side_flip=WHOLE,
+    order_seed=WHOLE, state=TEXT, session_id=TEXT, held_until=WHOLE,
 )  # fmt: skip
-consent = _table(
+consent = table(
     "consent",
-    session_id=Text, text_sha256=Text, lang=Text, agreed=Integer, at=Integer, version=Text, boxes_json=Text,
+    session_id=TEXT, text_sha256=TEXT, lang=TEXT, agreed=WHOLE, at=WHOLE, version=TEXT, boxes_json=TEXT,
 )  # fmt: skip
-comprehension = _table(
-    "comprehension", session_id=Text, attempt=Integer, answers_json=Text, passed=Integer, received_at=Integer
+comprehension = table(
+    "comprehension", session_id=TEXT, attempt=WHOLE, answers_json=TEXT, passed=WHOLE, received_at=WHOLE
 )
-trial_plan = _table(
+trial_plan = table(
     "trial_plan",
-    session_id=Text, trial_index=Integer, phase=Text, item_id=Text, left_is=Text, screen_json=Text,
-    shown_sha256=Text,
+    session_id=TEXT, trial_index=WHOLE, phase=TEXT, item_id=TEXT, left_is=TEXT, screen_json=TEXT,
+    shown_sha256=TEXT,
 )  # fmt: skip
-response = _table(
+response = table(
     "response",
-    session_id=Text, trial_index=Integer, attempt_id=Text, choice=Text, side=Text, input=Text, rt_ms=REAL,
-    onset_ms=REAL, event_ms=REAL, handler_ms=REAL, time_origin_ms=REAL, frame_hz=REAL, n_exposures=Integer,
-    resumed=Integer, blur_ms=REAL, shown_sha256=Text, received_at=Integer, seq=Integer, prev_hash=Text,
-    row_hash=Text, confidence=REAL, dropped_frames=Integer, clock_ms=REAL,
+    session_id=TEXT, trial_index=WHOLE, attempt_id=TEXT, choice=TEXT, side=TEXT, input=TEXT, rt_ms=NUMBER,
+    onset_ms=NUMBER, event_ms=NUMBER, handler_ms=NUMBER, time_origin_ms=NUMBER, frame_hz=NUMBER, n_exposures=WHOLE,
+    resumed=WHOLE, blur_ms=NUMBER, shown_sha256=TEXT, received_at=WHOLE, seq=WHOLE, prev_hash=TEXT,
+    row_hash=TEXT, confidence=NUMBER, dropped_frames=WHOLE, clock_ms=NUMBER,
 )  # fmt: skip
-response_conflict = _table(
+response_conflict = table(
     "response_conflict",
-    conflict_id=Integer, session_id=Text, trial_index=Integer, attempt_id=Text, payload_json=Text, reason=Text,
-    received_at=Integer,
+    conflict_id=WHOLE, session_id=TEXT, trial_index=WHOLE, attempt_id=TEXT, payload_json=TEXT, reason=TEXT,
+    received_at=WHOLE,
 )  # fmt: skip
-event = _table(
+event = table(
     "event",
-    event_id=Text, session_id=Text, trial_index=Integer, kind=Text, t_client_ms=REAL, received_at=Integer,
-    payload_json=Text,
+    event_id=TEXT, session_id=TEXT, trial_index=WHOLE, kind=TEXT, t_client_ms=NUMBER, received_at=WHOLE,
+    payload_json=TEXT,
 )  # fmt: skip
-questionnaire = _table("questionnaire", session_id=Text, item=Text, answer_json=Text, received_at=Integer)
-payment = _table("payment", session_id=Text, minor_units=Integer, currency=Text, formula=Text, batch=Integer)
-withdrawal = _table("withdrawal", session_id=Text, requested_at=Integer)
-erased_answer = _table("erased_answer", seq=Integer, session_id=Text, prev_hash=Text, row_hash=Text)
-audit = _table("audit", seq=Integer, at=Integer, actor=Text, act=Text, detail_json=Text, prev_hash=Text, row_hash=Text)
+questionnaire = table("questionnaire", session_id=TEXT, item=TEXT, answer_json=TEXT, received_at=WHOLE)
+payment = table("payment", session_id=TEXT, minor_units=WHOLE, currency=TEXT, formula=TEXT, batch=WHOLE)
+withdrawal = table("withdrawal", session_id=TEXT, requested_at=WHOLE)
+erased_answer = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEXT, row_hash=TEXT)
+audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
+from study.store.engine import in_transaction, said
 from study.store.errors import StoreError
 
 MOST_JOBS = 256
@@ -47,13 +48,13 @@ class _Job:
         if error is None:
             self.future.set_result(self.result)
         elif isinstance(error, DBAPIError):
-            self.future.set_exception(StoreError(f"The database refused a write ({error.orig}). Try again."))
+            self.future.set_exception(StoreError(f"The database refused a write ({said(error)}). Try again."))
         else:
             self.future.set_exception(error)
 
 
 class Writer:
-    """The only one who writes to `engine`."""
+    """The only one of this process who writes to `engine`; other processes' writers take turns with it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -116,9 +117,9 @@ class Writer:
 
 
 def _still_open(connection: Connection) -> None:
-    """SQLite ends the whole transaction by itself on some errors (disk full); what came before is then lost too.
+    """Some errors end the whole transaction (disk full, the server gone); what came before is then lost too.
 
     Without this the rest of the group would be written outside any transaction and the lost jobs acknowledged.
     """
-    if not connection.connection.dbapi_connection.in_transaction:  # type: ignore[union-attr]
-        raise StoreError("The database gave up a whole group of writes; none was kept. Free disk space and try again.")
+    if not in_transaction(connection):
+        raise StoreError("The database gave up a whole group of writes; none was kept. Look at its disk and try again.")

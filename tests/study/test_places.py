@@ -1,8 +1,7 @@
-"""Who gets in and where: balanced places, returning people, versions of a study; on a real SQLite file."""
+"""Who gets in and where: balanced places, returning people, versions of a study; on both real databases."""
 
 import itertools
 import shutil
-import sqlite3
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,7 +14,9 @@ from study.entrance import MINUTE_NS
 from study.participation import Refused
 from study.procedure import Road
 from study.service import Service
-from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_place, to_trials
+from tests.study.participants import CONDITIONS, MakeBundle, answer, everything, query, take_part, to_place, to_trials
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.fixture
@@ -106,8 +107,7 @@ def test_the_same_person_resumes_and_the_old_page_ends(service: Service, study: 
 def test_no_id_and_no_token_is_in_the_database(service: Service, study: str) -> None:
     token = service.begin(study, participant="5f3a9c0d1e2b3c4d5e6f7a8b")
     take_part(service, token)
-    with sqlite3.connect(service.home / "foretell.db") as db:
-        dump = "\n".join(db.iterdump())
+    dump = everything(service)
     assert "5f3a9c0d1e2b3c4d5e6f7a8b" not in dump
     assert token not in dump
     assert (service.home / "participants.key").stat().st_mode & 0o077 == 0

@@ -45,6 +45,9 @@ class Clock:
         self.now += int(number * MINUTE)
 
 
+pytestmark = pytest.mark.usefixtures("database")
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -178,9 +181,10 @@ def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Ope
     assert tuple(people.columns) == COLUMNS == tuple(PERSONS)
     missed = query(
         service,
-        "SELECT sum(r.choice = 'b') FROM response r JOIN trial_plan p USING (session_id, trial_index) "
+        "SELECT sum(CASE r.choice WHEN 'b' THEN 1 ELSE 0 END) FROM response r "
+        "JOIN trial_plan p USING (session_id, trial_index) "
         "JOIN session s USING (session_id) WHERE p.phase = 'catch' "
-        "GROUP BY session_id ORDER BY s.started_at, session_id",
+        "GROUP BY session_id, s.started_at ORDER BY s.started_at, session_id",
     )
     assert list(people["catch_missed"]) == [row[0] for row in missed]
     assert list(people["excluded"]) == ["catch" if row[0] > 1 else "" for row in missed]

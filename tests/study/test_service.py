@@ -1,11 +1,11 @@
-"""The experiment through its only door, on a real SQLite file: answers, secrecy, what is kept."""
+"""The experiment through its only door, on both real databases: answers, secrecy, what is kept."""
 
 import json
-import sqlite3
 import uuid
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import DBAPIError
 
 from study.answer import ClientEvent
 from study.bundle import Bundle
@@ -13,7 +13,10 @@ from study.frames import COLUMNS
 from study.participation import Refused
 from study.service import Service
 from study.texts import DEFAULTS
-from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_trials
+from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, tamper, to_trials
+
+OTHER = "CASE choice WHEN 'a' THEN 'b' ELSE 'a' END"
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.fixture
@@ -191,28 +194,25 @@ def test_what_is_kept_cannot_be_changed(service: Service, study: str, table: str
     to_trials(service, token)
     service.record(token, answer(0))
     service.record(token, answer(0))  # a conflict
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+    with pytest.raises(DBAPIError, match="append-only"):
         query(service, verb.format(table))
     assert query(service, f"SELECT count(*) > 0 FROM {table}") == [(1,)]
 
 
 @pytest.mark.parametrize(
-    ("tamper", "complaint"),
+    ("statement", "complaint"),
     [
-        ("UPDATE response SET choice = iif(choice = 'a', 'b', 'a') WHERE seq = 5", "Answer 5 .* was changed"),
+        (f"UPDATE response SET choice = {OTHER} WHERE seq = 5", "Answer 5 .* was changed"),
         ("UPDATE response SET rt_ms = rt_ms + 0.001 WHERE seq = 2", "Answer 2 .* was changed"),
         ("DELETE FROM response WHERE seq = 7", "Answer 8 .* does not follow"),
         ("DELETE FROM response WHERE seq = 1", "Answer 2 .* does not follow"),
     ],
 )  # fmt: skip
-def test_the_chain_shows_tampering(service: Service, study: str, tamper: str, complaint: str) -> None:
+def test_the_chain_shows_tampering(service: Service, study: str, statement: str, complaint: str) -> None:
     """Done to the file itself, the triggers out of the way."""
     take_part(service, service.begin(study))
     assert service.verify_chain() == []
-    with sqlite3.connect(service.home / "foretell.db") as db:
-        db.execute("DROP TRIGGER response_no_update")
-        db.execute("DROP TRIGGER response_no_delete")
-        db.execute(tamper)
+    tamper(service, statement)
     complaints = service.verify_chain()
     assert len(complaints) == 1
     with pytest.raises(AssertionError, match=complaint):
@@ -237,9 +237,7 @@ def test_no_code_while_the_database_lacks_an_answer(service: Service, study: str
     for index in range(15):
         service.record(token, answer(index))
     assert service.state(token)["stage"] == "debrief"
-    with sqlite3.connect(service.home / "foretell.db") as db:
-        db.execute("DROP TRIGGER response_no_delete")
-        db.execute("DELETE FROM response WHERE trial_index = 3")
+    tamper(service, "DELETE FROM response WHERE trial_index = 3")
     with pytest.raises(Refused, match="1 answers are still missing"):
         service.finish(token)
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from pydantic import ValidationError
+from sqlalchemy.exc import DBAPIError
 
 from core.errors import ForetellError
 from study.answer import Recruit
 from study.bundle import Bundle
+from study.participant import DAY_NS
 from study.participation import Refused
 from study.pay import bonus
 from study.procedure import Pay
-from study.service import DAY_NS, Service
-from tests.study.participants import MakeBundle, answer, query, take_part, to_trials
+from study.service import Service
+from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
 
 PAY = {"per_right": 5, "most": 40}
 PIDS = [f"{n:024x}" for n in range(1, 9)]
@@ -26,6 +27,9 @@ PIDS = [f"{n:024x}" for n in range(1, 9)]
 
 def prolific(n: int) -> Recruit:
     return Recruit(source="prolific", person=PIDS[n], study="a" * 24, session=f"{n:024x}")
+
+
+pytestmark = pytest.mark.usefixtures("database")
 
 
 @pytest.fixture
@@ -38,8 +42,8 @@ def code_of(service: Service, token: str) -> str:
 
 
 def identities(service: Service) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(service.home / "identity.db") as db:
-        return db.execute("SELECT ext_person, ext_session FROM identity ORDER BY 1").fetchall()
+    with service._identities._writing.begin() as db:
+        return [tuple(row) for row in db.exec_driver_sql("SELECT ext_person, ext_session FROM identity ORDER BY 1")]
 
 
 # Identities
@@ -51,7 +55,8 @@ def test_ids_are_in_their_own_file_and_nowhere_else(service: Service, study: str
     service.persons(study)
     assert identities(service) == [(PIDS[0], PIDS[0][:-1] + "0")]
     holding = [p.name for p in service.home.iterdir() if PIDS[0].encode() in p.read_bytes()]
-    assert holding
+    assert PIDS[0] not in everything(service)
+    assert bool(holding) == service.database.startswith("sqlite")  # PostgreSQL has a schema of its own for them
     assert all(name.startswith("identity.db") for name in holding)
 
 
@@ -152,11 +157,11 @@ def test_erasing_is_not_possible_without_a_withdrawal(service: Service, study: s
     token = service.begin(study)
     to_trials(service, token)
     service.record(token, answer(0))
-    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+    with pytest.raises(DBAPIError, match="append-only"):
         query(service, "DELETE FROM response")
     service.withdraw(code_of(service, token))
     for statement in ("DELETE FROM erased_answer", "DELETE FROM withdrawal", "UPDATE audit SET act = 'x'"):
-        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        with pytest.raises(DBAPIError, match="append-only"):
             query(service, statement)
 
 
@@ -164,9 +169,7 @@ def test_a_forged_tombstone_is_found(service: Service, study: str) -> None:
     token = service.begin(study)
     take_part(service, token)
     service.withdraw(code_of(service, token))
-    with sqlite3.connect(service.home / "foretell.db") as db:
-        db.execute("DROP TRIGGER erased_answer_no_update")
-        db.execute("UPDATE erased_answer SET row_hash = 'x' WHERE seq = 4")
+    tamper(service, "UPDATE erased_answer SET row_hash = 'x' WHERE seq = 4")
     assert service.verify()[0].startswith("Answer 5 ")
 
 
@@ -241,23 +244,20 @@ def filled(service: Service, study: str) -> Service:
 
 
 @pytest.mark.parametrize(
-    ("tamper", "complaint"),
+    ("statement", "complaint"),
     [
         ("UPDATE trial_plan SET item_id = 'main-9' WHERE trial_index = 5", "trial 5: the plan is not"),
         ("UPDATE trial_plan SET phase = 'catch' WHERE trial_index = 4", "trial 4: the plan is not"),
         ("DELETE FROM trial_plan WHERE trial_index = 14", "plan of 14 trials where its study makes 15"),
-        ("UPDATE session SET condition = iif(condition = 'both', 'none', 'both')", "the plan is not"),
+        ("UPDATE session SET condition = CASE condition WHEN 'both' THEN 'none' ELSE 'both' END", "the plan is not"),
         ("UPDATE session SET position = 3 WHERE stage != 'done'", "stands at trial 3 and has answers to 1"),
         ("UPDATE allocation_slot SET state = 'held' WHERE state = 'done'", "Place"),
         ("UPDATE audit SET detail_json = '{}' WHERE seq = 1", "Audit entry 1"),
         ("UPDATE response SET confidence = 0.5 WHERE seq = 3", "Answer 3 .* was changed"),
     ],
 )  # fmt: skip
-def test_verify_names_the_first_wrong_row(filled: Service, tamper: str, complaint: str) -> None:
+def test_verify_names_the_first_wrong_row(filled: Service, statement: str, complaint: str) -> None:
     """Done to the file itself, the triggers out of the way."""
-    with sqlite3.connect(filled.home / "foretell.db") as db:
-        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
-            db.execute(f"DROP TRIGGER {name}")
-        db.execute(tamper)
+    tamper(filled, statement)
     with pytest.raises(AssertionError, match=complaint):
         raise AssertionError(filled.verify()[0])

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
 from study.store.migrations import v0001_initial, v0002_road
+from study.store.migrations.translation import Migrations, Statements, translated
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (v0001_initial.STATEMENTS, v0002_road.STATEMENTS)
+__all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
+
+MIGRATIONS: Migrations = {
+    "sqlite": (v0001_initial.STATEMENTS, v0002_road.STATEMENTS),
+    "postgresql": (v0001_initial.POSTGRESQL, v0002_road.POSTGRESQL),
+}
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS schema_version(
@@ -19,30 +27,45 @@ CREATE TABLE IF NOT EXISTS schema_version(
 """
 
 
-def migrate(engine: Engine, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> int:
+def migrate(engine: Engine, migrations: Migrations = MIGRATIONS, schema: str = "public") -> int:
     """Bring the database to the newest version and return it; a newer database than this code is refused."""
-    for version, statements in enumerate(migrations, 1):
-        with engine.connect() as connection:
-            # A table that others refer to can only be made anew with the rule off, and that only between
-            # transactions (sqlite.org/lang_altertable.html#otheralter); every row is checked before the commit.
-            driver: Any = connection.connection.dbapi_connection
-            driver.execute("PRAGMA foreign_keys=OFF")
-            try:
-                with connection.begin():
-                    if version not in _applied(connection, len(migrations)):
-                        _apply(connection, version, statements)
-            finally:
-                driver.execute("PRAGMA foreign_keys=ON")
-    return len(migrations)
+    mine = migrations[engine.dialect.name]
+    for version, statements in enumerate(mine, 1):
+        with engine.connect() as connection, _rebuilding(connection), connection.begin():
+            if version not in _applied(connection, len(mine), schema):
+                _apply(connection, version, statements)
+    return len(mine)
 
 
-def fingerprint(statements: tuple[str, ...]) -> str:
+def fingerprint(statements: Statements) -> str:
     """SHA-256 of a migration's text."""
     return hashlib.sha256("\n".join(statements).encode()).hexdigest()
 
 
-def _applied(connection: Connection, known: int) -> set[int]:
-    connection.exec_driver_sql(_RECORD)
+@contextmanager
+def _rebuilding(connection: Connection) -> Iterator[None]:
+    """SQLite can only make a table anew, and one that others refer to only with the rule off.
+
+    That can be changed only between transactions (sqlite.org/lang_altertable.html#otheralter); every row is checked
+    before the commit.
+    """
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        driver.execute("PRAGMA foreign_keys=ON")
+
+
+def _applied(connection: Connection, known: int, schema: str) -> set[int]:
+    record: Statements = (_RECORD,)
+    if connection.dialect.name == "postgresql":
+        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translated(record))
+    for statement in record:
+        connection.exec_driver_sql(statement)
     versions = set(connection.execute(text("SELECT version FROM schema_version")).scalars())
     if versions and max(versions) > known:
         raise StoreError(
@@ -51,10 +74,11 @@ def _applied(connection: Connection, known: int) -> set[int]:
     return versions
 
 
-def _apply(connection: Connection, version: int, statements: tuple[str, ...]) -> None:
+def _apply(connection: Connection, version: int, statements: Statements) -> None:
     for statement in statements:
         connection.exec_driver_sql(statement)
-    if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite and connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
         raise StoreError(f"The database does not survive schema version {version}. Restore it from a backup.")
     connection.execute(
         text("INSERT INTO schema_version(version, applied_at, sha256) VALUES (:version, :at, :sha256)"),

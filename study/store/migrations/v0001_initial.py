@@ -6,6 +6,8 @@ The primary key of ``response`` is the exactly-once guarantee; ``attempt_id`` te
 
 from __future__ import annotations
 
+from study.store.migrations.translation import guards, translated
+
 _APPEND_ONLY = ("response", "response_conflict", "event", "trial_plan", "consent")
 
 _TABLES = (
@@ -79,3 +81,12 @@ _TRIGGERS = tuple(
 )
 
 STATEMENTS = _TABLES + _TRIGGERS
+
+# A message in two parts: a per cent sign would be taken for a parameter.
+_REFUSAL = "RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'"
+
+POSTGRESQL = (
+    *translated(_TABLES),
+    f"CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {_REFUSAL}; END $$",
+    *(made for table in _APPEND_ONLY for verb in ("UPDATE", "DELETE") for made in guards(table, verb, "append_only")),
+)

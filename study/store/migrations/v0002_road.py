@@ -7,8 +7,11 @@ the erasure of somebody who withdrew: it needs her row in ``withdrawal`` and lea
 
 from __future__ import annotations
 
+from study.store.migrations.translation import guards, translated
+
 _ERASABLE = ("response", "response_conflict", "event", "trial_plan", "comprehension", "questionnaire")
 _LASTING = ("erased_answer", "withdrawal", "audit")
+_UNCHANGING = ("comprehension", "questionnaire", *_LASTING)
 
 _SESSION = "session_id, study, study_hash, participant_id, mode, token_hash"
 _COUNTS = "position, practice, main, condition, side_flip, order_seed, n_resumes, started_at, last_seen"
@@ -94,8 +97,56 @@ _WITHDRAWN = " WHEN NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.session_id = 
 _GUARDS = (
     *(f"DROP TRIGGER {table}_no_delete" for table in ("response", "response_conflict", "event")),
     *(_guard(table, "DELETE", _WITHDRAWN) for table in _ERASABLE),
-    *(_guard(table, "UPDATE") for table in ("comprehension", "questionnaire", *_LASTING)),
+    *(_guard(table, "UPDATE") for table in _UNCHANGING),
     *(_guard(table, "DELETE") for table in _LASTING),
 )
 
 STATEMENTS = _REBUILT + _ADDED + _GUARDS
+
+_STAGES = (
+    "'consent', 'instructions', 'check', 'example', 'practice', 'main', 'questionnaire', 'debrief', 'done', "
+    "'declined', 'screened', 'full', 'expired', 'withdrawn'"
+)
+
+_CHANGED = (
+    "ALTER TABLE session DROP CONSTRAINT session_stage_check",
+    f"ALTER TABLE session ADD CONSTRAINT session_stage_check CHECK(stage IN ({_STAGES}))",
+    *translated(
+        tuple(
+            f"ALTER TABLE session ADD COLUMN {column}"
+            for column in (
+                "agreed_at INTEGER",
+                "tab_id TEXT",
+                "tab_until INTEGER",
+                "over_quota INTEGER NOT NULL DEFAULT 0 CHECK(over_quota IN (0, 1))",
+                "env_json TEXT",
+            )
+        )
+    ),
+    "ALTER TABLE trial_plan DROP CONSTRAINT trial_plan_phase_check",
+    "ALTER TABLE trial_plan ADD CONSTRAINT trial_plan_phase_check CHECK(phase IN ('practice', 'main', 'catch'))",
+)
+
+_ERASABLE_FUNCTION = """
+CREATE FUNCTION erasable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT 1 FROM withdrawal w WHERE w.session_id = OLD.session_id) THEN RETURN OLD; END IF;
+  RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only';
+END $$"""
+
+_OLDER = ("response", "response_conflict", "event", "trial_plan")
+
+POSTGRESQL = (
+    *_CHANGED,
+    *translated(_ADDED),
+    _ERASABLE_FUNCTION,
+    *(f"DROP TRIGGER {table}_no_{end} ON {table}" for table in _OLDER for end in ("delete", "truncate")),
+    *(made for table in _ERASABLE for made in guards(table, "DELETE", "erasable")),
+    *(
+        made
+        for table in ("comprehension", "questionnaire", *_LASTING)
+        for made in guards(table, "UPDATE", "append_only")
+    ),
+    *(made for table in _LASTING for made in guards(table, "DELETE", "append_only")),
+)
+"""No PostgreSQL database of version 1 was ever filled; it goes the same road so that the versions agree."""

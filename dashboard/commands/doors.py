@@ -1,0 +1,62 @@
+"""``password``, ``backup``, ``restore``: who may see the researcher's pages, and what must not be lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.commands.study import MOST_FAULTS
+from dashboard.terminal import say
+
+
+def password() -> None:
+    """Set the password of the researcher's pages; whoever was logged in has to log in again.
+
+    Without one the pages answer this machine only. Participants never need it.
+
+    Example: python foretell.py password
+    """
+    from study.service import Service
+    from study.workspace import home
+
+    chosen = typer.prompt("New password", hide_input=True, confirmation_prompt="Once more")
+    with Service(home()) as service:
+        service.set_password(chosen)
+    say("The password is set.")
+
+
+def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> None:
+    """Everything that must not be lost, in one folder, while people take part: answers, ids, the key, opened bundles.
+
+    Whoever has the folder can tell who is who: keep it as you keep the workspace.
+
+    Example: python foretell.py backup backups/monday
+    """
+    from study.backup import backup as run
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        run(service, out)
+    say(str(out))
+
+
+def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup made.")]) -> None:
+    """A backup into an empty workspace and an empty database, then checked row by row. Exit code 1 on a fault.
+
+    Example: python foretell.py restore backups/monday
+    """
+    from study.backup import restore as run
+    from study.workspace import home
+
+    faults = run(folder, home())
+    for fault in faults[:MOST_FAULTS]:
+        say(f"Fault: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    say(f"{home()}: answers, plans and places are what they were.")
+
+
+VERBS = [password, backup, restore]

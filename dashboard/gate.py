@@ -1,0 +1,118 @@
+"""Around the whole application: who asks for what. Participants' routes are open, all else is the researcher's.
+
+On this machine no password is needed until one is set. From anywhere else, and everywhere once there is one, pages,
+files, uploads and the websocket need a login.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.errors import ForetellError
+from dashboard import door
+from dashboard.headers import FRESH, foreign_origin
+
+COOKIE = "foretell_login"
+LOGIN = "/door"
+RECHECK_S = 5.0
+NO_PASSWORD = (
+    "The researcher's pages are closed: no password is set. Set one on the server: python foretell.py password"
+)
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Gate:
+    """ASGI middleware.
+
+    Parameters
+    ----------
+    app
+        What is inside.
+    public
+        Routes that anybody may ask for: exactly these, no path that only looks like them.
+    """
+
+    def __init__(self, app: ASGIApp, public: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._public = public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_public(scope):
+            return await self._app(scope, receive, send)
+        asked = HTTPConnection(scope)
+        refusal = await run_in_threadpool(refused, asked)
+        if scope["type"] == "websocket":
+            if refusal is not None or foreign_origin(asked):
+                return await send({"type": "websocket.close", "code": 1008})
+            watched = _Watched(asked, receive, send)
+            return await self._app(scope, watched.receive, watched.send)
+        if refusal is not None:
+            return await _answer(Request(scope), *refusal)(scope, receive, send)
+        return await self._app(scope, receive, send)
+
+    def _is_public(self, scope: Scope) -> bool:
+        return scope["type"] == "http" and any(route.matches(scope)[0] is Match.FULL for route in self._public)
+
+
+class _Watched:
+    """A websocket lives for days: it ends when its login does."""
+
+    def __init__(self, asked: HTTPConnection, receive: Receive, send: Send) -> None:
+        self._asked, self._receive, self._send = asked, receive, send
+        self._checked, self._ended = time.monotonic(), False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        return message if await self._still_in() else {"type": "websocket.disconnect", "code": 1008}
+
+    async def send(self, message: Message) -> None:
+        if await self._still_in():
+            await self._send(message)
+
+    async def _still_in(self) -> bool:
+        if not self._ended and time.monotonic() - self._checked > RECHECK_S:
+            self._checked = time.monotonic()
+            if await run_in_threadpool(refused, self._asked) is not None:
+                self._ended = True
+                await self._send({"type": "websocket.close", "code": 1008})
+        return not self._ended
+
+
+def refused(asked: HTTPConnection) -> tuple[int, str] | None:
+    """Code and sentence for who may not see the researcher's pages; None for who may."""
+    try:
+        standing = door.service().standing(asked.cookies.get(COOKIE, ""))
+    except ForetellError as error:
+        return 503, str(error)
+    if standing == "in" or (standing == "open" and is_local(asked)):
+        return None
+    return (403, NO_PASSWORD) if standing == "open" else (401, "Log in first.")
+
+
+def is_local(asked: HTTPConnection) -> bool:
+    """Whether somebody at this machine asks it by its own name, and no proxy speaks for somebody else."""
+    host = urlsplit(f"//{asked.headers.get('host', '')}").netloc.rpartition(":")
+    name = host[0] if host[0] and host[2].isdigit() else host[0] + host[1] + host[2]
+    if asked.client is None or name not in _LOCAL_NAMES or any(key in asked.headers for key in _FORWARDED):
+        return False
+    with suppress(ValueError):
+        return ipaddress.ip_address(asked.client.host).is_loopback
+    return False
+
+
+def _answer(request: Request, code: int, sentence: str) -> Response:
+    """A person is shown the way; a program is told the code."""
+    if code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(LOGIN, 303, headers=FRESH)
+    return PlainTextResponse(sentence, code, headers=FRESH)

@@ -1,0 +1,95 @@
+"""``/door``: log in to the researcher's pages, and out. A plain form: it works before anything else is loaded."""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from core.errors import ForetellError
+from dashboard import door
+from dashboard.gate import COOKIE, LOGIN
+from dashboard.headers import FRESH, foreign_origin
+from study.access import LOGIN_NS, WINDOW_NS
+from study.participation import Refused
+from study.store import StoreError
+
+PAGE = (Path(__file__).parent / "runner" / "login.html").read_text(encoding="utf-8")
+MOST_BYTES = 4096
+HEADERS = {
+    **FRESH,
+    "Content-Security-Policy": FRESH["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
+}
+
+
+def routes() -> list[Route]:
+    """The door's own routes."""
+    return [
+        Route(LOGIN, _show),
+        Route(LOGIN, _enter, methods=["POST"]),
+        Route(f"{LOGIN}/out", _leave, methods=["POST"]),
+    ]
+
+
+async def _show(request: Request) -> Response:
+    try:
+        standing = await run_in_threadpool(door.service().standing, request.cookies.get(COOKIE, ""))
+    except StoreError as error:
+        return _page("out", str(error), 503)
+    return _page(standing)
+
+
+async def _enter(request: Request) -> Response:
+    if foreign_origin(request):
+        return _page("out", "This request came from another site.", 403)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return _page("out", "This is no password.", 413)
+    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
+    try:
+        token = await run_in_threadpool(door.service().login, sent, _source(request))
+    except Refused as error:
+        return _page("out", str(error), error.code)
+    except ForetellError as error:
+        return _page("out", str(error), 503)
+    reply = RedirectResponse("/", 303, headers=HEADERS)
+    secure = request.url.scheme == "https"
+    reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
+    return reply
+
+
+async def _leave(request: Request) -> Response:
+    if foreign_origin(request):
+        return _page("in", "This request came from another site.", 403)
+    try:
+        await run_in_threadpool(door.service().logout, request.cookies.get(COOKIE, ""))
+    except StoreError as error:
+        return _page("in", str(error), 503)
+    reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
+    reply.delete_cookie(COOKIE, httponly=True, samesite="lax")
+    return reply
+
+
+def _source(request: Request) -> str:
+    """Where tries are counted: an address, or the network of 64 bits that one household has."""
+    host = request.client.host if request.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))
+
+
+def _page(standing: str, message: str = "", code: int = 200) -> Response:
+    """The form of who is out, the button of who is in, or how to set a password where there is none."""
+    shown = PAGE.replace("{standing}", standing).replace("{message}", html.escape(message))
+    headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
+    return HTMLResponse(shown, code, headers)

@@ -1,0 +1,110 @@
+"""A workspace's answers to a folder and back: databases, key and the opened bundles, everything `verify` needs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from core.errors import ForetellError
+from study.bundle import Bundle
+from study.service import Service
+from study.store import copies
+from study.workspace import database
+
+LABEL = "backup.json"
+ANSWERS, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key"
+
+
+class Label(BaseModel):
+    """What a backup says of itself."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: int
+    database: str
+    bundles: dict[str, str]
+    """Name of the folder by study hash; in the backup a bundle is ``bundles/HASH``."""
+
+
+def backup(service: Service, out: Path) -> Path:
+    """Write everything to the new folder `out`, while people take part; it appears when it is whole.
+
+    Raises
+    ------
+    ForetellError
+        The folder is there already, or the database could not be copied.
+    """
+    if out.exists():
+        raise ForetellError(f"{out} is there already. Name a new folder.")
+    service.note("backed up", {})
+    part = out.with_name(f"{out.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True, mode=0o700)
+    # Answers first: whoever comes meanwhile has an id too many, never an answer without its id.
+    copies.save(service.database, part / ANSWERS)
+    if _kind(service.database) == "sqlite":
+        copies.save(f"sqlite:///{service.home / IDENTITIES}", part / IDENTITIES)
+    shutil.copy2(service.key_file(), part / KEY)
+    names = {}
+    for version in service.studies():
+        shutil.copytree(version.folder, part / "bundles" / version.study_hash)
+        names[version.study_hash] = version.folder.name
+    label = Label(format=1, database=_kind(service.database), bundles=names)
+    (part / LABEL).write_text(label.model_dump_json(indent=2), encoding="utf-8")
+    return part.rename(out)
+
+
+def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
+    """Make an empty workspace (and an empty database) what a backup holds; what `verify` finds wrong with it.
+
+    Raises
+    ------
+    ForetellError
+        The folder is no backup, or of another kind of database, or something would be overwritten.
+    """
+    url = url or database(home)
+    label = _label(folder)
+    if label.database != _kind(url):
+        raise ForetellError(f"{folder} is a backup of {label.database}, the database here is {_kind(url)}.")
+    taken = next((name for name in (KEY, IDENTITIES) if (home / name).exists()), None)
+    if taken is not None:
+        raise ForetellError(f"{home / taken} is there already. Restore into an empty workspace (FORETELL_HOME).")
+    places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
+    home.mkdir(parents=True, exist_ok=True)
+    copies.load(folder / ANSWERS, url)
+    if label.database == "sqlite":
+        copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
+    shutil.copy2(folder / KEY, home / KEY)
+    for study_hash, place in places.items():
+        if not place.exists():
+            shutil.copytree(folder / "bundles" / study_hash, place)
+    with Service(home, url) as service:
+        service.move_bundles(places)
+        return service.verify()
+
+
+def _kind(url: str) -> str:
+    return "sqlite" if url.startswith("sqlite") else "postgresql"
+
+
+def _label(folder: Path) -> Label:
+    try:
+        return Label.model_validate(json.loads((folder / LABEL).read_bytes()))
+    except (OSError, ValueError, ValidationError):
+        raise ForetellError(f"{folder} is no backup: {LABEL} is missing or not readable. Name the folder.") from None
+
+
+def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:
+    """Where a bundle goes; a backup is a stranger's file, so its names stay inside the workspace."""
+    bundle = Bundle(folder / "bundles" / Path(study_hash).name)
+    if bundle.study_hash != study_hash or name in ("", ".", "..") or Path(name).name != name:
+        raise ForetellError(f"{folder / LABEL} does not fit the bundle {study_hash[:12]}…. Take another backup.")
+    for complaint in bundle.damaged():
+        raise ForetellError(complaint)
+    place = home / "bundles" / name
+    if place.exists() and Bundle(place).study_hash != study_hash:
+        place = home / "bundles" / study_hash
+    return place

@@ -1,0 +1,109 @@
+"""An open workspace: its databases, its bundles, its key; what both sides of the service stand on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from core.errors import ForetellError
+from study.bundle import Bundle, Manifest
+from study.participation import Refused
+from study.store import Store, audit, identities, repository
+from study.store.rows import Row
+from study.workspace import database as default_database
+
+Mode = Literal["live", "preview", "sim"]
+
+
+class Opened:
+    """The stores of one workspace and the bundles its studies were opened from; see `study.service.Service`."""
+
+    def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
+        self.home = home
+        self._clock = clock
+        home.mkdir(parents=True, exist_ok=True)
+        self.database = database or default_database(home)
+        self._store = Store(self.database)
+        beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
+        self._identities = Store(beside, identities.MIGRATIONS, "identity")
+        self._bundles: dict[str, Bundle] = {}
+        self.erase_identities()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Commit what is queued and let go of the database."""
+        self._store.close()
+        self._identities.close()
+
+    def erase_identities(self) -> int:
+        """Forget the recruiters' ids whose time is over; how many."""
+        erased = self._identities.write(lambda db: identities.erase_due(db, self._clock()))
+        if erased:
+            detail = {"people": erased}
+            self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
+        return erased
+
+    def asset(self, study: str, sha256: str) -> Path:
+        """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
+        for bundle in self._bundles_of(study):
+            if sha256 in bundle.manifest.assets:
+                return bundle.asset(sha256)
+        raise ForetellError(f"Study {study!r} has no such picture.")
+
+    def key_file(self) -> Path:
+        """The key of pseudonyms and withdrawal codes, made where it is missing."""
+        path = self.home / "participants.key"
+        if not path.exists():
+            # Written whole before it has its name: another process that starts now must not read half of it.
+            made = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(32))
+            with contextlib.suppress(FileExistsError):
+                os.link(made, path)
+            made.unlink()
+        return path
+
+    @cached_property
+    def _key(self) -> bytes:
+        return self.key_file().read_bytes()
+
+    def _manifest(self, session: Row) -> Manifest:
+        return self._bundle(session["study_hash"]).manifest
+
+    def _bundle(self, study_hash: str) -> Bundle:
+        if study_hash not in self._bundles:
+            versions = self._store.read(repository.versions)
+            folder = next(v["folder"] for v in versions if v["study_hash"] == study_hash)
+            bundle = Bundle(Path(folder))
+            if bundle.study_hash != study_hash:
+                raise ForetellError(f"{folder} holds another study than the one opened. Put the old bundle back.")
+            self._bundles[study_hash] = bundle
+        return self._bundles[study_hash]
+
+    def _bundles_of(self, study: str) -> Iterator[Bundle]:
+        for version in self._store.read(repository.versions):
+            if version["name"] == study:
+                yield self._bundle(version["study_hash"])
+
+    def _known(self, study: str) -> None:
+        if not any(version["name"] == study for version in self._store.read(repository.versions)):
+            raise self._unknown(study)
+
+    def _unknown(self, study: str) -> ForetellError:
+        known = sorted({v["name"] for v in self._store.read(repository.versions) if v["state"] == "open"})
+        return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.")

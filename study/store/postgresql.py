@@ -1,0 +1,68 @@
+"""PostgreSQL: several processes, also on several machines, behind one address."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+from study.store.errors import StoreError
+
+REMEDY = "Start it, or correct the address, the name and the password."
+
+# lock_timeout: how long a writer waits for the one before it. idle_in_transaction_session_timeout: a machine that
+# vanished inside a transaction must not hold the others up for ever.
+_SETTINGS = {"synchronous_commit": "on", "lock_timeout": "30s", "idle_in_transaction_session_timeout": "60s"}
+_PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
+_IN_TRANSACTION = 2  # libpq's PQTRANS_INTRANS
+
+
+def writing(url: URL, schema: str) -> Engine:
+    """Engine whose transactions wait for each other, whichever process they are of.
+
+    The lock is taken before anything is read, so the next place and the end of the chain are what they seem. It is
+    the database's own and ends with the transaction, also when a process is killed.
+    """
+    engine = _engine(url, schema, {}, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
+    key = zlib.crc32(f"foretell {schema}".encode())
+
+    @event.listens_for(engine, "begin")
+    def wait_for_the_others(connection: Connection) -> None:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({key})")
+
+    return engine
+
+
+def reading(url: URL, schema: str) -> Engine:
+    """Engine whose connections cannot write and see one state while a transaction lasts."""
+    readonly = {"default_transaction_read_only": "on"}
+    return _engine(url, schema, readonly, isolation_level="REPEATABLE READ", pool_size=4, max_overflow=12)
+
+
+def fault(connection: Connection) -> str | None:
+    """What is wrong with the server."""
+    if connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+        return "is a copy that cannot be written. Name the primary server."
+    if connection.exec_driver_sql("SHOW fsync").scalar_one() != "on":
+        return "would lose acknowledged answers in a power cut. Set fsync = on in postgresql.conf."
+    return None
+
+
+def in_transaction(driver: Any) -> bool:
+    """False after the connection or the transaction broke."""
+    return not driver.closed and int(driver.info.transaction_status) == _IN_TRANSACTION
+
+
+def _engine(url: URL, schema: str, settings: dict[str, str], **pool: Any) -> Engine:
+    options = " ".join(f"-c {key}={value}" for key, value in {"search_path": schema, **_SETTINGS, **settings}.items())
+    # Before each use a connection is asked whether it lives: after the server was away the first request finds it.
+    try:
+        return create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args={**_PATIENCE, "options": options},
+            pool_pre_ping=True,
+            **pool,
+        )
+    except ModuleNotFoundError:
+        raise StoreError("PostgreSQL needs a driver. Run: python -m pip install -r requirements.txt") from None

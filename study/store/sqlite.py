@@ -1,0 +1,55 @@
+"""SQLite with the settings that keep an acknowledged answer through a crash."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+
+REMEDY = "Name a writable file, or move this one away."
+
+# synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
+# secure_delete: what a person withdrew is overwritten, not only unlinked.
+_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
+
+
+def writing(url: URL, _: str) -> Engine:
+    """Engine whose transactions take the write lock at once.
+
+    A transaction that begins by reading and writes later can be refused as busy whatever the timeout.
+    """
+    return _engine(url, _PRAGMAS, "BEGIN IMMEDIATE")
+
+
+def reading(url: URL, _: str) -> Engine:
+    """Engine whose connections cannot write."""
+    return _engine(url, (*_PRAGMAS, "query_only=ON"), "BEGIN")
+
+
+def fault(connection: Connection) -> str | None:
+    """What is wrong with the file."""
+    verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+    connection.exec_driver_sql("PRAGMA user_version = 1")  # the smallest write there is
+    return None if verdict == "ok" else f"is damaged ({verdict}). Restore it from a backup."
+
+
+def in_transaction(driver: sqlite3.Connection) -> bool:
+    """False after SQLite ended the transaction by itself, as it does when the disk is full."""
+    return driver.in_transaction
+
+
+def _engine(url: URL, pragmas: tuple[str, ...], begin: str) -> Engine:
+    engine = create_engine(url)
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: sqlite3.Connection, _: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, never by the driver
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin_transaction(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine

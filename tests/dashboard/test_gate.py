@@ -1,0 +1,300 @@
+"""Who gets in from where: a real server, asked as somebody elsewhere asks, at its pages, files, uploads, websocket."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from streamlit.web.server.starlette.starlette_app import create_streamlit_routes
+from typer.testing import CliRunner
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from core.errors import ForetellError
+from dashboard import cli, door, gate
+from dashboard.gate import COOKIE, Gate
+from study.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
+from study.participation import Refused
+from study.service import Service
+from study.workspace import VARIABLE
+from tests.conftest import write_bundle
+from tests.server import Server, serving
+
+PASSWORD = "correct horse battery"
+ELSEWHERE = {"Host": "study.example.org"}
+BROWSER = {**ELSEWHERE, "Accept": "text/html"}
+STREAM = "/_stcore/stream"
+RESEARCHERS = (
+    "/", "/explore", "/studies", "/results", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics",
+    "/_stcore/upload_file/x/y", "/media/x.png", "/component/x/y", "/static/js/index.js", "/app/static/x",
+    "/index.html", "/favicon.png", "/run", "/run/", "/run/demo/", "/run/demo/x", "/run/../studies", "/run/%2e%2e/",
+    "/run/demo%2f..%2f..%2fstudies", "/runner/../", "/runner/x/y", "/api", "/api/v1", "/api/v1/", "/api/v1/x",
+    "/api/v1/entry/x", "/api/v2/state", "/assets/demo", "/assets/x/y/z", "//run/demo", "/RUN/demo", "/door/x",
+    "/auth/login", "/oauth2callback", "/docs", "/openapi.json", "/.streamlit/secrets.toml", "/foretell.db",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("gate")
+    with Service(home) as service:
+        service.open_study(write_bundle(home / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9)
+    with serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def guarded(server: Server) -> Iterator[Server]:
+    """With a password; without one again afterwards."""
+    with Service(server.home) as service:
+        service.set_password(PASSWORD)
+    yield server
+    with sqlite3.connect(server.home / "identity.db") as db:
+        for table in ("password", "login", "login_try"):
+            db.execute(f"DELETE FROM {table}")
+
+
+def get(server: Server, path: str, headers: dict[str, str]) -> httpx.Response:
+    """The path as it is written: a client would tidy it up."""
+    with httpx.Client() as http:
+        url = httpx.URL(server.url).copy_with(raw_path=path.encode())
+        return http.send(http.build_request("GET", url, headers=headers))
+
+
+def login(server: Server, password: str = PASSWORD, **headers: str) -> httpx.Response:
+    return httpx.post(f"{server.url}/door", data={"password": password}, headers={**ELSEWHERE, **headers})
+
+
+def stream_code(server: Server, headers: dict[str, str]) -> int:
+    """101 where the websocket of the pages opens, else the refusal's code."""
+    here = socket.create_connection(("127.0.0.1", server.port), 10)
+    host = headers.get("Host", f"127.0.0.1:{server.port}")
+    extra = {key: value for key, value in headers.items() if key != "Host"}
+    try:
+        with connect(f"ws://{host}{STREAM}", additional_headers=extra, sock=here) as opened:
+            return int(opened.response.status_code)  # type: ignore[union-attr]
+    except InvalidStatus as refused:
+        return int(refused.response.status_code)
+
+
+def test_this_machine_needs_no_password(server: Server) -> None:
+    for path in ("/", "/_stcore/health", "/studies"):
+        assert get(server, path, {}).status_code == 200, path
+    assert stream_code(server, {"Origin": server.url}) == 101
+
+
+@pytest.mark.parametrize("path", RESEARCHERS)
+def test_without_a_password_nothing_but_the_participants_is_served_elsewhere(server: Server, path: str) -> None:
+    reply = get(server, path, BROWSER)
+    assert (reply.status_code, reply.text[:44]) == (403, "The researcher's pages are closed: no passwo")
+
+
+@pytest.mark.parametrize("path", RESEARCHERS)
+def test_with_a_password_a_login_is_asked_for_everywhere(guarded: Server, path: str) -> None:
+    for headers in (ELSEWHERE, {}):
+        assert get(guarded, path, headers).status_code == 401
+    shown = get(guarded, path, BROWSER)
+    assert (shown.status_code, shown.headers["location"]) == (303, "/door")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
+def test_no_other_verb_gets_past(guarded: Server, method: str) -> None:
+    for path in ("/", "/_stcore/upload_file/a/b", "/run/demo", "/api/v1/state", "/runner/runner.js"):
+        if (method, path) in {("HEAD", "/run/demo"), ("HEAD", "/api/v1/state"), ("HEAD", "/runner/runner.js")}:
+            continue  # what GET may, HEAD may
+        assert httpx.request(method, guarded.url + path, headers=ELSEWHERE).status_code == 401, path
+
+
+def test_every_route_of_streamlit_is_behind_the_gate() -> None:
+    """The list above may age: whatever routes this Streamlit has, none of the public ones matches a path of theirs."""
+    from dashboard.app import ROUTES
+
+    class Nothing:
+        def __getattr__(self, _: str) -> Any:
+            return self
+
+    theirs = [str(getattr(route, "path", "")) for route in create_streamlit_routes(Nothing())]  # type: ignore[arg-type]
+    assert len(theirs) > 10
+    for path in theirs:
+        filled = path.replace("{path:path}", "x/y")
+        scope = {"type": "http", "path": filled, "method": "GET", "root_path": "", "headers": []}
+        assert not any(route.matches(scope)[0].value for route in ROUTES if isinstance(route, Route)), path
+
+
+def test_the_websocket_is_closed_too(guarded: Server) -> None:
+    """A page behind a door is no use if its websocket is not."""
+    assert stream_code(guarded, ELSEWHERE) == 403
+    assert stream_code(guarded, {}) == 403
+    cookie = {"Cookie": f"{COOKIE}={login(guarded).cookies[COOKIE]}"}
+    assert stream_code(guarded, {**ELSEWHERE, **cookie, "Origin": "http://study.example.org"}) == 101
+    assert stream_code(guarded, {**ELSEWHERE, **cookie, "Origin": "http://evil.example"}) == 403
+    assert stream_code(guarded, {**ELSEWHERE, "Cookie": f"{COOKIE}=made-up"}) == 403
+
+
+def test_a_participant_reaches_her_own_pages_and_nothing_else(guarded: Server) -> None:
+    """The whole road from elsewhere, without a password."""
+    with httpx.Client(base_url=guarded.url, headers=ELSEWHERE) as http:
+        for path in ("/run/demo", "/runner/runner.js", "/runner/runner.css"):
+            assert http.get(path).status_code == 200
+        assert http.post("/api/v1/entry", json={"study": "demo"}).status_code == 200
+        http.headers["X-Session-Token"] = http.post("/api/v1/begin", json={"study": "demo"}).json()["token"]
+        http.post("/api/v1/consent", json={"agreed": True})
+        http.post("/api/v1/ready", json={"stage": "instructions"})
+        state = http.post("/api/v1/ready", json={"stage": "example"}).json()
+        assert state["stage"] == "main"
+        pictures = http.get("/api/v1/preload").json()
+        assert http.get(f"/assets/demo/{pictures[0]}").headers["content-type"] == "image/webp"
+        http.cookies.set(COOKIE, http.headers["X-Session-Token"])
+        assert http.get("/studies").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "study.example.org"},
+        {"Host": "localhost.example.org"},
+        {"Host": "127.0.0.1.example.org:8501"},
+        {"Host": "localhost@evil.example"},
+        {"Host": "[::1].evil.example"},
+        {"X-Forwarded-For": "203.0.113.9"},
+        {"X-Forwarded-For": "127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1"},
+        {"X-Real-IP": "127.0.0.1"},
+        {"Via": "1.1 proxy"},
+    ],
+)
+def test_a_proxy_or_another_name_is_not_this_machine(server: Server, headers: dict[str, str]) -> None:
+    """Another name that leads here (DNS rebinding), and every sign that somebody else is spoken for."""
+    assert get(server, "/", headers).status_code == 403
+
+
+def test_login_and_logout(guarded: Server) -> None:
+    with httpx.Client(base_url=guarded.url, headers=BROWSER) as http:
+        assert 'data-standing="out"' in http.get("/door").text
+        reply = http.post("/door", data={"password": PASSWORD})
+        assert (reply.status_code, reply.headers["location"]) == (303, "/")
+        cookie = reply.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=lax" in cookie
+        assert f"max-age={LOGIN_NS // 10**9}" in cookie
+        assert "secure" not in cookie  # over plain HTTP it would not come back
+        assert http.get("/").status_code == 200
+        assert 'data-standing="in"' in http.get("/door").text
+        kept = http.cookies[COOKIE]
+        assert http.post("/door/out").status_code == 303
+        http.cookies.set(COOKIE, kept)
+        assert http.get("/studies", headers={"Accept": "*/*"}).status_code == 401  # ended here, not only in the browser
+
+
+def test_behind_tls_the_cookie_is_for_tls_only(guarded: Server) -> None:
+    """uvicorn takes the scheme from a proxy on this machine."""
+    reply = login(guarded, **{"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.9"})
+    assert "secure" in reply.headers["set-cookie"].lower()
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}]
+)
+def test_another_site_can_neither_log_in_nor_out(guarded: Server, headers: dict[str, str]) -> None:
+    assert login(guarded, **headers).status_code == 403
+    assert httpx.post(f"{guarded.url}/door/out", headers={**ELSEWHERE, **headers}).status_code == 403
+
+
+def test_after_a_few_tries_one_has_to_wait(guarded: Server) -> None:
+    """Counted by address: who tries from another one is not held up, and the right password does not help."""
+    mine, other = {"X-Forwarded-For": "203.0.113.9"}, {"X-Forwarded-For": "203.0.113.10"}
+    codes = [login(guarded, f"wrong {n}", **mine).status_code for n in range(MOST_TRIES + 1)]
+    assert codes == [401] * MOST_TRIES + [429]
+    assert login(guarded, **mine).status_code == 429
+    assert login(guarded, **other).status_code == 303
+    six = [login(guarded, "wrong", **{"X-Forwarded-For": f"2001:db8::{n}"}).status_code for n in range(1, 8)]
+    assert six[-1] == 429  # one household has all of a network's addresses
+
+
+def test_long_and_odd_bodies_are_no_password(guarded: Server) -> None:
+    url = f"{guarded.url}/door"
+    assert httpx.post(url, content=b"password=" + b"x" * 10**6, headers=ELSEWHERE).status_code == 413
+    assert httpx.post(url, content=b"\xff\xfe=%00", headers=ELSEWHERE).status_code == 401
+    assert "<script>" not in httpx.post(url, data={"password": "<script>"}, headers=ELSEWHERE).text
+
+
+def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked again at every message here, at most every five seconds else."""
+    monkeypatch.setattr(gate, "RECHECK_S", 0.0)
+
+    async def echo(socket: WebSocket) -> None:
+        await socket.accept()
+        with suppress(WebSocketDisconnect):
+            while True:
+                await socket.send_text(await socket.receive_text())
+
+    door.service().set_password(PASSWORD)
+    token = door.service().login(PASSWORD, "x")
+    inside = Starlette(routes=[WebSocketRoute("/", echo)])
+    with TestClient(Gate(inside, []), headers={"Cookie": f"{COOKIE}={token}"}).websocket_connect("/") as opened:
+        opened.send_text("before")
+        assert opened.receive_text() == "before"
+        door.service().logout(token)
+        opened.send_text("after")
+        with pytest.raises(WebSocketDisconnect):
+            opened.receive_text()
+
+
+def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None:
+    now = [10**18]
+    with Service(tmp_path, clock=lambda: now[0]) as service:
+        assert service.standing("") == "open"
+        service.set_password(PASSWORD)
+        token = service.login(PASSWORD, "a")
+        assert (service.standing(token), service.standing(""), service.standing("x")) == ("in", "out", "out")
+        now[0] += LOGIN_NS
+        assert service.standing(token) == "out"
+        again = service.login(PASSWORD, "a")
+        with pytest.raises(Refused):
+            service.login("wrong", "a")
+        service.set_password(PASSWORD + "!")
+        assert service.standing(again) == "out"  # whoever set it meant the others to leave
+        service.logout(service.login(PASSWORD + "!", "a"))
+        acts = service._store.read(lambda db: db.exec_driver_sql("SELECT actor, act FROM audit ORDER BY seq").all())
+        assert service.verify() == []
+    told = ["set the password", "logged in", "logged in", "refused a login", "set the password", "logged in"]
+    assert [tuple(row) for row in acts] == [("researcher", act) for act in [*told, "logged out"]]
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert PASSWORD.encode() not in kept
+    assert token.encode() not in kept
+
+
+def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [10**18]
+    with Service(tmp_path, clock=lambda: now[0]) as service:
+        service.set_password(PASSWORD)
+        monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
+        for n in range(MOST_TRIES_IN_ALL):
+            with pytest.raises(Refused, match="not the password"):
+                service.login("wrong", f"address {n}")
+        with pytest.raises(Refused, match="Wait 15 minutes"):
+            service.login(PASSWORD, "new address")
+        now[0] += WINDOW_NS + 1
+        assert service.login(PASSWORD, "new address")
+        assert service._identities.read(lambda db: db.exec_driver_sql("SELECT count(*) FROM login_try").scalar()) == 0
+
+
+def test_the_verb_sets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    done = CliRunner().invoke(cli.app, ["password"], input=f"{PASSWORD}\n{PASSWORD}\n", catch_exceptions=False)
+    assert done.exit_code == 0
+    assert PASSWORD not in done.output
+    with Service(tmp_path) as service:
+        assert service.login(PASSWORD, "x")
+    with pytest.raises(ForetellError, match="has 5 characters"):
+        CliRunner().invoke(cli.app, ["password"], input="short\nshort\n", catch_exceptions=False)
