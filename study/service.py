@@ -22,6 +22,7 @@ from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recr
 from study.bundle import Bundle, Manifest, Trial
 from study.catch import catch_trials
 from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
 from study.frames import response_frame
 from study.integrity import faults, unplayable
 from study.page import entry, page_state, remaining_assets
@@ -329,7 +330,8 @@ class Service:
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
             side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
-            return SimulatedTrial(trial, CONDITIONS[session["condition"]].shows_saliency, side)
+            condition: Condition = CONDITIONS[session["condition"]]
+            return SimulatedTrial(condition.read(trial), condition.shows_saliency, side)
 
         return self._store.read(work)
 
