@@ -25,6 +25,8 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.frames import response_frame
 from study.integrity import faults, unplayable
+from study.monitor import Monitor, look
+from study.outcomes import outcomes
 from study.page import entry, page_state, remaining_assets
 from study.participation import Refused, session_of_token
 from study.persons import person_frame
@@ -157,6 +159,20 @@ class Service:
         """Every person of a study, one row each; columns are described in `study.export.PERSONS`."""
         self._known(study)
         return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+
+    def monitor(self, study: str) -> Monitor:
+        """How a collection goes; no outcome by condition."""
+        self._known(study)
+        return self._store.read(lambda db: look(db, study, self._manifest, self.home, self._clock()))
+
+    def unblind(self, study: str, reason: str) -> pd.DataFrame:
+        """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
+        if not reason.strip():
+            raise ForetellError("Say why the outcomes are looked at before the end: it is kept in the audit trail.")
+        self._known(study)
+        detail = {"study": study, "reason": reason.strip()}
+        self._store.write(lambda db: audit.append(db, self._clock(), "researcher", "unblinded", detail))
+        return outcomes(self.responses(study), self.persons(study))
 
     def verify_chain(self) -> list[str]:
         """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
