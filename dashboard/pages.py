@@ -25,6 +25,12 @@ def _studies() -> None:
     studies.page()
 
 
+def _monitor() -> None:
+    from dashboard.views import monitor
+
+    monitor.page()
+
+
 def _results() -> None:
     from dashboard.views import results
 
@@ -40,6 +46,7 @@ def _home() -> None:
 DOORS = {
     "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
     "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
+    "monitor": st.Page(_monitor, title="Monitor", url_path="monitor", icon=":material/monitoring:"),
     "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
 }
 START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/home:")

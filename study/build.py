@@ -124,18 +124,13 @@ def _stored(studio: Studio, path: Path) -> Trial | None:
         trial = Trial.model_validate_json(path.read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
-    return trial if all(_whole(studio.assets / f"{name}.webp") for name in _assets(trial)) else None
+    return trial if all(_whole(studio.assets / f"{name}.webp") for name in trial.assets.every) else None
 
 
 def _made(studio: Studio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
     trial = studio.make(planned, progress)
     write_whole(path, trial.model_dump_json().encode())
     return trial
-
-
-def _assets(trial: Trial) -> list[str]:
-    own = [trial.assets.target, trial.assets.target_map]
-    return own + [name for example in trial.assets.examples for name in (example.image, example.map)]
 
 
 def _whole(path: Path) -> bool:
@@ -151,7 +146,7 @@ def _manifest(
     sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path, prior: KroneckerPrior
 ) -> Manifest:
     config, classifier = sources.config, sources.classifier
-    assets = sorted({name for trial in made for name in _assets(trial)})
+    assets = sorted({name for trial in made for name in trial.assets.every})
     accuracy = {role: float(f"{material.of(role).correct.mean():.6g}") for role in ("standard", "adversarial")}
     manifest = Manifest(
         format=FORMAT,

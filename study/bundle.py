@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import ForetellError
 
@@ -39,12 +39,44 @@ class Example(Record):
     map: str
 
 
+class Placebo(Record):
+    """An explanation that says nothing of the AI's answer, and what a simulated person makes of it.
+
+    ``examples`` are pictures by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
+    of what is shown, as `Trial.relevance` and ``Trial.teaching["gain"]`` are of the true explanation.
+    """
+
+    target_map: str | None = None
+    examples: dict[str, tuple[str, ...]] = {}
+    sources: tuple[str, ...] = ()
+    relevance: float | None = None
+    gain: float = 0.0
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Every picture of it."""
+        maps = () if self.target_map is None else (self.target_map,)
+        return maps + tuple(name for names in self.examples.values() for name in names)
+
+
 class TrialAssets(Record):
-    """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which."""
+    """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which.
+
+    ``placebos`` are by the name of their condition. Where a study has none they are not written, and do not change
+    the hash of a study frozen before there were any.
+    """
 
     target: str
     target_map: str
     examples: tuple[Example, ...]
+    placebos: dict[str, Placebo] = Field(default_factory=dict, exclude_if=lambda found: not found)
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Every picture of a trial, whatever the condition."""
+        shown = tuple(name for example in self.examples for name in (example.image, example.map))
+        placebos = tuple(name for placebo in self.placebos.values() for name in placebo.every)
+        return (self.target, self.target_map, *shown, *placebos)
 
 
 class Trial(Record):

@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from study.bundle import Manifest, Trial
+from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.procedure import procedure_of
 from study.session import ENDED, Progress
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, example, page_words, texts_of
+from study.texts import boxes, debrief, example, page_words, texts_of
 
 AHEAD = 4
 """The trial to answer, and three that may be shown before its answer is acknowledged."""
@@ -74,12 +74,8 @@ def remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[s
     until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
     rows = repository.planned(db, session["session_id"], session["position"], until - session["position"])
     trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
-    return sorted({sha256 for row in rows if row["item_id"] in trials for sha256 in _pictures(trials[row["item_id"]])})
-
-
-def _pictures(trial: Trial) -> list[str]:
-    own = trial.assets
-    return [own.target, own.target_map, *(sha256 for e in own.examples for sha256 in (e.image, e.map))]
+    shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
+    return sorted({sha256 for trial in shown for sha256 in trial.assets.every})
 
 
 def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
@@ -122,8 +118,8 @@ def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, A
              "declined": recruiter.declined}.get(session["stage"], recruiter.partial)  # fmt: skip
     if session["stage"] == "withdrawn" and session["completed_at"] is not None:
         named = recruiter.complete
-    key = "debrief" if session["stage"] == "done" else session["stage"]
-    return {"text": texts[key], **_way_back(manifest, named or session["completion_code"] or "")}
+    text = debrief(manifest) if session["stage"] == "done" else texts[session["stage"]]
+    return {"text": text, **_way_back(manifest, named or session["completion_code"] or "")}
 
 
 def _way_back(manifest: Manifest, code: str) -> dict[str, Any]:

@@ -182,7 +182,8 @@ class Participant(Opened):
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
             side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
-            return SimulatedTrial(trial, CONDITIONS[session["condition"]].shows_saliency, side)
+            condition = CONDITIONS[session["condition"]]
+            return SimulatedTrial(condition.read(trial), condition.shows_saliency, side)
 
         return self._store.read(work)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.prior import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
@@ -21,6 +22,9 @@ from study.design import Candidate, Material, candidates, chosen_categories, shu
 from study.seeds import seed_of
 from study.sources import plain
 from study.teachingpool import TeachingPool
+
+WRONG = "wrong_examples"
+"""The condition whose examples are of other categories."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +39,16 @@ class Question:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b."""
+    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
+
+    ``wrong`` are pictures of two other categories in the places of the teaching set, for the placebo that shows them.
+    """
 
     id: str
     candidate: Candidate
     teaching: TeachingSet
     flip: bool
+    wrong: TeachingSet | None = None
 
 
 @dataclass(frozen=True)
@@ -115,11 +123,14 @@ class Planner:
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
         return found
 
-    def question(self, candidate: Candidate) -> Question | str:
-        """What a target picture asks of the pool, or why the pool cannot teach it."""
+    def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> Question | str:
+        """What a target picture asks of the pool, or why the pool cannot teach it.
+
+        ``shown`` are the categories of the possible examples, where they are not those of the two options.
+        """
         inputs = self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
         image = self.classifier.features(inputs)[0]
-        classes = (candidate.target, candidate.alternative)
+        classes = shown or (candidate.target, candidate.alternative)
         sides = [self.pool.usable(k, inputs, image) for k in classes]
         for side, category in zip(sides, classes, strict=True):
             if len(side) < PER_CATEGORY:
@@ -156,7 +167,27 @@ class Planner:
                 f"none of {search.scored} teaching sets made the learner's probability exceed {teaching.threshold} "
                 f"(the best: {search.best:.3f})"
             )
-        return replace(search.chosen, indices=tuple(question.pool[list(search.chosen.indices)].tolist()))
+        return _in_pool(question, search.chosen)
+
+    def _wrong(self, candidate: Candidate) -> TeachingSet | None:
+        """Pictures of two categories that are neither option, drawn at random, and what a learner would make of them.
+
+        The first two that the pool has enough pictures of, in an order drawn for each trial.
+        """
+        if WRONG not in self.config.conditions:
+            return None
+        options = (candidate.target, candidate.alternative)
+        others = [int(k) for k in np.flatnonzero(self.material.teachable) if k not in options]
+        rng = np.random.default_rng(seed_of(self.seed, WRONG, *_key(candidate)))
+        at_random = self.config.teaching.model_copy(update={"policy": "random"})
+        for one, other in pairwise(rng.permutation(others).tolist()):
+            question = self.question(candidate, (one, other))
+            if not isinstance(question, str) and (chosen := self.search(question, at_random).chosen) is not None:
+                return _in_pool(question, chosen)
+        raise ForetellError(
+            f"The condition {WRONG!r} needs two categories besides the options, each with {PER_CATEGORY} usable "
+            "pictures in the pool. Give a larger pool, or leave the condition out."
+        )
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
         """Practice trials from pictures no trial uses; they are not analysed, so any teaching set will do."""
@@ -179,9 +210,14 @@ class Planner:
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
         flips = rng.permutation(np.arange(len(found)) % 2 == 1)
         return tuple(
-            PlannedTrial(f"{letter}{i:03d}", candidate, chosen, bool(flip))
+            PlannedTrial(f"{letter}{i:03d}", candidate, chosen, bool(flip), self._wrong(candidate))
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )
+
+
+def _in_pool(question: Question, chosen: TeachingSet) -> TeachingSet:
+    """A teaching set of the question's indices, by those of the pool."""
+    return replace(chosen, indices=tuple(question.pool[list(chosen.indices)].tolist()))
 
 
 def _key(candidate: Candidate) -> tuple[str, int]:

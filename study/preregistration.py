@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from study.bundle import TRIAL_TYPES, TrialType, canonical
+from study.conditions import placebos
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -64,8 +65,9 @@ class PlannedContrast(Section):
     @model_validator(mode="after")
     def _known(self) -> PlannedContrast:
         for name in (self.more, self.less):
-            if name not in CONDITIONS:
-                raise ValueError(f"there is no condition {name!r} to contrast; choose of {', '.join(CONDITIONS)}.")
+            if name not in (*CONDITIONS, *placebos()):
+                known = ", ".join((*CONDITIONS, *placebos()))
+                raise ValueError(f"there is no condition {name!r} to contrast; choose of {known}.")
         return self
 
 

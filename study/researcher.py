@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from core.errors import ForetellError
-from study import entrance, recruiting
+from study import entrance, outcomes, recruiting
 from study.bundle import Bundle
 from study.frames import response_frame
 from study.integrity import faults, unplayable
+from study.monitor import Monitor, look
 from study.opened import Mode, Opened
 from study.persons import person_frame
 from study.status import StudyStatus, nested
@@ -86,6 +87,17 @@ class Researcher(Opened):
         """Every person of a study, one row each; columns are described in `study.export.PERSONS`."""
         self._known(study)
         return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+
+    def monitor(self, study: str) -> Monitor:
+        """How a collection goes; no outcome by condition."""
+        self._known(study)
+        return self._store.read(lambda db: look(db, study, self._manifest, self.home, self._clock()))
+
+    def unblind(self, study: str, reason: str) -> pd.DataFrame:
+        """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
+        self._known(study)
+        self._store.write(lambda db: outcomes.note(db, study, reason, self._clock()))
+        return outcomes.table(self.responses(study), self.persons(study))
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Put an administrative act into the audit trail; `detail` must name nobody."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.classifier import Classifier
-from core.rendering import fitted, overlay, scale_of
-from core.types import Explanation, Progress
+from core.faithfulness.randomisation import reinitialised
+from core.rendering import Pixels, fitted, overlay, scale_of
+from core.teaching.examples import PER_CATEGORY
+from core.teaching.masks import elsewhere
+from core.types import Explanation, Progress, silent
 from data.types import ImageSet
-from study.bundle import Example, Trial, TrialAssets
+from study.bundle import Example, Placebo, Trial, TrialAssets
+from study.conditions import CONDITIONS
 from study.config import StudyConfig
 from study.design import Candidate, Material
 from study.files import write_whole
 from study.mapcache import MapCache
-from study.plan import PlannedTrial
+from study.plan import WRONG, PlannedTrial
 from study.seeds import seed_of
 from study.sources import plain
 
@@ -60,7 +65,8 @@ class Studio:
         )
         options = (names[0], self._name(candidate.alternative))
         answers = self.material.of(candidate.role)
-        relevance, basis = self._relevance(candidate, explanation)
+        relevance, basis = self._relevance(candidate, explanation.evidence[0].numpy())
+        placebos = {name: self._placebo(name, planned, pictures[0], explanation, options) for name in self._placebos}
         return Trial(
             id=planned.id,
             trial_type=candidate.trial_type,
@@ -70,7 +76,7 @@ class Studio:
             options=options[::-1] if planned.flip else options,
             ai_probability=_rounded(answers.probability[candidate.index]),
             source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
-            assets=TrialAssets(target=plain_assets[0], target_map=mapped[0], examples=examples),
+            assets=TrialAssets(target=plain_assets[0], target_map=mapped[0], examples=examples, placebos=placebos),
             teaching=self._teaching_facts(planned),
             saliency=self._saliency_facts(explanation, basis),
             relevance=relevance,
@@ -91,14 +97,51 @@ class Studio:
         seed = seed_of(self.config.study.seed, "map", *own)
         return self.maps.explain(inputs, self._classes(planned.candidate), seed, progress)
 
+    @property
+    def _placebos(self) -> list[str]:
+        return [name for name in self.config.conditions if CONDITIONS[name].placebo]
+
+    @cached_property
+    def _forgotten(self) -> MapCache:
+        """Maps of the network that has learned nothing."""
+        seed = seed_of(self.config.study.seed, "reinitialised")
+        network = reinitialised(self.classifier, torch.Generator().manual_seed(seed))
+        return MapCache(network, self.config.saliency, self.maps.folder.parent)
+
+    def _placebo(
+        self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation, options: tuple[str, str]
+    ) -> Placebo:
+        if planned.wrong is not None and name == WRONG:
+            found = [self._write(self._plain(self.sets["pool"].open(i))) for i in planned.wrong.indices]
+            return Placebo(
+                examples={options[0]: tuple(found[:PER_CATEGORY]), options[1]: tuple(found[PER_CATEGORY:])},
+                sources=tuple(self.sets["pool"].ids[i] for i in planned.wrong.indices),
+                gain=_rounded(planned.wrong.gain),
+            )
+        evidence, signed = self._placebo_map(name, planned, picture, true)
+        drawn = overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
+        relevance, _ = self._relevance(planned.candidate, evidence)
+        return Placebo(target_map=self._write(drawn), relevance=relevance)
+
+    def _placebo_map(
+        self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation
+    ) -> tuple[Pixels, Pixels]:
+        """Evidence and values to draw (H, W) of a map that says nothing of the answer."""
+        if name == "random_maps":
+            seed = seed_of(self.config.study.seed, name, planned.id)
+            places = elsewhere(torch.from_numpy(_signed(true, 0)), torch.Generator().manual_seed(seed)).numpy()
+            return true.evidence[0].numpy().flat[places], _signed(true, 0).flat[places]
+        inputs = self.classifier.preprocess(picture)[None]
+        seed = seed_of(self.config.study.seed, "map", planned.id)
+        found = self._forgotten.explain(inputs, [planned.candidate.target], seed, silent)
+        return found.evidence[0].numpy(), _signed(found, 0)
+
     def _plain(self, picture: Image.Image) -> Image.Image:
         seen = fitted(picture, self._grid)
         return seen.resize(self._size, Image.Resampling.LANCZOS)
 
     def _mapped(self, picture: Image.Image, explanation: Explanation, i: int) -> Image.Image:
-        error = None if explanation.error is None else explanation.error[i]
-        signed = scale_of(explanation, i).signed(explanation.map[i], error)
-        return overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
+        return overlay(fitted(picture, self._grid), _signed(explanation, i), self._size, self.config.saliency.opacity)
 
     @property
     def _grid(self) -> tuple[int, int]:
@@ -123,7 +166,7 @@ class Studio:
     def _name(self, k: int) -> str:
         return plain(self.classifier.categories[k])
 
-    def _relevance(self, candidate: Candidate, explanation: Explanation) -> tuple[float, str]:
+    def _relevance(self, candidate: Candidate, evidence: Pixels) -> tuple[float, str]:
         """How much more the target's map supports the object than what surrounds it, and what counted as object.
 
         Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
@@ -136,7 +179,7 @@ class Studio:
             mask = Image.fromarray(np.asarray(images.mask(candidate.index), dtype=np.uint8) * 255)
             inside = np.asarray(fitted(mask, self._grid).convert("L").resize(self._grid[::-1])) > 127
             basis = "object mask"
-        evidence = explanation.evidence[0].numpy().clip(min=0)
+        evidence = evidence.clip(min=0)
         on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
         return (_rounded(on / (on + off)) if on + off > 0 else 0.5), basis
 
@@ -171,6 +214,12 @@ class Studio:
             "relevance_on": basis,
             **{key: None if value is None else _rounded(value) for key, value in optional.items()},
         }
+
+
+def _signed(explanation: Explanation, i: int) -> Pixels:
+    """The values (H, W) that a map is drawn from, in [-1, 1]."""
+    error = None if explanation.error is None else explanation.error[i]
+    return scale_of(explanation, i).signed(explanation.map[i], error)
 
 
 def _box(grid: tuple[int, int]) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from study.bundle import Manifest
 from study.catalogue import CATALOGUES
+from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.procedure import procedure_of
 
@@ -25,6 +26,13 @@ def boxes(manifest: Manifest) -> list[str]:
     """What a person ticks to agree: the study's own boxes, or the two of the catalogue."""
     texts = texts_of(manifest)
     return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
+
+
+def debrief(manifest: Manifest) -> str:
+    """What a person is told at the end; where there were placebos, that there were."""
+    texts = texts_of(manifest)
+    misled = any(CONDITIONS[name].placebo for name in manifest.conditions)
+    return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
 
 
 def example(texts: dict[str, str], condition: Condition) -> str:

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Trial, TrialAssets, canonical
+from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Placebo, Trial, TrialAssets, canonical
+from study.conditions import CONDITIONS, placebos
 from study.service import Service
 from study.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
@@ -119,6 +120,12 @@ def write_bundle(
         assets[sha256] = len(content)
         return sha256
 
+    def placebo(name: str, number: int, options: tuple[str, str]) -> Placebo:
+        if CONDITIONS[name].shows_saliency:
+            return Placebo(target_map=picture(name, number, True), relevance=0.5)
+        others = {c: tuple(picture(f"other {c}", number + k, False) for k in (1, 2)) for c in options}
+        return Placebo(examples=others)
+
     def trial(index: int, kind: str) -> Trial:
         rng = np.random.default_rng([seed, index, len(kind)])
         one, two = (str(c) for c in rng.choice(CATEGORIES, 2, replace=False))
@@ -132,7 +139,10 @@ def write_bundle(
             for k in (1, 2)
         )
         shown = TrialAssets(
-            target=picture("target", number, False), target_map=picture("target", number, True), examples=examples
+            target=picture("target", number, False),
+            target_map=picture("target", number, True),
+            examples=examples,
+            placebos={name: placebo(name, number, (one, two)) for name in placebos() if name in conditions},
         )
         trial_type = TRIAL_TYPES[index % 3]
         return Trial(

@@ -96,8 +96,30 @@ def cascading_randomisation(
     return Randomisation(method, seed, threshold, tuple(names), torch.stack(rows), _correlations(original, repeated))
 
 
+def reinitialised(classifier: Classifier, generator: torch.Generator) -> Classifier:
+    """The classifier with another network: a copy with every layer re-initialised, as at the end of the cascade.
+
+    Raises
+    ------
+    ForetellError
+        A network without parameters.
+    """
+    forgetting, layers = _layers(classifier)
+    for _, layer in layers:
+        _reinitialise(layer, draw_seed(generator))
+    return _sibling(classifier, forgetting)
+
+
 def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[str, int, Classifier]]:
     """Name of the layer, number of layers, and the classifier with it and all above it re-initialised."""
+    forgetting, layers = _layers(classifier)
+    for name, layer in layers:
+        _reinitialise(layer, draw_seed(draws))
+        yield name, len(layers), _sibling(classifier, copy.deepcopy(forgetting))
+
+
+def _layers(classifier: Classifier) -> tuple[nn.Module, list[tuple[str, nn.Module]]]:
+    """A copy of the network, and its modules that own parameters, the output's first."""
     with classifier.exclusive() as module:
         forgetting = copy.deepcopy(module).cpu()
     layers = [
@@ -105,9 +127,7 @@ def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[s
     ]
     if not layers:
         raise ForetellError(f"{classifier.name} has no parameters to randomise: give a network that has learnt.")
-    for name, layer in reversed(layers):
-        _reinitialise(layer, draw_seed(draws))
-        yield name, len(layers), _sibling(classifier, copy.deepcopy(forgetting))
+    return forgetting, layers[::-1]
 
 
 @torch.no_grad()

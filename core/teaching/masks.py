@@ -95,6 +95,20 @@ class MaskPrior:
             yield self.sample(BLOCK, stream(seed, block))[: count - start]
 
 
+def elsewhere(values: Tensor, generator: torch.Generator) -> Tensor:
+    """Flat places (H, W) from which a map takes its own values so that a random mask decides where they stand.
+
+    The largest of ``values`` (H, W) stands where a mask of the prior is most open, the smallest where it is least: the
+    same values, as smooth as a mask, in places that know nothing of the picture. The mask's standard deviation is 1
+    here, which changes no order: with the prior's 100 most pixels are closed alike.
+    """
+    height, width = values.shape
+    mask = MaskPrior(height, width, mean=0.0, amplitude=1.0).sample(1, generator)[0]
+    places = torch.empty(values.numel(), dtype=torch.long)
+    places[mask.flatten().argsort(stable=True)] = values.flatten().argsort(stable=True)
+    return places.view(values.shape)
+
+
 def _factor(side: int, scale: float) -> Tensor:
     """L (side, rank), float32, with L L^T = the RBF kernel of ``side`` points to float32 precision."""
     x = torch.arange(side, dtype=torch.float64)

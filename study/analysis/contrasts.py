@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,8 +47,19 @@ DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more
 """What a study without a plan of its own asks: each explanation against none, for each trial type."""
 
 
-def table(model: MixedModel, contrasts: Sequence[Contrast] = DEFAULT, *, level: float = 0.95) -> pd.DataFrame:
+def table(
+    model: MixedModel,
+    contrasts: Sequence[Contrast] = DEFAULT,
+    *,
+    level: float = 0.95,
+    cells: Mapping[str, Mapping[str, Any]] = FACTORS,
+) -> pd.DataFrame:
     """Each contrast with its interval and test.
+
+    Parameters
+    ----------
+    cells
+        The columns of the design, besides the trial type, that make each condition.
 
     Returns
     -------
@@ -60,7 +72,7 @@ def table(model: MixedModel, contrasts: Sequence[Contrast] = DEFAULT, *, level: 
     ForetellError
         An unknown condition or trial type.
     """
-    weights = np.stack([_weights(contrast, model) for contrast in contrasts])
+    weights = np.stack([_weights(contrast, model, cells) for contrast in contrasts])
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     known = ~np.any(weights[:, ~finite] != 0, axis=1) & ~np.isnan(weights).any(axis=1)
     inner = np.nan_to_num(weights[:, finite])
@@ -79,12 +91,13 @@ def table(model: MixedModel, contrasts: Sequence[Contrast] = DEFAULT, *, level: 
         "high": estimate + half,
         "z": estimate / se,
         "p": p,
-        "p_holm": _holm(p),
+        "p_holm": holm(p),
     }
     return pd.DataFrame(rows)
 
 
-def _holm(p: Floats) -> Floats:
+def holm(p: Floats) -> Floats:
+    """p corrected for their number; NaN stays and does not count."""
     adjusted = np.full(len(p), np.nan)
     tested = ~np.isnan(p)
     if tested.any():
@@ -92,26 +105,30 @@ def _holm(p: Floats) -> Floats:
     return adjusted
 
 
-def _weights(contrast: Contrast, model: MixedModel) -> Floats:
+def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[str, Any]]) -> Floats:
     for name in (contrast.more, contrast.less):
-        if name not in FACTORS:
-            raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(FACTORS)}.")
+        if name not in cells:
+            raise ForetellError(f"There is no condition {name!r} to contrast; there are {', '.join(cells)}.")
     for kind in contrast.trial_types:
         if kind not in TRIAL_TYPES:
             raise ForetellError(f"There is no trial type {kind!r} to contrast; there are {', '.join(TRIAL_TYPES)}.")
     kinds = [
-        _row(model, kind, FACTORS[contrast.more]) - _row(model, kind, FACTORS[contrast.less])
+        _row(model, kind, cells[contrast.more]) - _row(model, kind, cells[contrast.less])
         for kind in contrast.trial_types
     ]
     return np.asarray(np.mean(kinds, axis=0), dtype=np.float64)
 
 
-def _row(model: MixedModel, kind: str, factors: Mapping[str, int]) -> Floats:
+def _row(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> Floats:
     """The design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
     cell = pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
-    lost = [term for term in model.dropped if _active(term, kind, factors)]
+    active = {f"trial_type{kind}", *(_part(name, value) for name, value in factors.items())}
+    lost = [term for term in model.dropped if set(term.split(":")) <= active]
     return np.full(len(model.coefficients), np.nan) if lost else model.design(cell)[0]
 
 
-def _active(term: str, kind: str, factors: Mapping[str, int]) -> bool:
-    return all(part == f"trial_type{kind}" or factors.get(part, 0) == 1 for part in term.split(":"))
+def _part(name: str, value: Any) -> str:
+    """The part of a term that a cell makes 1: ``saliency`` of a factor that is on, ``conditionboth`` of a name."""
+    if isinstance(value, int):
+        return name if value else ""
+    return f"{name}{value[0]}"

@@ -9,7 +9,8 @@ import pandas as pd
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import contrasts, nested
+from study import conditions
+from study.analysis import nested, placebos
 from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
@@ -53,18 +54,21 @@ def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Plan
     ForetellError
         A rule needs a column that the responses do not have, or nobody is left.
     """
-    kept, counts = exclude(data.frame, plan.exclusions)
+    every, counts = exclude(data.every, plan.exclusions)
+    misled = every["condition"].isin(conditions.placebos())
+    kept = every[~misled]
     if kept["participant"].nunique() < 2:
         raise ForetellError(
             f"The plan's exclusions leave {kept['participant'].nunique()} participants of "
             f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
         )
-    stayed = Responses(kept.reset_index(drop=True), data.dropped, data.messages)
+    parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
+    stayed = Responses(next(parts), data.dropped, data.messages, next(parts))
     analysis = nested.analyze(stayed, fixed=plan.models, progress=progress)
     largest = list(analysis.models.values())[-1]
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    table = contrasts.table(largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
-    final, sentence = _stopping(kept, plan)
+    table = placebos.together(stayed, largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
+    final, sentence = _stopping(every, plan)
     return Planned(plan, stayed, counts, analysis, table, sentence, final)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis import contrasts, document, exploratory, figures, intervals, nested
+from study.analysis import contrasts, document, exploratory, figures, intervals, nested, placebos
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import Planned
 from study.analysis.records import Coefficient, MixedModel
@@ -148,7 +148,7 @@ def write(
         "lrt": tests_table(analysis),
         "models": nested.comparison(analysis),
         "figure1": numbers,
-        "contrasts": plan.contrasts if plan else contrasts.table(model),
+        "contrasts": plan.contrasts if plan else placebos.together(data, model, _asked(data)),
         **({"exclusions": plan.exclusions} if plan else {}),
         **{f"exploratory_{measure.name}": measure.table for measure in found},
     }
@@ -187,6 +187,11 @@ def _page(
     notes = [*_planned_lines(plan), *analysis.messages, *(f"Not shown. {line}" for line in absent)]
     made_from = document.provenance(data, plan.plan if plan else None, seed)
     return document.page(TITLE, answer, sections, notes, made_from)
+
+
+def _asked(data: Responses) -> list[contrasts.Contrast]:
+    """Each explanation against none, and against its placebo where there was one."""
+    return [*contrasts.DEFAULT, *placebos.asked(data)]
 
 
 def _planned_lines(plan: Planned | None) -> list[str]:

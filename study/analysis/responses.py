@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.bundle import TRIAL_TYPES
+from study.conditions import placebos
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
@@ -45,16 +46,25 @@ class Responses:
         Rows left out because a required value was missing.
     messages
         What a reader of the results must know about the data.
+    placebos
+        The answers in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
+        them from true explanations.
     """
 
     frame: pd.DataFrame
     dropped: int = 0
     messages: tuple[str, ...] = ()
+    placebos: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @property
+    def every(self) -> pd.DataFrame:
+        """The answers in all conditions, the placebos last."""
+        return pd.concat([self.frame, self.placebos], ignore_index=True) if len(self.placebos) else self.frame
 
     @property
     def sha256(self) -> str:
         """SHA-256 of the rows as analysed, in the canonical order of columns."""
-        text = self.frame.to_csv(index=False, lineterminator="\n")
+        text = self.every.to_csv(index=False, lineterminator="\n")
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -155,7 +165,11 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     problems = list(_contradictions(tidy))
     if problems:
         raise _refusal(name, problems)
-    return Responses(tidy, len(renamed) - len(complete), tuple(_messages(renamed, complete)))
+    misled = tidy["condition"].isin(placebos())
+    if misled.all():
+        raise _refusal(name, ["Every answer is of a placebo condition: there is nothing to compare it with."])
+    true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
+    return Responses(true, len(renamed) - len(complete), tuple(_messages(renamed, complete)), placebo)
 
 
 def _refusal(name: str, problems: list[str]) -> ForetellError:
@@ -290,6 +304,12 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:
             yield f"{said} ({count} of {len(complete)} answers)."
+    misled = int(complete["condition"].isin(placebos()).sum()) if "condition" in complete else 0
+    if misled:
+        yield (
+            f"{misled} of {len(complete)} answers are of placebo conditions: they stay out of the models of the two "
+            "factors and are contrasted by condition."
+        )
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:
         yield f"No answers to trials of type {', '.join(absent)}."

@@ -46,6 +46,11 @@ TEXTS: dict[str, str] = {
         "Teilnehmenden die Bilder allein, mit Karten dessen, worauf die KI sich stützte, mit Beispielen dessen, was "
         "sie so nennt, oder mit beidem. Einige Fragen sagten Ihnen, was zu wählen ist: Sie zeigen, wer mitliest."
     ),
+    "debrief_placebo": (
+        "Manche sahen Karten oder Beispiele, die nichts über die Antwort der KI sagen: eine Karte mit zufällig "
+        "verteilten Farben, die Karte eines Netzes, das nichts gelernt hat, oder Beispiele von etwas anderem. Das "
+        "konnten wir vorher nicht sagen: Nur so zeigt die Studie, was wahre Erklärungen beitragen."
+    ),
     "declined": (
         "Sie möchten nicht teilnehmen. Nur diese Entscheidung wurde gespeichert. Sie können die Seite schließen."
     ),

@@ -44,6 +44,11 @@ TEXTS: dict[str, str] = {
         "pictures alone, with maps of what the AI relied on, with examples of what it calls by a name, or with both. "
         "Some questions told you what to choose: they show who was reading."
     ),
+    "debrief_placebo": (
+        "Some people saw maps or examples that say nothing of the AI's answer: a map with its colours in places drawn "
+        "at random, a map of a network that has learned nothing, or examples of something else. You could not be told "
+        "before: only so does the study show what true explanations add."
+    ),
     "declined": "You chose not to take part. Nothing but this choice was kept. You may close this page.",
     "full": "Thank you for your interest. All places in this study are taken, so you cannot take part now.",
     "screened": (

@@ -11,5 +11,13 @@ CONDITIONS = Registry(
         "saliency": "study.conditions.saliency:CONDITION",
         "examples": "study.conditions.examples:CONDITION",
         "both": "study.conditions.both:CONDITION",
+        "random_maps": "study.conditions.random_maps:CONDITION",
+        "reinitialised_maps": "study.conditions.reinitialised_maps:CONDITION",
+        "wrong_examples": "study.conditions.wrong_examples:CONDITION",
     },
 )
+
+
+def placebos() -> tuple[str, ...]:
+    """The conditions whose explanations say nothing of the AI's answer."""
+    return tuple(name for name, condition in CONDITIONS.items() if condition.placebo)

@@ -29,12 +29,26 @@ class Shown:
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of the experiment and its levels of the two factors."""
+    """One condition of the experiment and its levels of the two factors.
+
+    A `placebo` looks like an explanation and says nothing of the AI's answer: it is compared with the other
+    conditions and stays out of the models of the two factors.
+    """
 
     name: str
     shows_saliency: bool
     shows_examples: bool
     shown: Callable[[Trial], Shown]
+    placebo: bool = False
+
+    def read(self, trial: Trial) -> Trial:
+        """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
+        if not self.placebo:
+            return trial
+        shown = trial.assets.placebos[self.name]
+        return trial.model_copy(
+            update={"relevance": shown.relevance, "teaching": {**trial.teaching, "gain": shown.gain}}
+        )
 
 
 def no_examples(trial: Trial) -> dict[str, tuple[str, ...]]:

@@ -24,6 +24,7 @@ PATHS = {
     "studies?section=Trials": "Studies",
     "studies?section=Simulate": "Studies",
     "studies?section=Export": "Studies",
+    "monitor": "Monitor",
     "results": "Results",
 }
 PATIENCE_MS = 90_000

@@ -1,10 +1,13 @@
 """What each condition shows, from the registry, against the table of the two factors."""
 
+from math import exp, log
+
 import pytest
 
 from core.errors import ForetellError
-from study.bundle import Example, Trial, TrialAssets
-from study.conditions import CONDITIONS
+from study.bundle import Example, Placebo, Trial, TrialAssets
+from study.conditions import CONDITIONS, placebos
+from study.people import BayesianLearner, MapReader
 from study.screens import assets, planned, shown_hash
 
 EXAMPLES = tuple(
@@ -12,6 +15,11 @@ EXAMPLES = tuple(
     for category in ("fish", "boat")
     for k in (1, 2)
 )
+PLACEBOS = {
+    "random_maps": Placebo(target_map="random-map", relevance=0.5),
+    "reinitialised_maps": Placebo(target_map="forgotten-map", relevance=0.4),
+    "wrong_examples": Placebo(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
+}
 TRIAL = Trial(
     id="t",
     trial_type="std_incorrect",
@@ -21,8 +29,9 @@ TRIAL = Trial(
     options=("boat", "fish"),
     ai_probability=0.6,
     source="s",
-    assets=TrialAssets(target="target", target_map="target-map", examples=EXAMPLES),
-    teaching={},
+    assets=TrialAssets(target="target", target_map="target-map", examples=EXAMPLES, placebos=PLACEBOS),
+    teaching={"gain": 2.0},
+    relevance=0.1,
     saliency={},
 )
 
@@ -38,6 +47,9 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("saliency", True, False, "target-map", NOTHING),
         ("examples", False, True, None, PLAIN),
         ("both", True, True, "target-map", MAPPED),
+        ("random_maps", True, False, "random-map", NOTHING),
+        ("reinitialised_maps", True, False, "forgotten-map", NOTHING),
+        ("wrong_examples", False, True, None, {"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}),
     ],
 )
 def test_slots(name: str, saliency: bool, examples: bool, target_map: str | None, shown: object) -> None:
@@ -52,12 +64,43 @@ def test_factors_say_what_is_shown(name: str) -> None:
     """Runs over the registry: a new condition cannot declare a factor it does not show, or the reverse."""
     condition = CONDITIONS[name]
     what = condition.shown(TRIAL)
-    maps = {"target-map", *(e.map for e in EXAMPLES)}
+    maps = {"target-map", "random-map", "forgotten-map", *(e.map for e in EXAMPLES)}
     pictures = {what.target, what.target_map, *what.examples["boat"], *what.examples["fish"]} - {None}
     assert condition.name == name
     assert set(what.examples) == set(TRIAL.options)
     assert bool(pictures & maps) == condition.shows_saliency
     assert any(what.examples.values()) == condition.shows_examples
+
+
+def test_a_placebo_is_read_as_what_it_is() -> None:
+    """Catches simulated people who are moved by the true map or examples where they are shown a placebo.
+
+    Closed form: the log-odds of her own label, 9 to 1, and 10 (relevance - .5) of the map or the gain of the examples.
+    """
+    kinds = {"map": MapReader(), "examples": BayesianLearner()}
+    expected = {
+        "saliency": ("map", log(9) + 10 * (0.1 - 0.5), -1),
+        "random_maps": ("map", log(9), -1),
+        "reinitialised_maps": ("map", log(9) + 10 * (0.4 - 0.5), -1),
+        "examples": ("examples", -log(9) + 2.0, 1),
+        "wrong_examples": ("examples", -log(9) - 0.3, 1),
+    }
+    for name, (kind, odds, sign) in expected.items():
+        condition = CONDITIONS[name]
+        shown = {"shows_saliency": condition.shows_saliency, "shows_examples": condition.shows_examples}
+        p = kinds[kind].p_ai(condition.read(TRIAL), **shown)
+        assert p == pytest.approx(1 / (1 + exp(-sign * odds))), name
+
+
+def test_placebos_are_those_that_say_so() -> None:
+    assert placebos() == ("random_maps", "reinitialised_maps", "wrong_examples")
+
+
+def test_a_study_without_placebos_keeps_its_hash() -> None:
+    """A bundle frozen before there were placebos would be refused as changed."""
+    without = TRIAL.assets.model_copy(update={"placebos": {}})
+    assert set(without.model_dump()) == {"target", "target_map", "examples"}
+    assert set(TRIAL.assets.every) >= {"random-map", "forgotten-map", "dog1", "cup2", "fish1-map"}
 
 
 def test_an_unknown_condition_is_named_with_its_neighbour() -> None:

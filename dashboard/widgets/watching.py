@@ -1,0 +1,120 @@
+"""The parts of the page Monitor."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import door
+from dashboard.widgets.messages import errors_shown, escaped
+from study.monitor import Monitor
+from study.status import StudyStatus
+
+MIB = 1 << 20
+WORDS = {
+    "conflict": "Second answers to the same trial (the first stands)",
+    "storage_failed": "Pages that could keep nothing in their browser",
+    "offline": "Connections lost",
+}
+SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
+
+
+def gate(study: str, version: StudyStatus) -> None:
+    """Whether new people are let in, and the button that changes it."""
+    opened = version.state == "open"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.badge("open" if opened else "closed", color="green" if opened else "gray")
+        if opened and st.button("Pause", help="Nobody new is let in; who has begun may finish.", key="monitor_pause"):
+            door.service().close_study(study)
+            st.rerun()
+        if not opened and st.button("Open again", type="primary", key="monitor_open"):
+            counts = version.slots.get("live", {}).values()
+            door.service().open_study(version.folder, max(sum(states.values()) for states in counts))
+            st.rerun()
+
+
+def numbers(seen: Monitor) -> None:
+    """How many people are where."""
+    grid = st.grid(5, min_column_width=120)
+    shown = {
+        "Reading": (seen.count("waiting"), "On a page before or after the trials."),
+        "Answering": (seen.count("answering"), "In the trials."),
+        "Silent": (seen.count("silent"), "Begun, and not heard of for ten minutes."),
+        "Finished": (seen.count("finished"), "With a completion code."),
+        "Ended early": (seen.count("ended"), "Declined, screened out, too late, out of time or withdrawn."),
+    }
+    for label, (count, says) in shown.items():
+        grid.metric(label, f"{count:,}", border=True, help=says)
+
+
+def places(seen: Monitor) -> None:
+    """The allocation."""
+    st.subheader("Places", anchor=False)
+    st.table(seen.places.rename(columns=str.capitalize), border="horizontal", hide_index=True)
+
+
+def throughput(seen: Monitor) -> None:
+    """Answers over time."""
+    st.subheader("Answers in five minutes", anchor=False)
+    if seen.throughput.empty:
+        st.caption("None yet.")
+        return
+    bars = go.Bar(
+        x=seen.throughput["time"], y=seen.throughput["answers"], hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>"
+    )
+    figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
+    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True)
+    st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
+
+
+def people(seen: Monitor) -> None:
+    """Everybody, and what is odd about whom."""
+    st.subheader("People", anchor=False)
+    odd = seen.people[seen.people["flags"] != ""]
+    if len(odd):
+        st.warning(
+            f"{len(odd)} of {len(seen.people)} people give reason to look closer. Flags exclude nobody by themselves."
+        )
+    share = seen.people.assign(trial=seen.people["trial"] / seen.people["of"].clip(lower=1)).drop(columns="of")
+    st.dataframe(
+        share,
+        hide_index=True,
+        key="monitor_people",
+        column_config={
+            "participant": "Participant",
+            "where": "Where",
+            "stage": "Page",
+            "trial": st.column_config.ProgressColumn("Trials", min_value=0, max_value=1, format="percent"),
+            "minutes": st.column_config.NumberColumn("Last heard of", format="%.1f min ago"),
+            "flags": st.column_config.TextColumn("Flags", width="large"),
+        },
+    )
+
+
+def trouble(seen: Monitor) -> None:
+    """What went wrong, and whether there is room for more."""
+    st.subheader("Troubles and disk", anchor=False)
+    if seen.disk_is_low:
+        st.error("Less than 1 GiB is free on the disk. Pause the study and make room before answers cannot be kept.")
+    grid = st.grid(3, min_column_width=200)
+    for what, count in seen.incidents.itertuples(index=False):
+        grid.metric(WORDS[what], f"{count:,}")
+    free, used = seen.free_bytes / MIB / 1024, seen.database_bytes / MIB
+    st.caption(f"{free:,.1f} GiB free on the disk; the databases take {used:,.1f} MiB.")
+
+
+def unblinding(study: str) -> None:
+    """Outcomes by condition, for a reason that is kept."""
+    with st.expander("Look at outcomes before the end"):
+        st.caption(
+            "Whoever has seen how the groups do can no longer decide without bias when to stop or whom to leave out. "
+            "That you looked, when and why goes into the audit trail, which cannot be changed."
+        )
+        with st.form(f"unblind_{study}", border=False):
+            reason = st.text_input("Why", key="unblind_reason", max_chars=300)
+            asked = st.form_submit_button("Look and record it")
+        if asked:
+            with errors_shown():
+                table = door.service().unblind(study, reason)
+                st.warning(f"Recorded: the outcomes of {escaped(study)} were looked at.")
+                st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})

@@ -1,0 +1,67 @@
+"""Placebo conditions against the others: the two factors cannot tell them apart, so the condition itself is the factor.
+
+One logistic mixed model of trial type by condition over the answers in all conditions; where a contrast is between two
+of the paper's four, `study.analysis.contrasts` answers it from the factors' model as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from study.analysis import contrasts, mixed
+from study.analysis.contrasts import FACTORS, Contrast
+from study.analysis.records import MixedModel
+from study.analysis.responses import Responses
+from study.bundle import TRIAL_TYPES
+from study.conditions import CONDITIONS
+
+FORMULA = "correct ~ trial_type * condition + (1|participant) + (1|category)"
+
+
+def asked(data: Responses) -> list[Contrast]:
+    """What is asked where nothing was planned: the true explanation against its placebo, for each trial type."""
+    present = set(data.every["condition"])
+    pairs = [
+        ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
+        for name in dict.fromkeys(data.placebos.get("condition", ()))
+    ]
+    return [
+        Contrast(true if true in present else name, name if true in present else "none", (kind,))
+        for true, name in pairs
+        for kind in TRIAL_TYPES
+    ]
+
+
+def table(data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+    """Contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
+
+    Raises
+    ------
+    ForetellError
+        A condition that nobody was in.
+    """
+    frame = data.every
+    names = [name for name in (*FACTORS, *CONDITIONS) if name in set(frame["condition"])]
+    names = list(dict.fromkeys(names))
+    if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
+        raise ForetellError(f"Nobody was in the condition {absent[0]!r} that is to be contrasted; leave it out.")
+    model = mixed.fit(frame.assign(condition=pd.Categorical(frame["condition"], categories=names)), FORMULA)
+    cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
+    return contrasts.table(model, wanted, level=level, cells=cells)
+
+
+def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+    """Contrasts with and without placebos in the order asked, corrected together for their number."""
+    misled = [not {contrast.more, contrast.less} <= set(FACTORS) for contrast in wanted]
+    parts = []
+    if not all(misled):
+        parts.append(contrasts.table(model, [c for c, m in zip(wanted, misled, strict=True) if not m], level=level))
+    if any(misled):
+        parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level))
+    whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
+    whole = whole.reset_index(drop=True)
+    return whole.assign(p_holm=contrasts.holm(whole["p"].to_numpy(np.float64)))

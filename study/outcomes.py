@@ -1,0 +1,25 @@
+"""Outcomes by condition: what a blinded look at a collection leaves out. Looking leaves a trace."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from core.errors import ForetellError
+from study.store import Connection, audit
+
+
+def note(db: Connection, study: str, reason: str, now: int) -> None:
+    """Keep in the audit trail that somebody looks, and why; raises `ForetellError` without a reason."""
+    if not reason.strip():
+        raise ForetellError("Say why the outcomes are looked at before the end: it is kept in the audit trail.")
+    audit.append(db, now, "researcher", "unblinded", {"study": study, "reason": reason.strip()})
+
+
+def table(answers: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """condition, begun, done (people), answers, accuracy (share of right predictions), median_rt_ms."""
+    given = people[people["condition"].notna()].groupby("condition")
+    people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
+    found = answers.groupby("condition").agg(
+        answers=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")
+    )
+    return people_of.join(found).fillna({"answers": 0}).astype({"answers": int}).reset_index()

@@ -1,0 +1,73 @@
+"""What a collection looks like from outside: one row a person or a time, never an answer's content."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Select, Subquery, and_, case, func, select
+
+from study.store.rows import Row, every
+from study.store.tables import event, response, response_conflict, session, trial_plan
+
+
+def answers(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
+    """By person: answers, those faster than `fastest_ms`, time out of sight (ms), the longest run of one side."""
+    fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
+    away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
+    query = _of_study(select(response.c.session_id, func.count().label("answers"), fast, away), study)
+    found = {row["session_id"]: {**row, "run": 0} for row in every(db, query.group_by(response.c.session_id))}
+    for row in every(db, _longest_runs(study)):
+        found[row["session_id"]]["run"] = row["run"]
+    return found
+
+
+def missed_catches(db: Connection, study: str) -> dict[str, int]:
+    """By person: catch trials not answered as they asked."""
+    planned = and_(
+        trial_plan.c.session_id == response.c.session_id,
+        trial_plan.c.trial_index == response.c.trial_index,
+        trial_plan.c.phase == "catch",
+        response.c.choice != "a",
+    )
+    query = _of_study(select(response.c.session_id, func.count().label("n")).join(trial_plan, planned), study)
+    return {row["session_id"]: row["n"] for row in every(db, query.group_by(response.c.session_id))}
+
+
+def answers_by_time(db: Connection, study: str, step_ns: int) -> list[Row]:
+    """Answers in steps of time: the step's number since 1970, and how many."""
+    step = (response.c.received_at // step_ns).label("step")
+    query = _of_study(select(step, func.count().label("n")), study)
+    return every(db, query.group_by(step).order_by(step))
+
+
+def incidents(db: Connection, study: str, kinds: tuple[str, ...]) -> dict[str, int]:
+    """How often the page noticed each of some kinds of event, and how many answers came second."""
+    mine = and_(session.c.study == study, session.c.mode == "live")
+    noticed = (
+        select(event.c.kind, func.count().label("n"))
+        .join(session, session.c.session_id == event.c.session_id)
+        .where(mine, event.c.kind.in_(kinds))
+        .group_by(event.c.kind)
+    )
+    same = session.c.session_id == response_conflict.c.session_id
+    second = select(func.count()).select_from(response_conflict).join(session, same).where(mine)
+    found = {row["kind"]: row["n"] for row in every(db, noticed)}
+    return {**found, "conflict": int(db.execute(second).scalar_one())}
+
+
+def _of_study(query: Select[tuple[object, ...]], study: str) -> Select[tuple[object, ...]]:
+    joined = query.join(session, session.c.session_id == response.c.session_id)
+    return joined.where(session.c.study == study, session.c.mode == "live")
+
+
+def _longest_runs(study: str) -> Select[tuple[object, ...]]:
+    """The longest run of the same side of each person, by numbering answers within persons and within sides."""
+    islands = _islands(study)
+    by = (islands.c.session_id, islands.c.side, islands.c.island)
+    runs = select(islands.c.session_id, func.count().label("length")).group_by(*by).subquery()
+    return select(runs.c.session_id, func.max(runs.c.length).label("run")).group_by(runs.c.session_id)
+
+
+def _islands(study: str) -> Subquery:
+    person, order = response.c.session_id, response.c.trial_index
+    place = func.row_number().over(partition_by=person, order_by=order)
+    among_side = func.row_number().over(partition_by=(person, response.c.side), order_by=order)
+    return _of_study(select(person, response.c.side, (place - among_side).label("island")), study).subquery()
