@@ -47,13 +47,13 @@ class _Body(BaseModel):
 class Entry(_Body):
     """Body of ``/api/v1/entry``."""
 
-    study: str = Field(max_length=200)
+    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
 
 
 class Begin(_Body):
     """Body of ``/api/v1/begin``: who a recruiter says the person is, or a preview of one condition."""
 
-    study: str = Field(max_length=200)
+    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
     recruit: Recruit | None = None
     preview: bool = False
     condition: str | None = Field(default=None, max_length=100)

@@ -22,8 +22,10 @@ from study.store import StoreError
 
 PAGE = (Path(__file__).parent / "runner" / "login.html").read_text(encoding="utf-8")
 MOST_BYTES = 4096
+# Without a referrer some browsers call the form's own origin null.
 HEADERS = {
     **FRESH,
+    "Referrer-Policy": "same-origin",
     "Content-Security-Policy": FRESH["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
 }
 

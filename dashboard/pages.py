@@ -6,11 +6,16 @@ from pathlib import Path
 
 import streamlit as st
 
+from dashboard import door
+
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
 STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
+.door { text-align: end; font-size: .85rem; }
+.door a { color: inherit; }
 </style>"""
+LEAVE = '<p class="door"><a href="/door" target="_self">Log out</a></p>'
 
 
 def _explore() -> None:
@@ -54,3 +59,5 @@ START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/
 st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
 st.html(STYLE)
 st.navigation([START, *DOORS.values()], position="top").run()
+if door.service().standing("") != "open":
+    st.html(LEAVE)

@@ -13,6 +13,7 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
 Milliseconds = Annotated[float, Field(ge=0, le=1e13, allow_inf_nan=False)]
 
 MOST_PAYLOAD = 2000
+MOST_TRIALS = 100_000
 
 
 class _Sent(BaseModel):
@@ -46,7 +47,7 @@ class Answer(_Sent):
         How long the page was out of sight between onset and answer.
     """
 
-    trial_index: int = Field(ge=0)
+    trial_index: int = Field(ge=0, le=MOST_TRIALS)
     attempt_id: Identifier
     side: Literal["left", "right"]
     input: Literal["key", "mouse", "touch", "sim"]
@@ -69,7 +70,7 @@ class ClientEvent(_Sent):
 
     event_id: Identifier
     kind: str = Field(pattern=r"^[a-z_]{1,40}$")
-    trial_index: int | None = Field(default=None, ge=0)
+    trial_index: int | None = Field(default=None, ge=0, le=MOST_TRIALS)
     t_client_ms: Milliseconds | None = None
     payload: dict[str, Any] = Field(default_factory=dict)
 
@@ -115,8 +116,8 @@ class Device(_Sent):
 class CheckAnswers(_Sent):
     """One try of the comprehension check: its number, from 1, and the option chosen for each question, from 0."""
 
-    attempt: int = Field(ge=1)
-    answers: list[Annotated[int, Field(ge=0)]]
+    attempt: int = Field(ge=1, le=100)
+    answers: list[Annotated[int, Field(ge=0, le=100)]] = Field(max_length=100)
 
 
 class Filled(_Sent):

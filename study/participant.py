@@ -158,11 +158,11 @@ class Participant(Opened):
 
     def withdraw(self, code: str) -> dict[str, Any]:
         """Erase everything the holder of a private code answered; what her page then shows."""
-        wanted = code.strip().upper()
+        wanted = code.strip().upper().encode()
 
         def work(db: Connection) -> dict[str, Any]:
             for session in repository.every_session(db):
-                if hmac.compare_digest(ending.withdrawal_code(self._key, session["session_id"]), wanted):
+                if hmac.compare_digest(ending.withdrawal_code(self._key, session["session_id"]).encode(), wanted):
                     manifest = self._manifest(session)
                     ending.withdraw(db, session, manifest, self._clock())
                     return page_state(db, repository.session_by_id(db, session["session_id"]), manifest)

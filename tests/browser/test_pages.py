@@ -117,3 +117,24 @@ def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser,
             finished(page)
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, path
+
+
+def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
+    """From a page to the door, in with the password (also through the websocket), and out by the page's own link."""
+    with Service(tmp_path) as service:
+        service.set_password("correct horse battery")
+    with serving(tmp_path) as server:
+        context = chromium.new_context()
+        page = context.new_page()
+        page.goto(f"{server.url}/studies")
+        expect(page).to_have_url(f"{server.url}/door")
+        page.keyboard.type("not the password")  # the field has the focus
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("This is not the password.")
+        page.get_by_label("Password").fill("correct horse battery")
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Log out").click(timeout=PATIENCE_MS)
+        page.get_by_role("button", name="Log out").click()
+        page.goto(f"{server.url}/")
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+        context.close()

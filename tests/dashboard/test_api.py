@@ -183,3 +183,27 @@ def test_a_broken_database_asks_for_another_try(client: TestClient) -> None:
     reply = client.post("/api/v1/consent", json={"agreed": True}, headers=me)
     assert reply.status_code == 503
     assert reply.headers["retry-after"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("responses", answer(10**30), 422),
+        ("events", [{"event_id": "12345678", "kind": "blur", "trial_index": 2**63}], 422),
+        ("check", {"attempt": 10**30, "answers": [0]}, 422),
+        ("check", {"attempt": 1, "answers": [10**30]}, 422),
+        ("begin", {"study": "de\x00mo"}, 422),
+        ("entry", {"study": "de\x00mo"}, 422),
+        ("begin", {"study": "'; DROP TABLE response; --"}, 404),
+        ("withdraw", {"code": "ÄÖÜ鱼"}, 404),
+        ("withdraw", {"code": "\x00"}, 404),
+    ],
+)
+def test_what_no_page_sends_is_refused_and_breaks_nothing(
+    database: str, client: TestClient, path: str, body: Any, code: int
+) -> None:
+    """Numbers no database has, texts PostgreSQL cannot hold, letters no code has: a refusal, not an error to retry."""
+    me = begin(client)
+    to_trials(client, me)
+    assert client.post(f"/api/v1/{path}", json=body, headers=me).status_code == code
+    assert client.get("/api/v1/state", headers=me).json()["stage"] == "practice"

@@ -138,6 +138,8 @@ def test_the_websocket_is_closed_too(guarded: Server) -> None:
     cookie = {"Cookie": f"{COOKIE}={login(guarded).cookies[COOKIE]}"}
     assert stream_code(guarded, {**ELSEWHERE, **cookie, "Origin": "http://study.example.org"}) == 101
     assert stream_code(guarded, {**ELSEWHERE, **cookie, "Origin": "http://evil.example"}) == 403
+    # Streamlit itself would welcome every page that another program of this machine serves.
+    assert stream_code(guarded, {**ELSEWHERE, **cookie, "Origin": "http://localhost:9999"}) == 403
     assert stream_code(guarded, {**ELSEWHERE, "Cookie": f"{COOKIE}=made-up"}) == 403
 
 
@@ -231,12 +233,14 @@ def test_long_and_odd_bodies_are_no_password(guarded: Server) -> None:
 def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked again at every message here, at most every five seconds else."""
     monkeypatch.setattr(gate, "RECHECK_S", 0.0)
+    heard: list[str] = []
 
     async def echo(socket: WebSocket) -> None:
         await socket.accept()
         with suppress(WebSocketDisconnect):
             while True:
-                await socket.send_text(await socket.receive_text())
+                heard.append(await socket.receive_text())
+                await socket.send_text(heard[-1])
 
     door.service().set_password(PASSWORD)
     token = door.service().login(PASSWORD, "x")
@@ -248,6 +252,7 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
         opened.send_text("after")
         with pytest.raises(WebSocketDisconnect):
             opened.receive_text()
+    assert heard == ["before"]
 
 
 def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.bundle import Bundle
+from study.bundle import MANIFEST, Bundle, canonical
 from study.entrance import MINUTE_NS
 from study.participation import Refused
 from study.procedure import Road
@@ -234,3 +234,16 @@ def test_only_the_studys_own_pictures_are_served(service: Service, study: str) -
     for name in ("../manifest", "0" * 64, "../../foretell.db"):
         with pytest.raises(ForetellError, match="no such picture"):
             service.asset(study, name)
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "../participants", "/etc/hostname"])
+def test_a_bundle_that_names_files_outside_itself_is_refused(service: Service, bundle: MakeBundle, name: str) -> None:
+    """A manifest whose own hash is right, and whose picture is a path."""
+    folder = bundle()
+    manifest = Bundle(folder).manifest
+    content = manifest.model_copy(update={"assets": {**manifest.assets, name: 10}})
+    forged = content.model_copy(update={"study_hash": content.hashed()})
+    (folder / MANIFEST).write_bytes(canonical(forged.model_dump(mode="json")))
+    with pytest.raises(ForetellError):
+        service.open_study(folder, per_condition=1)
+    assert service.studies() == []

@@ -182,4 +182,8 @@ def test_a_server_that_dies_costs_nothing_acknowledged(
             postgresql.start()
         assert service.record(token, again).code == 201
         assert service.record(token, again).code == 200
+        postgresql.kill()
+        postgresql.start()  # away while nobody asked: the first who asks does not notice
+        assert service.state(token)["trial"]["index"] == 2
+        assert service.record(token, answer(2)).code == 201
         assert service.verify() == []
