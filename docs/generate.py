@@ -26,8 +26,8 @@ HEAD = """\
 answered main trial (practice is left out), and the same descriptions as JSON in `data-dictionary.json` beside the
 file. A name that ends with `.parquet` gives Parquet; `--psych-ds` gives a Psych-DS folder, which describes itself in
 `dataset_description.json`; with `--published`, five columns have the names of the published data: PUBLISHED. Real
-participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a formula get a
-leading apostrophe in CSV files.
+participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a formula get
+a leading apostrophe in CSV files.
 """
 
 ANALYZE = """\
