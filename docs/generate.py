@@ -13,7 +13,7 @@ import fared  # noqa: E402
 from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
 from study.conditions import CONDITIONS  # noqa: E402
-from study.export import DICTIONARY  # noqa: E402
+from study.export import DICTIONARY, PUBLISHED  # noqa: E402
 
 HEAD = """\
 # Data dictionary
@@ -24,8 +24,10 @@ HEAD = """\
 
 `python foretell.py export STUDY --out responses.csv` writes UTF-8 with commas and one header line: one row for each
 answered main trial (practice is left out), and the same descriptions as JSON in `data-dictionary.json` beside the
-file. Real participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a
-formula get a leading apostrophe.
+file. A name that ends with `.parquet` gives Parquet; `--psych-ds` gives a Psych-DS folder, which describes itself in
+`dataset_description.json`; with `--published`, five columns have the names of the published data: PUBLISHED. Real
+participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a formula get
+a leading apostrophe in CSV files.
 """
 
 ANALYZE = """\
@@ -61,7 +63,10 @@ RESULTS = """\
 
 def dictionary() -> str:
     """The data dictionary."""
-    return "\n".join([HEAD, *_exported(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS])
+    names = ", ".join(f"`{theirs}` ({ours})" for ours, theirs in PUBLISHED.items())
+    return "\n".join(
+        [HEAD.replace("PUBLISHED", names), *_exported(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS]
+    )
 
 
 def _exported() -> list[str]:

@@ -1,10 +1,11 @@
-"""The answers as a long CSV file, and beside it a description of every column."""
+"""The answers as a long table (CSV, Parquet or a Psych-DS data set), with a description of every column."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,20 +66,65 @@ PERSONS: dict[str, dict[str, str]] = {
     "study_hash": {"meaning": "SHA-256 of the frozen study the person took"},
 }
 
+PUBLISHED = {
+    "participant": "subject_id",
+    "trial": "trial_index",
+    "trial_type": "prediction_type",
+    "category": "target_category",
+    "rt_ms": "rt",
+}
+"""Our columns under the names of the published data of Bayesian teaching; the others keep ours."""
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def export(service: Service, study: str, path: Path, modes: Sequence[Mode] = ("live",)) -> Path:
-    """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it."""
+@dataclass(frozen=True)
+class Table:
+    """A table with what its columns mean; ``name`` is ``answers`` or ``people``."""
+
+    name: str
+    frame: pd.DataFrame
+    columns: Mapping[str, Mapping[str, str]]
+
+
+def tables(service: Service, study: str, modes: Sequence[Mode], *, published: bool = False) -> tuple[Table, Table]:
+    """The answers and the people, under our names or the published ones."""
+    renamed = PUBLISHED if published else {}
+
+    def named(name: str, frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> Table:
+        return Table(name, frame.rename(columns=renamed), {renamed.get(c, c): told for c, told in columns.items()})
+
+    return (
+        named("answers", service.responses(study, modes), DICTIONARY),
+        named("people", service.persons(study, modes), PERSONS),
+    )
+
+
+def export(
+    service: Service, study: str, path: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
+) -> Path:
+    """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it.
+
+    A path that ends with ``.parquet`` makes Parquet files of both. With `published`, columns have the names of
+    `PUBLISHED`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    answers = service.responses(study, modes)
-    service.note("exported", {"study": study, "modes": list(modes), "answers": len(answers)})
-    write_csv(answers, path)
-    write_csv(service.persons(study, modes), path.with_name(f"{path.stem}.people.csv"))
-    for name, columns in (("data-dictionary.json", DICTIONARY), ("people-dictionary.json", PERSONS)):
-        text = json.dumps(columns, indent=2, ensure_ascii=False) + "\n"
+    answers, people = tables(service, study, modes, published=published)
+    service.note("exported", {"study": study, "modes": list(modes), "answers": len(answers.frame)})
+    write(answers.frame, path)
+    write(people.frame, path.with_name(f"{path.stem}.people{path.suffix}"))
+    for name, table in (("data-dictionary.json", answers), ("people-dictionary.json", people)):
+        text = json.dumps(table.columns, indent=2, ensure_ascii=False) + "\n"
         (path.parent / name).write_text(text, encoding="utf-8")
     return path
+
+
+def write(frame: pd.DataFrame, path: Path) -> None:
+    """A table as Parquet where the name says so, else as CSV."""
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        write_csv(frame, path)
 
 
 def write_csv(frame: pd.DataFrame, path: Path, *, header: bool = True) -> None:

@@ -59,6 +59,14 @@ class Server:
         """An orderly end."""
         self._end(signal.SIGTERM)
 
+    def cpu_s(self) -> float:
+        """Processor seconds the server has used so far, on Linux; else 0."""
+        file = Path(f"/proc/{self._process.pid}/stat") if self._process else Path("/nowhere")
+        if not file.is_file():
+            return 0.0
+        user, system = file.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
     def log(self) -> str:
         """What the server wrote."""
         return (self.home / "server.log").read_text()

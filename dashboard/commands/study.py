@@ -114,21 +114,27 @@ def simulate(
 
 def export(
     study: StudyName,
-    out: Annotated[Path, typer.Option(help="The CSV file to write.")] = Path("responses.csv"),
+    out: Annotated[Path, typer.Option(help="The file to write, .csv or .parquet.")] = Path("responses.csv"),
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Simulated participants instead of real ones.")
     ] = False,
+    psych_ds: Annotated[bool, typer.Option("--psych-ds", help="A Psych-DS data set: --out names its folder.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Columns under the names of the published data: subject_id, rt, ...")
+    ] = False,
 ) -> None:
-    """The responses of a study as a long CSV, one row per answer, with data-dictionary.json beside it.
+    """The responses of a study as a long table, one row per answer, with data-dictionary.json beside it.
 
     Example: python foretell.py export demo --out demo.csv
     """
-    from study.export import export as run
+    from study import export as tables
+    from study import psychds
     from study.service import Service
     from study.workspace import home
 
+    run = psychds.export if psych_ds else tables.export
     with Service(home()) as service:
-        path = run(service, study, out, ("sim",) if simulated else ("live",))
+        path = run(service, study, out, ("sim",) if simulated else ("live",), published=published)
     say(str(path))
 
 

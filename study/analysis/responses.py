@@ -80,13 +80,15 @@ class Responses:
 
 
 def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
-    """Read a CSV of responses. `columns` maps our names to those of the file.
+    """Read a CSV or Parquet file of responses. `columns` maps our names to those of the file.
 
     Raises
     ------
     ForetellError
         The file is missing, empty or no CSV, or its content is not as it should be (all problems at once).
     """
+    if path.suffix == ".parquet":
+        return prepare(_parquet(path), columns, name=path.name)
     return prepare(parse(_content(path), path.name), columns, name=path.name)
 
 
@@ -116,6 +118,13 @@ def _as_numbers(column: pd.Series[str]) -> pd.Series[float] | None:
         return pd.to_numeric(column)
     except (ValueError, TypeError):
         return None
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(io.BytesIO(_content(path)))
+    except (OSError, ValueError):
+        raise ForetellError(f"{path.name} is not a Parquet file. Export the responses again.") from None
 
 
 def _content(path: Path) -> bytes:

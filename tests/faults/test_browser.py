@@ -17,7 +17,8 @@ from tests.conftest import write_bundle
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
-TRIALS = 5
+TRIALS = 3
+"""The first, one between, the last."""
 
 
 @pytest.fixture(scope="module")

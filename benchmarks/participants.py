@@ -1,0 +1,211 @@
+"""How many people a server carries at once: ``python -m benchmarks.participants``.
+
+Simulated participants through real HTTP against a real server while a browser has the page Monitor open. A fifth of
+them leave somewhere in the middle; their places are kept for a minute, then given to others, until every place is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from playwright.async_api import async_playwright
+
+from benchmarks.machine import arguments, hand_over
+from study.service import Service
+from tests.conftest import CHROMIUM, write_bundle
+from tests.server import Server, serving
+
+STUDY, CONDITIONS = "load", ("none", "saliency", "examples", "both")
+DROP = 0.2
+TEMPORARY = (429, 500, 502, 503, 504)
+LONGEST_S = 900.0
+
+
+@dataclass
+class Log:
+    """What the people saw of the server."""
+
+    latencies_ms: list[float] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    codes: Counter[str] = field(default_factory=Counter)
+    arrived: int = 0
+    left: int = 0
+    finished: int = 0
+
+
+@dataclass(frozen=True)
+class Load:
+    """How people arrive and how long they think before an answer, s."""
+
+    people: int
+    trials: int
+    ramp_s: float
+    think_s: tuple[float, float]
+
+
+def measure(numbers: list[int], trials: int, ramp_s: float, think_s: tuple[float, float]) -> dict[str, Any]:
+    """One fresh server for each number of people."""
+    runs = []
+    for people in numbers:
+        runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s))))
+        print(runs[-1], file=sys.stderr)
+    return {"trials": trials, "ramp_s": ramp_s, "think_s": think_s, "dropout": DROP, "runs": runs}
+
+
+async def run(load: Load) -> dict[str, Any]:
+    """Everybody until every place is done, or the time is over."""
+    with tempfile.TemporaryDirectory() as folder, _server(Path(folder), load) as server:
+        log, began = Log(), time.monotonic()
+        cpu, own = server.cpu_s(), time.process_time()
+        async with _watched(server.url), _http(server.url) as http:
+            await asyncio.wait_for(_arrivals(http, load, log), LONGEST_S)
+        wall = time.monotonic() - began
+        busy = {
+            "server_cores": round((server.cpu_s() - cpu) / wall, 2),
+            "client_cores": round((time.process_time() - own) / wall, 2),
+        }
+        server.stop()
+        return {"people": load.people, "wall_s": round(wall, 1), **_told(log, wall), **busy, **kept(server.home, log)}
+
+
+def kept(home: Path, log: Log) -> dict[str, Any]:
+    """What the database has of it: lost and doubled answers, places by condition, the chain."""
+    with sqlite3.connect(home / "foretell.db") as db:
+        stored = [row[0] for row in db.execute("SELECT attempt_id FROM response")]
+        per_trial = db.execute("SELECT count(*) FROM (SELECT 1 FROM response GROUP BY session_id, trial_index)")
+        places = db.execute("SELECT condition, state, count(*) FROM allocation_slot WHERE mode = 'live' GROUP BY 1, 2")
+        conflicts = db.execute("SELECT count(*) FROM response_conflict").fetchone()[0]
+        return {
+            "answers_stored": len(stored),
+            "lost": len(set(log.acknowledged) - set(stored)),
+            "doubled": len(stored) - per_trial.fetchone()[0],
+            "conflicts": conflicts,
+            "places": {f"{condition} {state}": count for condition, state, count in places},
+            "faults": len(_faults(home)),
+        }
+
+
+def _faults(home: Path) -> list[str]:
+    with Service(home) as service:
+        return service.verify()
+
+
+@contextlib.contextmanager
+def _server(home: Path, load: Load) -> Iterator[Server]:
+    road = {"road": {"hold_minutes": 1}}
+    with Service(home) as service:
+        options: dict[str, Any] = {"name": STUDY, "trials": load.trials, "practice": 0, "side": 16, "config": road}
+        service.open_study(write_bundle(home / "bundle", **options), per_condition=load.people // len(CONDITIONS))
+    with serving(home) as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def _watched(url: str) -> AsyncIterator[None]:
+    """A browser with the page Monitor open."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = await browser.new_page()
+        await page.goto(f"{url}/monitor", timeout=120_000)
+        await page.get_by_text("Troubles and disk").wait_for(timeout=120_000)
+        yield
+        await browser.close()
+
+
+def _http(url: str) -> httpx.AsyncClient:
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    return httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=60, limits=limits)
+
+
+async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log) -> None:
+    """The first wave over the ramp; then, for every place of somebody who left, another until it is free."""
+    rng = random.Random(load.people)
+    first = [_person(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
+    await asyncio.gather(*first)
+    while log.finished < load.people:
+        missing = load.people - log.finished
+        await asyncio.gather(*(_person(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
+
+
+async def _person(
+    http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
+) -> None:
+    await asyncio.sleep(wait_s)
+    reply = await _call(http, log, "POST", "begin", {}, {"study": STUDY})
+    if reply.status_code == 410:  # every place is held: the page says so, and the person comes again
+        return await asyncio.sleep(5)
+    log.arrived += 1
+    who = {"X-Session-Token": reply.json()["token"], "X-Tab": uuid.uuid4().hex}
+    await _call(http, log, "POST", "consent", who, {"agreed": True})
+    await _call(http, log, "POST", "ready", who, {"stage": "instructions"})
+    state = (await _call(http, log, "POST", "ready", who, {"stage": "example"})).json()
+    leaves = rng.randrange(load.trials) if rng.random() < drop else None
+    while state["stage"] == "main":
+        index = state["trial"]["index"]
+        if index == leaves:
+            log.left += 1
+            return None
+        await asyncio.sleep(rng.uniform(*load.think_s))
+        state = await _answer(http, log, who, index, rng)
+    if state["stage"] == "debrief":
+        await _call(http, log, "POST", "finish", who, {})
+        log.finished += 1
+    return None
+
+
+async def _answer(http: httpx.AsyncClient, log: Log, who: dict[str, str], index: int, rng: random.Random) -> Any:
+    side = rng.choice(("left", "right"))
+    sent = {"trial_index": index, "attempt_id": str(uuid.uuid4()), "side": side, "input": "key", "rt_ms": 900.0}
+    began = time.perf_counter()
+    reply = await _call(http, log, "POST", "responses", who, sent)
+    log.latencies_ms.append(1000 * (time.perf_counter() - began))
+    log.acknowledged.append(str(sent["attempt_id"]))
+    return reply.json()["state"]
+
+
+async def _call(
+    http: httpx.AsyncClient, log: Log, method: str, path: str, headers: dict[str, str], body: Any
+) -> httpx.Response:
+    """Until it is answered, as the page does; what went wrong meanwhile is counted."""
+    while True:
+        try:
+            reply = await http.request(method, path, headers=headers, json=body)
+        except httpx.TransportError as error:
+            log.codes[type(error).__name__] += 1
+        else:
+            log.codes[str(reply.status_code)] += 1
+            if reply.status_code not in TEMPORARY:
+                return reply
+        await asyncio.sleep(0.5)
+
+
+def _told(log: Log, wall: float) -> dict[str, Any]:
+    times = sorted(log.latencies_ms)
+    at = {name: round(times[min(int(share * len(times)), len(times) - 1)]) for name, share in
+          (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("slowest_ms", 1.0))}  # fmt: skip
+    counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "answers": len(log.acknowledged)}
+    return {**at, **counts, "answers_per_s": round(len(times) / wall, 1), "codes": dict(log.codes)}
+
+
+if __name__ == "__main__":
+    parser = arguments("participants")
+    parser.add_argument("--people", default="200,500,1000", help="numbers of people, one run each")
+    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which they arrive")
+    parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before an answer")
+    given = parser.parse_args()
+    asked = [int(number) for number in given.people.split(",")]
+    hand_over("participants", given, lambda: measure(asked, given.trials, given.ramp, tuple(given.think)))
