@@ -25,6 +25,18 @@ def _studies() -> None:
     studies.page()
 
 
+def _teaching() -> None:
+    from dashboard.views import teaching
+
+    teaching.page()
+
+
+def _power() -> None:
+    from dashboard.views import power
+
+    power.page()
+
+
 def _results() -> None:
     from dashboard.views import results
 
@@ -40,10 +52,13 @@ def _home() -> None:
 DOORS = {
     "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
     "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
+    "teaching": st.Page(_teaching, title="Teaching", url_path="teaching", icon=":material/school:"),
+    "power": st.Page(_power, title="Power", url_path="power", icon=":material/calculate:"),
     "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
 }
 START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/home:")
 
-st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
-st.html(STYLE)
-st.navigation([START, *DOORS.values()], position="top").run()
+if __name__ == "__main__":  # a process spawned beside the pages imports this file, and must open nothing
+    st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
+    st.html(STYLE)
+    st.navigation([START, *DOORS.values()], position="top").run()

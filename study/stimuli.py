@@ -87,8 +87,7 @@ class Studio:
 
     def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
         inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        own = () if self.config.saliency.common_masks else (planned.id,)
-        seed = seed_of(self.config.study.seed, "map", *own)
+        seed = map_seed(self.config, planned.id)
         return self.maps.explain(inputs, self._classes(planned.candidate), seed, progress)
 
     def _plain(self, picture: Image.Image) -> Image.Image:
@@ -171,6 +170,12 @@ class Studio:
             "relevance_on": basis,
             **{key: None if value is None else _rounded(value) for key, value in optional.items()},
         }
+
+
+def map_seed(config: StudyConfig, trial: str) -> int:
+    """The seed of everything random in a trial's maps."""
+    own = () if config.saliency.common_masks else (trial,)
+    return seed_of(config.study.seed, "map", *own)
 
 
 def _box(grid: tuple[int, int]) -> NDArray[np.bool_]:

@@ -98,7 +98,7 @@ def awaited(job: Job) -> Any:
     if not job.wait(AT_ONCE_S):
 
         def part() -> None:
-            st.progress(job.share, escaped(_words(job)))
+            st.progress(job.share, escaped(told(job)))
             if job.ended:
                 st.rerun()
 
@@ -142,7 +142,7 @@ def _controls(asking: Asking, name: str) -> None:
     for job in running:
         if job.state == "running":
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.progress(job.share, escaped(_words(job)))
+                st.progress(job.share, escaped(told(job)))
                 st.button("Stop", key=f"stop_{job.key}", on_click=_stop, args=([job.key],), width=90)
     waiting = [job.key for job in running if job.state != "running"]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -156,7 +156,8 @@ def _controls(asking: Asking, name: str) -> None:
             st.button(f"Make {what}{about}", key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
 
 
-def _words(job: Job) -> str:
+def told(job: Job) -> str:
+    """How far a job is, and how long it takes yet."""
     done, total, what = job.progress
     if not total:
         return "Beginning"
