@@ -22,6 +22,8 @@ UPLOAD = "A CSV file of mine"
 NONE = "Not in the file"
 MOST_MB = 200
 """Of an uploaded file: two million answers."""
+FRESH_S = 15
+"""Answers that came in since are seen after this; people who begin or end are seen at once."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,18 @@ class Chosen:
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     """The collected studies by name."""
-    service = door.service()
-    names = dict.fromkeys(status.name for status in service.studies() if status.sessions)
-    return {name: functools.partial(service.responses, name, ("live", "sim")) for name in names}
+    statuses = door.service().studies()
+    names = dict.fromkeys(status.name for status in statuses if status.sessions)
+    seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
+    return {name: functools.partial(_collected, digest(str(home()), name, seen[name]), name) for name in names}
 
 
-def choose(place: str, sources: Sequence[str] = ()) -> Chosen | None:
+@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
+def _collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
+    return door.service().responses(_name, ("live", "sim"))
+
+
+def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> Chosen | None:
     """Responses of a study or of a file, checked; None as long as nothing is chosen.
 
     ``place`` begins the names of the widgets in the session and the link; ``sources`` are offered before the others,
@@ -60,15 +68,14 @@ def choose(place: str, sources: Sequence[str] = ()) -> Chosen | None:
         The responses are not fit for analysis: every fault at once.
     """
     studies = study_frames()
-    choice = st.selectbox(
-        "Responses", [*sources, *studies, UPLOAD], key=f"{place}_source", bind="query-params", width=420
-    )
+    choice = st.selectbox(label, [*sources, *studies, UPLOAD], key=f"{place}_source", bind="query-params", width=420)
     if choice in sources:
         return None
     if choice == UPLOAD:
         return _file(place)
     frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
-    return Chosen(responses.prepare(frame, name=choice), _answered(frame))
+    rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
+    return Chosen(_prepared(digest(choice, rows, *frame.columns), frame, {}, choice), _answered(frame))
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:

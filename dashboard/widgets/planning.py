@@ -32,8 +32,7 @@ def asked(study: Study) -> Question | None:
         Sizes or effects that are no numbers, a pilot not fit for analysis, or people without a built study.
     """
     assert study.settings is not None
-    st.markdown("**What is assumed**")
-    pilot = answers.choose("pilot", (PAPER, PEOPLE))
+    pilot = answers.choose("pilot", (PAPER, PEOPLE), "What people do as in")
     source = st.session_state["pilot_source"]
     question = _sizes(study.settings, scaled=source != PEOPLE)
     if source == PEOPLE:

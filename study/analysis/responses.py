@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ class Responses:
     dropped: int = 0
     messages: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """SHA-256 of the rows as analysed, in the canonical order of columns."""
         text = self.frame.to_csv(index=False, lineterminator="\n")
