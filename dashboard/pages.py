@@ -43,22 +43,26 @@ def _results() -> None:
     results.page()
 
 
-def _home() -> None:
-    from dashboard.views import home
+def main() -> None:
+    """All pages, and the one that is open."""
+    doors = {
+        "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
+        "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
+        "teaching": st.Page(_teaching, title="Teaching", url_path="teaching", icon=":material/school:"),
+        "power": st.Page(_power, title="Power", url_path="power", icon=":material/calculate:"),
+        "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
+    }
 
-    home.page(DOORS)
+    def start() -> None:
+        from dashboard.views import home
 
+        home.page(doors)
 
-DOORS = {
-    "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
-    "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
-    "teaching": st.Page(_teaching, title="Teaching", url_path="teaching", icon=":material/school:"),
-    "power": st.Page(_power, title="Power", url_path="power", icon=":material/calculate:"),
-    "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
-}
-START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/home:")
-
-if __name__ == "__main__":  # a process spawned beside the pages imports this file, and must open nothing
     st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
-    st.navigation([START, *DOORS.values()], position="top").run()
+    home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
+    st.navigation([home, *doors.values()], position="top").run()
+
+
+if __name__ == "__main__":  # a process spawned beside the pages imports this file too, and is no page
+    main()

@@ -267,6 +267,14 @@ def test_nothing_collected_yet(workspace: Path) -> None:
     assert app.selectbox(key="results_source").options == ["A CSV file of mine"]
 
 
+def test_people_without_an_answer_yet(workspace: Path) -> None:
+    service = door.service()
+    service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    service.begin("demo", participant="a")
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert "There are no rows: collect or export some answers first." in app.error[0].value
+
+
 def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
     service = door.service()
     service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
