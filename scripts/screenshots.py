@@ -94,12 +94,22 @@ def opened(page: Page, url: str, path: str) -> None:
         settled(page)
 
 
+CHECKED = (1, 1)  # the demo's right answers to its comprehension check
+
+
 def trial(page: Page, url: str) -> None:
     """A participant's first question in the condition that shows both explanations."""
     page.goto(f"{url}/run/demo?preview=both")
-    page.check("#agree")
+    page.wait_for_selector("#consent:not([hidden])")
+    for box in page.locator("#boxes input").all():
+        box.check()
     page.click("#accept")
     page.click("#understood")
+    page.wait_for_selector("#check fieldset")
+    for question, option in enumerate(CHECKED):
+        page.check(f'#check input[name="q{question}"][value="{option}"]')
+    page.click("#answer-check")
+    page.click("#seen")
     page.click("#begin", timeout=PATIENCE_MS)
     page.wait_for_selector('#trial[data-phase="shown"]')
 

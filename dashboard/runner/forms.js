@@ -5,8 +5,9 @@ import { $, clicked, make } from "./dom.js";
 function choices(name, legend, options, ends = null) {
   const labels = options.map(({ value, text }) => make("label", {}, make("input", { type: "radio", name, value }), make("span", { textContent: text })));
   const group = make("div", { className: ends ? "scale" : "choices" }, ...labels);
-  if (ends) group.append(make("small", { textContent: ends[0] }), make("small", { textContent: ends[1] }));
-  return make("fieldset", {}, make("legend", { textContent: legend }), group);
+  const field = make("fieldset", {}, make("legend", { textContent: legend }), group);
+  if (ends) field.append(make("div", { className: "ends" }, ...ends.map((textContent) => make("span", { textContent }))));
+  return field;
 }
 
 function item({ id, kind, text, options, points, low, high }) {
@@ -28,7 +29,8 @@ async function filled(section, fields, required) {
     const missing = required.find((name) => !String(data.get(name) ?? "").trim());
     if (missing === undefined) return data;
     hint.hidden = false;
-    form.elements[missing][0]?.focus() ?? form.elements[missing].focus();
+    const field = form.elements[missing];
+    (field[0] ?? field).focus();
   }
 }
 

@@ -1,7 +1,7 @@
 // Requests that survive a bad connection: endless retries with backoff, an outbox that survives a reload.
 
 import { sleep, uuid } from "./dom.js";
-import { erase, read, write } from "./store.js";
+import { all, erase, read, write } from "./store.js";
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 30000; // ms
 const TEMPORARY = new Set([0, 408, 429, 502, 503, 504]);
@@ -13,7 +13,6 @@ export class Net {
     this.token = "";
     this.tab = ownTab();
     this.events = [];
-    this.outbox = [];
     this.sending = Promise.resolve();
     addEventListener("pagehide", () => this.flushEvents(true));
   }
@@ -48,8 +47,7 @@ export class Net {
 
   // Kept in the browser before it is sent: a crash or a reload in between loses nothing.
   answer(answer) {
-    this.outbox.push(answer);
-    const kept = this.keepOutbox();
+    const kept = this.keep(`outbox-${answer.attempt_id}`, answer);
     this.sending = this.sending.then(() => kept).then(() => this.send(answer));
     return this.sending;
   }
@@ -58,18 +56,16 @@ export class Net {
     this.onStatus("saving");
     const reply = await this.post("responses", answer);
     if (reply.status === LOCKED || reply.status === REPLACED) return reply;
-    this.outbox = this.outbox.filter((other) => other.attempt_id !== answer.attempt_id);
-    await this.keepOutbox();
+    await this.forget(`outbox-${answer.attempt_id}`);
     this.onStatus(reply.status < 300 ? "saved" : "resending");
     this.flushEvents();
     return reply;
   }
 
-  keepOutbox() { return this.keep("outbox", this.outbox); }
-
   async replay() {
-    this.outbox = await this.kept("outbox", []);
-    for (const answer of [...this.outbox]) if ((await this.send(answer)).status === LOCKED) return;
+    const waiting = await all(`${this.key}outbox-`).catch(() => []);
+    waiting.sort((one, other) => one.trial_index - other.trial_index);
+    for (const answer of waiting) if ((await this.send(answer)).status === LOCKED) return;
   }
 
   log(kind, trial_index = null, payload = {}, at = performance.now()) {
@@ -86,7 +82,7 @@ export class Net {
   // Storage that fails in the middle of a study must not stop it: the answer is on its way to the server as well.
   async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
   async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
-  async forget() { try { await erase(this.key); } catch { /* nothing was kept */ } }
+  async forget(name = "") { try { await erase(this.key + name); } catch { /* nothing was kept */ } }
 }
 
 // The tab's name outlives a reload. It is put away only when the page goes: a copied tab must not get it too.

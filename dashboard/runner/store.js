@@ -21,9 +21,12 @@ async function run(mode, work) {
   });
 }
 
+const from = (prefix) => IDBKeyRange.bound(prefix, `${prefix}\uffff`);
+
 export const read = async (key, otherwise) => (await run("readonly", (kept) => kept.get(key))) ?? otherwise;
 export const write = (key, value) => run("readwrite", (kept) => kept.put(value, key));
-export const erase = (prefix) => run("readwrite", (kept) => kept.delete(IDBKeyRange.bound(prefix, `${prefix}\uffff`)));
+export const all = (prefix) => run("readonly", (kept) => kept.getAll(from(prefix)));
+export const erase = (prefix) => run("readwrite", (kept) => kept.delete(from(prefix)));
 
 // Does this browser really keep what it is given?
 export async function keeps() {

@@ -59,7 +59,7 @@ TEXTS: dict[str, str] = {
         "Der geleistete Teil wird bezahlt; bitte verwenden Sie den Code unten oder schreiben Sie uns."
     ),
     "withdrawn": "Ihre Antworten wurden gelöscht. Vielen Dank für Ihre Zeit; der Rückzug hat keine Nachteile für Sie.",
-    "ui.preview": "Vorschau: Diese Antworten sind keine Daten",
+    "ui.preview": "Vorschau: keine Daten",
     "ui.wait": "Einen Moment…",
     "ui.thanks": "Vielen Dank",
     "ui.again": "Noch einmal versuchen",

@@ -55,7 +55,7 @@ TEXTS: dict[str, str] = {
         "part you did; please use the code below or write to us."
     ),
     "withdrawn": "Your answers were erased. Thank you for your time; withdrawing has no disadvantage for you.",
-    "ui.preview": "Preview: these answers are not data",
+    "ui.preview": "Preview: no data",
     "ui.wait": "One moment…",
     "ui.thanks": "Thank you",
     "ui.again": "Try again",

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from study.service import Service
+from tests.browser.road import agree
 from tests.photographs import Photographs
 from tests.server import serving
 
@@ -24,9 +25,9 @@ def test_a_person_takes_the_whole_study_and_reloads_in_the_middle(
     with serving(tmp_path) as server:
         page = chromium.new_page(viewport={"width": 1280, "height": 720})
         page.goto(f"{server.url}/run/photographs")
-        page.check("#agree")
-        page.click("#accept")
+        agree(page)
         page.click("#understood")
+        page.click("#seen")
         page.click("#begin")
         for number in range(1, PRACTICE + 1):
             answer(page, number, "f")
@@ -38,7 +39,7 @@ def test_a_person_takes_the_whole_study_and_reloads_in_the_middle(
                 page.reload()
                 page.click("#begin")
             answer(page, number, "fj"[number % 2])
-        page.wait_for_selector("#debrief:not([hidden])")
+        page.wait_for_selector("#end:not([hidden])")
         assert page.text_content("#code")
         page.close()
     with Service(tmp_path) as service:

@@ -20,9 +20,14 @@ def answer(index: int, side: str = "left", **values: Any) -> Answer:
     return Answer(trial_index=index, side=side, **fields)  # type: ignore[arg-type]
 
 
-def to_trials(service: Service, token: str) -> dict[str, Any]:
+def to_place(service: Service, token: str) -> dict[str, Any]:
+    """Agree, and read what comes before a place is given."""
     service.consent(token, True)
-    service.ready(token)
+    return service.ready(token)
+
+
+def to_trials(service: Service, token: str) -> dict[str, Any]:
+    to_place(service, token)
     return service.ready(token, "example")
 
 

@@ -11,9 +11,11 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.participation import HOLD_NS, Refused
+from study.entrance import MINUTE_NS
+from study.participation import Refused
+from study.procedure import Road
 from study.service import Service
-from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_trials
+from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, to_place, to_trials
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def test_sixty_arrivals_at_once_are_balanced(service: Service, bundle: MakeBundl
     def arrive() -> None:
         try:
             barrier.wait(30)
-            service.consent(service.begin(study), True)
+            to_place(service, service.begin(study))
         except BaseException as error:
             failed.append(error)
 
@@ -50,7 +52,7 @@ def test_recruitment_stopped_early_is_balanced_too(service: Service, bundle: Mak
     """Catches slots handed out in another order than that of their blocks."""
     study = service.open_study(bundle(), per_condition=15)
     for _ in range(8):
-        service.consent(service.begin(study), True)
+        to_place(service, service.begin(study))
     taken = Counter(c for (c,) in query(service, "SELECT condition FROM session"))
     assert taken == dict.fromkeys(CONDITIONS, 2)
     assert set(query(service, "SELECT condition, side_flip FROM session")) == set(itertools.product(CONDITIONS, (0, 1)))
@@ -59,13 +61,13 @@ def test_recruitment_stopped_early_is_balanced_too(service: Service, bundle: Mak
 def test_a_full_study_says_so(service: Service, bundle: MakeBundle) -> None:
     study = service.open_study(bundle(), per_condition=1)
     early = [service.begin(study) for _ in range(5)]
-    stages = [service.consent(token, True)["stage"] for token in early]
-    assert stages == ["instructions"] * 4 + ["full"]
+    stages = [to_place(service, token)["stage"] for token in early]
+    assert stages == ["example"] * 4 + ["full"]
     with pytest.raises(Refused, match="All places") as refused:
         service.begin(study)
     assert refused.value.code == 410
     assert service.open_study(service.studies()[0].folder, per_condition=2) == study
-    assert service.consent(service.begin(study), True)["stage"] == "instructions"
+    assert to_place(service, service.begin(study))["stage"] == "example"
 
 
 def test_an_abandoned_place_is_given_away_and_its_holder_may_still_finish(tmp_path: Path, bundle: MakeBundle) -> None:
@@ -76,10 +78,9 @@ def test_an_abandoned_place_is_given_away_and_its_holder_may_still_finish(tmp_pa
         to_trials(service, slow)
         with pytest.raises(Refused, match="All places"):
             service.begin(study)
-        now[0] += HOLD_NS + 1
+        now[0] += Road().hold_minutes * MINUTE_NS + 1
         quick = service.begin(study)
-        assert service.consent(quick, True)["stage"] == "instructions"
-        service.ready(quick)
+        to_trials(service, quick)
         for token in (slow, quick):
             for index in range(2):
                 assert service.record(token, answer(index)).code == 201
@@ -162,7 +163,7 @@ def test_orders_differ_and_never_pile_up(service: Service, study: str) -> None:
     manifest = Bundle(service.studies()[0].folder).manifest
     chosen = {trial.id: trial.ai_choice for trial in manifest.trials}
     for _ in range(8):
-        service.consent(service.begin(study), True)
+        to_place(service, service.begin(study))
     plans = query(
         service, "SELECT session_id, item_id, left_is FROM trial_plan WHERE phase='main' ORDER BY 1, trial_index"
     )

@@ -263,7 +263,5 @@ def test_a_database_of_version_1_goes_on(url: str, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="append-only"):
             store.write(lambda db, t=table: db.exec_driver_sql(f"DELETE FROM {t}"))
     with pytest.raises(StoreError, match="FOREIGN KEY"):
-        store.write(
-            lambda db: db.exec_driver_sql("INSERT INTO trial_plan VALUES ('no', 0, 'main', 'm', 'a', '{}', 'z')")
-        )
+        store.write(lambda db: db.exec_driver_sql("INSERT INTO withdrawal VALUES ('nobody', 1)"))
     store.close()

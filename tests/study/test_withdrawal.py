@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +91,13 @@ def test_ids_are_erased_when_their_time_is_over(tmp_path: Path, bundle: MakeBund
         {"person": PIDS[0][:-1]},
         {"study": None},
         {"session": "b"},
-        {"person": PIDS[0].upper() + "G"},
+        {"person": "A" * 24},
     ],
 )
 def test_prolifics_ids_are_24_hexadecimal_digits(ids: dict[str, Any]) -> None:
     good = {"source": "prolific", "person": PIDS[0], "study": "a" * 24, "session": "b" * 24}
     Recruit(**good)  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="link lacks|pattern"):
+    with pytest.raises(ValidationError, match="link lacks something"):
         Recruit(**{**good, **ids})
 
 
@@ -222,9 +221,7 @@ def test_the_recruiters_list_is_reconciled(service: Service, study: str) -> None
     for n, words in ((unfinished, "not finished here"), (returned_done, "may be paid"), (coded, "another code"),
                      (unlisted, "not in the recruiter's list"), (7, "not known here")):  # fmt: skip
         assert words in found[PIDS[n]]
-    assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'held'") == [
-        (1,)
-    ]  # the returned one's is free
+    assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'held'") == [(1,)]
     assert service.verify() == []
     with pytest.raises(ForetellError, match="'Participant id' and 'Status'"):
         service.reconcile(study, pd.DataFrame({"id": []}))
@@ -234,20 +231,20 @@ def test_the_recruiters_list_is_reconciled(service: Service, study: str) -> None
 
 
 @pytest.fixture
-def filled(service: Service, study: str) -> Iterator[Service]:
+def filled(service: Service, study: str) -> Service:
     take_part(service, service.begin(study))
     token = service.begin(study)
     to_trials(service, token)
     service.record(token, answer(0))
     assert service.verify() == []
-    yield service
+    return service
 
 
 @pytest.mark.parametrize(
     ("tamper", "complaint"),
     [
         ("UPDATE trial_plan SET item_id = 'main-9' WHERE trial_index = 5", "trial 5: the plan is not"),
-        ("UPDATE trial_plan SET left_is = iif(left_is = 'a', 'b', 'a') WHERE trial_index = 4", "trial 4: the plan is not"),
+        ("UPDATE trial_plan SET phase = 'catch' WHERE trial_index = 4", "trial 4: the plan is not"),
         ("DELETE FROM trial_plan WHERE trial_index = 14", "plan of 14 trials where its study makes 15"),
         ("UPDATE session SET condition = iif(condition = 'both', 'none', 'both')", "the plan is not"),
         ("UPDATE session SET position = 3 WHERE stage != 'done'", "stands at trial 3 and has answers to 1"),

@@ -1,0 +1,260 @@
+"""The road around the trials in a real browser: device, consent, check, breaks, catch trials, ends, two languages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from study.answer import CheckAnswers
+from study.catalogue import CATALOGUES
+from study.service import Service
+from tests.browser.road import WHOLE, agree, at_main, newest, query, shown
+from tests.conftest import write_bundle
+from tests.server import Server, serving
+
+pytestmark = pytest.mark.browser
+DESKTOP = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
+PID, STUDY_ID, SESSION_ID = "5f3a9c0d1e2b5f3a9c0d1e2b", "a" * 24, "b" * 24
+STUDIES: dict[str, dict[str, Any]] = {
+    "whole": WHOLE,
+    "deutsch": {**WHOLE, "language": "de"},
+    "large": {"device": {"width": 1000, "height": 700, "touch": False}},
+    "slow": {"road": {"slow_seconds": 5}},
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    home = tmp_path_factory.mktemp("road")
+    with Service(home) as service:
+        for name, config in STUDIES.items():
+            folder = write_bundle(home / name, name=name, trials=6, practice=1, config=config)
+            service.open_study(folder, per_condition=20)
+    with serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Page]:
+    context = chromium.new_context(viewport=DESKTOP, user_agent="Mozilla/5.0 (Secret Device) Chrome/133.7.7")  # type: ignore[arg-type]
+    opened = context.new_page()
+    broken: list[str] = []
+    opened.on("pageerror", lambda error: broken.append(str(error)))
+    yield opened
+    context.close()
+    assert broken == []
+
+
+def answer_check(page: Page, *chosen: int) -> None:
+    page.wait_for_selector("#check:not([hidden]) form fieldset")
+    for question, option in enumerate(chosen):
+        page.check(f'#check input[name="q{question}"][value="{option}"]')
+    page.click("#answer-check")
+
+
+def trials(page: Page, count: int, total: int) -> list[str]:
+    """Answer `count` trials with their confidence; what catch trials asked for is chosen. The texts that were asked."""
+    asked = []
+    for number in range(1, count + 1):
+        if number > 1 and total == 7 and (number - 1) % 4 == 0:
+            page.wait_for_selector("#ready:not([hidden])")
+            page.click("#begin")
+        shown(page, number)
+        said = page.text_content("#asked") or ""
+        names = [page.text_content(f"#{side} span") for side in ("left", "right")]
+        page.keyboard.press("j" if said and f"{names[1]}" in said else "f")
+        asked += [said] if said else []
+        page.wait_for_selector("#confidence:not([hidden])")
+        page.keyboard.press("4")
+        if total == 1:
+            page.click("#next")
+    return asked
+
+
+@pytest.mark.parametrize("study", ["whole", "deutsch"])
+def test_the_whole_road(page: Page, server: Server, study: str) -> None:
+    """From Prolific's link to the code, failing the check once; what is stored, and in which words all was said."""
+    language = STUDIES[study].get("language", "en")
+    words = CATALOGUES[language]
+    page.goto(f"{server.url}/run/{study}?PROLIFIC_PID={PID}&STUDY_ID={STUDY_ID}&SESSION_ID={SESSION_ID}")
+    agree(page)
+    assert PID not in page.url
+    expect(page.locator("#instructions h1")).to_have_text(words["ui.task"])
+    assert page.get_attribute("html", "lang") == language
+    page.click("#understood")  # waits for the reading time
+    answer_check(page, 0, 1)
+    expect(page.locator("#notice")).to_have_text(words["check_again"])
+    page.click("#understood")
+    answer_check(page, 1, 1)
+    expect(page.locator("#example h1")).to_have_text(words["ui.look"])
+    page.click("#seen")
+    page.click("#begin")
+    trials(page, 1, 1)
+    page.click("#begin")
+    [asked] = trials(page, 7, 7)
+    assert asked.startswith(words["catch"].split("{")[0])
+    page.wait_for_selector("#questionnaire:not([hidden])")
+    page.click("#answer-items")
+    expect(page.locator("#questionnaire .hint")).to_have_text(words["ui.required"])
+    page.check('#questionnaire input[name="hard"][value="6"]')
+    page.check('#questionnaire input[value="by the map"]')
+    page.fill("#questionnaire textarea", "<b>&")
+    page.click("#answer-items")
+    expect(page.locator("#end .prose")).to_contain_text(words["debrief"].split(".")[0])
+    expect(page.locator("#code")).to_have_text("DONE42")
+    expect(page.locator("#redirect")).to_have_attribute("href", "https://recruiter.test/complete?cc=DONE42")
+    stored(server)
+    private = page.text_content("#private") or ""
+    page.goto(f"{server.url}/run/{study}?#withdraw")
+    page.fill("#withdraw-code", "WRONG")
+    page.click("#erase")
+    expect(page.locator("#withdraw-hint")).to_contain_text("code")
+    page.fill("#withdraw-code", private)
+    page.click("#erase")
+    expect(page.locator("#end .prose")).to_have_text(words["withdrawn"])
+    assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
+    with Service(server.home) as service:
+        assert service.verify() == []
+
+
+def stored(server: Server) -> None:
+    """What one whole participation leaves in the database, and what it does not."""
+    me = newest(server)
+    rows = query(
+        server,
+        "SELECT phase, confidence, frame_hz > 10, clock_ms < 5, dropped_frames >= 0, rt_ms >= 200 FROM response "
+        "JOIN trial_plan USING (session_id, trial_index) WHERE session_id = ? ORDER BY trial_index", me,
+    )  # fmt: skip
+    assert sorted(row[0] for row in rows) == ["catch", *["main"] * 6, "practice"]
+    assert {row[1:] for row in rows} == {(0.75, 1, 1, 1, 1)}
+    chosen = "SELECT phase, choice FROM response JOIN trial_plan USING (session_id, trial_index) WHERE session_id = ?"
+    assert ("catch", "a") in query(server, chosen, me)
+    tries = query(server, "SELECT received_at FROM comprehension WHERE session_id = ? ORDER BY attempt", me)
+    [(agreed,)] = query(server, "SELECT agreed_at FROM session WHERE session_id = ?", me)
+    assert [at - agreed > n * 2e9 for n, (at,) in enumerate(tries, 1)] == [True, True]  # each reading takes 2 s
+    answers = dict(query(server, "SELECT item, answer_json FROM questionnaire WHERE session_id = ?", me))
+    assert {key: json.loads(value) for key, value in answers.items()} == {
+        "hard": 6,
+        "which": "by the map",
+        "how": "<b>&",
+    }
+    [(env,)] = query(server, "SELECT env_json FROM session WHERE session_id = ?", me)
+    assert json.loads(env)["browser"] == "Chrome"
+    assert query(server, "SELECT count(*) FROM event WHERE kind = 'break' AND session_id = ?", me) == [(1,)]
+    files = [path for path in server.home.iterdir() if path.is_file()]
+    secrets = (PID.encode(), STUDY_ID.encode(), b"Secret Device", b"133.7.7", b"127.0.0.1")
+    own = server.url.encode()  # the address it announces at its start
+    content = [(path.name.split(".db")[0], path.read_bytes().replace(own, b"")) for path in files]
+    found = {(name, secret) for name, text in content for secret in secrets if secret in text}
+    assert found == {("identity", PID.encode()), ("identity", STUDY_ID.encode())}
+
+
+def test_failing_the_check_twice_ends_politely(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/run/whole")
+    agree(page)
+    for _ in range(2):
+        page.click("#understood")
+        answer_check(page, 0, 0)
+    expect(page.locator("#end .prose")).to_contain_text("This is no judgement of you")
+    expect(page.locator("#code")).to_have_text("SCREEN7")
+
+
+def test_a_device_that_does_not_fit_leaves_nothing(page: Page, server: Server) -> None:
+    before = query(server, "SELECT count(*) FROM session")
+    page.set_viewport_size({"width": 800, "height": 720})
+    page.goto(f"{server.url}/run/large?pid=someone")
+    expect(page.locator("#message .prose")).to_contain_text("at least 1000 × 700")
+    expect(page.locator("#message .prose")).to_contain_text("please return your place")
+    page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
+    page.add_init_script("indexedDB.open = () => { throw new Error('private'); }")
+    page.reload()
+    expect(page.locator("#message .prose")).to_contain_text("does not let the page keep anything")
+    assert query(server, "SELECT count(*) FROM session") == before
+
+
+def test_a_phone_is_refused_where_the_study_says_so(chromium: Browser, server: Server) -> None:
+    context = chromium.new_context(viewport={"width": 1000, "height": 800}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.goto(f"{server.url}/run/large")
+    expect(page.locator("#message .prose")).to_contain_text("a computer with a keyboard")
+    context.close()
+
+
+def test_a_link_that_lacks_something_is_said(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/run/whole?PROLIFIC_PID=5f3a&STUDY_ID=x")
+    expect(page.locator("#message .prose")).to_have_text(
+        "This link lacks something. Please open the study from Prolific again."
+    )
+
+
+def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Server) -> None:
+    """Typing the code with its F and J answers no trial; going back resumes at the same one."""
+    page.goto(at_main(server, "slow", 1))
+    page.click("#begin")
+    shown(page, 1)
+    page.click("#leave")
+    page.locator("#withdraw-code").press_sequentially("FJFJ")
+    assert "FJFJ" in page.input_value("#withdraw-code")
+    page.click("#stay")
+    page.click("#begin")
+    shown(page, 1)
+    assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(1,)]
+    page.click("#leave")
+    page.click("#erase")  # the code is there already
+    expect(page.locator("#end .prose")).to_contain_text("Your answers were erased")
+    assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
+
+
+def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None:
+    page.goto(at_main(server, "slow", 1))
+    page.click("#begin")
+    expect(page.locator("#slow")).to_have_text(CATALOGUES["en"]["ui.slow"], timeout=15_000)
+    page.keyboard.press("f")
+    shown(page, 2)
+    page.keyboard.press("f")
+    shown(page, 3)
+    assert query(server, "SELECT count(*) FROM event WHERE kind = 'slow' AND session_id = ?", newest(server)) == [(1,)]
+
+
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_nothing_scrolls_and_no_box_moves_for_catch_trials_and_confidence(
+    page: Page, server: Server, size: Any
+) -> None:
+    page.set_viewport_size(size)
+    with Service(server.home) as service:
+        token = service.begin("deutsch", mode="preview", condition="both")
+        service.consent(token, True)
+        service.ready(token)
+        service.check(token, CheckAnswers(attempt=1, answers=[1, 1]))
+        state = service.ready(token, "example")
+    assert state["stage"] == "practice"
+    page.goto(f"{server.url}/run/deutsch#{token}")
+    page.click("#begin")
+    trials(page, 1, 1)
+    page.click("#begin")
+    places = set()
+    for number in range(1, 5):
+        shown(page, number)
+        boxes = page.evaluate(
+            "() => ['.target', '.option.left', '.option.right'].map(q => document.querySelector(q))"
+            ".map(e => e.getBoundingClientRect())"
+            ".map(b => [b.x, b.y, b.width, b.height].map(Math.round).join())"
+        )
+        page.keyboard.press("f")
+        page.wait_for_selector("#confidence:not([hidden])")
+        high, wide = page.evaluate(
+            "() => [document.documentElement.scrollHeight, document.documentElement.scrollWidth]"
+        )
+        assert (high, wide) == (size["height"], size["width"])
+        small = page.eval_on_selector_all(
+            "#sure button", "bs => bs.filter(b => b.getBoundingClientRect().width < 44).length"
+        )
+        assert small == 0
+        page.keyboard.press("1")
+        places.add(tuple(boxes))
+    assert len(places) == 1
