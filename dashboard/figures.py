@@ -115,6 +115,15 @@ class Drawing:
         return Image.fromarray(pixels)
 
 
+def uncertain(explanation: Explanation, caption: str = "Standard error") -> Image.Image:
+    """The standard error of one explanation's map, with its scale: from none to the largest."""
+    assert explanation.error is not None
+    error = explanation.error[0]
+    scale = Scale(0.0, float(error.max()) or 1.0)
+    size = (LEGIBLE, round(LEGIBLE * error.shape[0] / error.shape[1]))
+    return with_scale(heatmap(error, scale, size), scale, caption)
+
+
 def picture(opened: Image.Image, shape: tuple[int, int]) -> Image.Image:
     """What a network with inputs (H, W) sees of a picture, enlarged."""
     return _enlarged(fitted(opened, shape))

@@ -36,28 +36,47 @@ def _monitor() -> None:
     monitor.page()
 
 
+def _teaching() -> None:
+    from dashboard.views import teaching
+
+    teaching.page()
+
+
+def _power() -> None:
+    from dashboard.views import power
+
+    power.page()
+
+
 def _results() -> None:
     from dashboard.views import results
 
     results.page()
 
 
-def _home() -> None:
-    from dashboard.views import home
+def main() -> None:
+    """All pages, and the one that is open."""
+    doors = {
+        "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
+        "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
+        "monitor": st.Page(_monitor, title="Monitor", url_path="monitor", icon=":material/monitoring:"),
+        "teaching": st.Page(_teaching, title="Teaching", url_path="teaching", icon=":material/school:"),
+        "power": st.Page(_power, title="Power", url_path="power", icon=":material/calculate:"),
+        "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
+    }
 
-    home.page(DOORS)
+    def start() -> None:
+        from dashboard.views import home
+
+        home.page(doors)
+
+    st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
+    st.html(STYLE)
+    home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
+    st.navigation([home, *doors.values()], position="top").run()
+    if door.service().standing("") != "open":
+        st.html(LEAVE)
 
 
-DOORS = {
-    "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
-    "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
-    "monitor": st.Page(_monitor, title="Monitor", url_path="monitor", icon=":material/monitoring:"),
-    "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
-}
-START = st.Page(_home, title="Home", url_path="", default=True, icon=":material/home:")
-
-st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
-st.html(STYLE)
-st.navigation([START, *DOORS.values()], position="top").run()
-if door.service().standing("") != "open":
-    st.html(LEAVE)
+if __name__ == "__main__":  # a process spawned beside the pages imports this file too, and is no page
+    main()

@@ -33,8 +33,21 @@ PAGES = {
     "studies": "studies?study=demo",
     "trials": "studies?study=demo&section=Trials",
     "simulate": "studies?study=demo&section=Simulate",
+    "teaching": "teaching?study=demo",
+    "power": "power?study=demo",
     "results": "results",
+    "models": "results?section=Models",
+    "checks": "results?section=Checks",
+    "exploratory": "results?section=Exploratory",
 }
+
+MADE = {
+    PAGES["explore"]: "How far to trust this map",
+    PAGES["teaching"]: "sets scored",
+    PAGES["checks"]: "crosschecks.csv",
+    PAGES["exploratory"]: "The numbers",
+}
+"""What stands on a page when that is there which is made beside it."""
 
 
 @contextmanager
@@ -76,8 +89,8 @@ def opened(page: Page, url: str, path: str) -> None:
     """A researcher's page, with what is made beside it."""
     page.goto(f"{url}/{path}")
     settled(page)
-    if path == PAGES["explore"]:
-        page.get_by_text("How far to trust this map").wait_for(timeout=PATIENCE_MS)
+    if path in MADE:
+        page.get_by_text(MADE[path]).first.wait_for(timeout=PATIENCE_MS)
         settled(page)
 
 

@@ -50,10 +50,11 @@ class Sources:
 
 def open_sources(path: Path, device: str | None = None) -> Sources:
     """Read a study file and open its classifier and image sets."""
-    return _opened(read(path), path.resolve().parent, device)
+    return opened(read(path), path.resolve().parent, device)
 
 
-def _opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+def opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+    """What a study file's content names, files relative to ``base``."""
     classifier, file = open_classifier(config.classifier.model, base, device), config.teaching.prior
     prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
     return Sources(config, base, classifier, open_sets(config, base), prior)
@@ -196,7 +197,7 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
     config = StudyConfig.model_validate(bundle.manifest.config)
     base = Path(bundle.manifest.environment["base"])
     try:
-        sources = _opened(config, base)
+        sources = opened(config, base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:

@@ -93,8 +93,7 @@ class Studio:
 
     def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
         inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        own = () if self.config.saliency.common_masks else (planned.id,)
-        seed = seed_of(self.config.study.seed, "map", *own)
+        seed = map_seed(self.config, planned.id)
         return self.maps.explain(inputs, self._classes(planned.candidate), seed, progress)
 
     @property
@@ -220,6 +219,12 @@ def _signed(explanation: Explanation, i: int) -> Pixels:
     """The values (H, W) that a map is drawn from, in [-1, 1]."""
     error = None if explanation.error is None else explanation.error[i]
     return scale_of(explanation, i).signed(explanation.map[i], error)
+
+
+def map_seed(config: StudyConfig, trial: str) -> int:
+    """The seed of everything random in a trial's maps."""
+    own = () if config.saliency.common_masks else (trial,)
+    return seed_of(config.study.seed, "map", *own)
 
 
 def _box(grid: tuple[int, int]) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from core.errors import ForetellError
 from dashboard.commands.options import pairs
 from dashboard.terminal import Bars, say
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from study.analysis.nested import NestedAnalysis
-    from study.analysis.truths import Truth
-    from study.config import StudyConfig
 
 Number = TypeVar("Number", int, float)
 
@@ -138,65 +135,34 @@ def power(
 
     Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
     """
+    from dashboard import powerwork
+    from dashboard.commands.study import weights
     from study import config
     from study.analysis import power as simulations
+    from study.analysis import responses
 
     study = config.read(study_file)
-    sizes, multiples = _numbers(participants, "--participants", int), _numbers(effects, "--effects", float)
-    truth = _truth(study, pilot, mixture)
+    question = powerwork.Question(
+        study,
+        powerwork.listed(participants, int, "--participants"),
+        studies,
+        powerwork.listed(effects, float, "--effects"),
+        responses.read(pilot) if pilot else None,
+        weights(mixture) if mixture else None,
+        seed,
+    )
     with Bars() as progress:
-        table = simulations.curve(
-            truth,
-            sizes,
-            studies=studies,
-            seed=seed,
-            alpha=study.plan.alpha,
-            effects=multiples,
-            models=study.plan.models,
-            workers=workers,
-            progress=progress,
-        )
-    table = simulations.with_cost(table, len(study.conditions), pay)
+        table = question.curve(progress, workers)
+    conditions = len(study.conditions)
+    table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
-    for row in simulations.enough(table).itertuples():
-        say(_enough(row.test, row.effect, row.per_condition, len(study.conditions), pay, currency))
+    for sentence in powerwork.answers(table, conditions, pay, currency):
+        say(sentence)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         table.to_csv(out / "power.csv", index=False)
         simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
         say(str(out / "power.csv"))
-
-
-def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
-    what = f"{test}, effects × {effect:g}"
-    if per_condition != per_condition:  # NaN: none of the sizes
-        return f"{what}: none of these sizes reaches a power of 80 % with certainty; try larger ones or more studies."
-    cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""
-    return f"{what}: {per_condition:g} participants per condition reach a power of 80 %{cost}."
-
-
-def _numbers(text: str, option: str, kind: type[Number]) -> list[Number]:
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise ForetellError(f"{option} {text!r} is not a list of numbers like 10,20,40.") from None
-
-
-def _truth(study: StudyConfig, pilot: Path | None, mixture: str | None) -> Truth:
-    """What the studies are drawn from."""
-    from dashboard.commands.study import weights
-    from study.analysis import nested, responses, truths
-    from study.workspace import bundle_named, home
-
-    conditions, chosen = study.conditions, study.trials.categories
-    if mixture is not None:
-        trials = bundle_named(home(), study.study.name).manifest.trials
-        return truths.Theories(weights(mixture), trials, conditions)
-    categories = chosen if isinstance(chosen, int) else len(chosen)
-    if pilot is not None:
-        model = nested.analyze(responses.read(pilot)).models["interaction"]
-        return truths.from_pilot(model, conditions, categories, study.trials.per_type)
-    return truths.Effects(truths.TABLE_1, conditions=conditions, categories=categories, per_type=study.trials.per_type)
 
 
 VERBS = [analyze, glmm, power]

@@ -19,6 +19,14 @@ CARDS = {
         "Ask people",
         "Turn explanations into an experiment: build it, look at every trial, open it, follow who takes part.",
     ),
+    "teaching": (
+        "Look into a lesson",
+        "Why these examples: the pool as a learner sees it, other sets, and her belief after each example.",
+    ),
+    "power": (
+        "Plan how many",
+        "Power and cost over the number of participants, from the paper, a pilot, or simulated people.",
+    ),
     "results": (
         "Read the answer",
         "Mixed models of who foretold what, with the tests in plain words and figures to take away.",

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from dashboard import cache
-from dashboard.jobs import Job
 from dashboard.table import Cell, Column
-from dashboard.widgets.live import Asking
+from dashboard.widgets.live import Asking, note
 from dashboard.widgets.source import Chosen
 from dashboard.work import FaithfulnessRequest, MapRequest, RobustnessRequest
 from study.sources import plain
@@ -115,12 +114,3 @@ def with_robustness(asking: Asking, cell: Cell) -> Cell:
         return cell
     job = asking(RobustnessRequest(cell.request))
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell
-
-
-def note(job: Job | None) -> str:
-    """What stands where something is not there yet."""
-    if job is None:
-        return "Not made yet."
-    if job.state == "failed":
-        return job.error
-    return "Being made …" if job.state == "running" else "Waiting …"

@@ -6,43 +6,22 @@ from urllib.parse import quote, urlsplit
 
 import streamlit as st
 
-from dashboard import cache, door
-from dashboard.widgets import progress, shelf
+from dashboard import door
+from dashboard.widgets import building, shelf
 from dashboard.widgets.messages import errors_shown
 from dashboard.widgets.shelf import Study
-from study.build import build
 from study.config import Allocation
-from study.workspace import home
 
 
 def show(study: Study) -> None:
     """Steps of a collection, those that are possible now."""
-    _build(study)
+    building.show(study)
     if study.bundle is not None:
         _opening(study)
     if study.open_version is not None:
         _links(study)
         st.subheader("Who takes part", anchor=False)
         st.table(shelf.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
-
-
-def _build(study: Study) -> None:
-    if study.bundle is None:
-        st.info("Not built yet. Building makes every picture and map once and freezes them; it takes about a minute.")
-    elif study.changed:
-        st.warning("The study file was changed since this study was built. Build it again to use the changes.")
-    if study.file is None:
-        return
-    label = "Build" if study.bundle is None else "Build again"
-    kind = "primary" if study.bundle is None or study.changed else "secondary"
-    if st.button(label, type=kind, key=f"build_{study.name}", help="What is finished already is not made again."):
-        with cache.one_at_a_time(f"build {study.name}") as ours:
-            if not ours:
-                st.info("This study is being built in another window.")
-                return
-            with errors_shown(), progress.bar("Building: reading pictures and weights") as report:
-                build(study.file, home(), report)
-                st.rerun()
 
 
 def _opening(study: Study) -> None:

@@ -11,8 +11,8 @@ from core.uncertainty import SAMPLERS
 from dashboard.doubtwork import PASSES, Doubt, DoubtRequest
 from dashboard.jobs import Job
 from dashboard.table import DELETION, INSERTION, words
-from dashboard.widgets.cells import Seen, class_names, note
-from dashboard.widgets.live import Asking, live
+from dashboard.widgets.cells import Seen, class_names
+from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 
 NOT = "Not asked"

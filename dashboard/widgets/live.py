@@ -98,7 +98,7 @@ def awaited(job: Job) -> Any:
     if not job.wait(AT_ONCE_S):
 
         def part() -> None:
-            st.progress(job.share, escaped(_words(job)))
+            st.progress(job.share, escaped(told(job)))
             if job.ended:
                 st.rerun()
 
@@ -110,13 +110,39 @@ def awaited(job: Job) -> Any:
     return job.result
 
 
+def shown(request: Request, draw: Callable[[Any], None], name: str = "") -> None:
+    """Draw what comes of one request as soon as it is there, and until then how far it is, with a way to stop it."""
+
+    def collect(asking: Asking) -> Job | None:
+        return asking(request)
+
+    def part(job: Job | None) -> None:
+        if job is not None and job.state == "done":
+            draw(job.result)
+        elif job is not None and job.state == "failed":
+            st.error(escaped(job.error))
+        else:
+            st.caption(note(job))
+
+    live(collect, part, name)
+
+
+def note(job: Job | None) -> str:
+    """What stands where something is not there yet."""
+    if job is None:
+        return "Not made yet."
+    if job.state == "failed":
+        return job.error
+    return "Being made …" if job.state == "running" else "Waiting …"
+
+
 def _controls(asking: Asking, name: str) -> None:
     """Bars of what runs, each with a way to stop it; a button for what waits for a click."""
     running = asking.running
     for job in running:
         if job.state == "running":
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.progress(job.share, escaped(_words(job)))
+                st.progress(job.share, escaped(told(job)))
                 st.button("Stop", key=f"stop_{job.key}", on_click=_stop, args=([job.key],), width=90)
     waiting = [job.key for job in running if job.state != "running"]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -127,10 +153,11 @@ def _controls(asking: Asking, name: str) -> None:
         if asking.held:
             about = f" ({duration(asking.seconds)})" if asking.seconds else ""
             what = "it" if len(asking.held) == 1 else f"the {len(asking.held)} that are not there"
-            st.button(f"Make {what}{about}", key=f"begin{name}", on_click=_begin, args=(asking.held,), type="primary")
+            st.button(f"Make {what}{about}", key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
 
 
-def _words(job: Job) -> str:
+def told(job: Job) -> str:
+    """How far a job is, and how long it takes yet."""
     done, total, what = job.progress
     if not total:
         return "Beginning"
@@ -159,6 +186,7 @@ def _stop(keys: list[str]) -> None:
     st.session_state[BEGUN] = sorted(_keys(BEGUN) - set(keys))
 
 
-def _begin(keys: list[str]) -> None:
+def begin(keys: list[str]) -> None:
+    """Let long work begin: for a button's click."""
     st.session_state[STOPPED] = sorted(_keys(STOPPED) - set(keys))
     st.session_state[BEGUN] = sorted(_keys(BEGUN) | set(keys))

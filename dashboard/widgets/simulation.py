@@ -30,23 +30,29 @@ def show(study: Study) -> None:
         left, right = st.columns(2)
         people = left.number_input("Simulated people", 1, 2_000, 40, 4, key="simulate_people")
         seed = right.number_input("Seed", 0, 2**31, 0, 1, key="simulate_seed")
-        st.caption("How often each kind of person occurs, as weights:")
-        mixture = {
-            name: place.slider(
-                words(name), 0.0, 1.0, DEFAULT.get(name, 0.0), 0.05, help=summary(PEOPLE[name]), key=f"simulate_{name}"
-            )
-            for place, name in zip(st.columns(len(PEOPLE), gap="medium"), PEOPLE, strict=True)
-        }
+        chosen = mixture("simulate")
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:
-        _simulate(study.name, int(people), mixture, int(seed))
+        _simulate(study.name, int(people), chosen, int(seed))
 
 
-def _simulate(name: str, people: int, mixture: dict[str, float], seed: int) -> None:
+def mixture(place: str) -> dict[str, float]:
+    """How often each theory of people occurs; ``place`` begins the names of the sliders in the session."""
+    st.caption("How often each kind of person occurs, as weights:")
+    columns = st.columns(len(PEOPLE), gap="medium")
+    return {
+        name: column.slider(
+            words(name), 0.0, 1.0, DEFAULT.get(name, 0.0), 0.05, help=summary(PEOPLE[name]), key=f"{place}_{name}"
+        )
+        for column, name in zip(columns, PEOPLE, strict=True)
+    }
+
+
+def _simulate(name: str, people: int, chosen: dict[str, float], seed: int) -> None:
     with cache.one_at_a_time(f"simulate {name}") as ours, errors_shown():
         if not ours:
             st.info("People are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
-            new = simulate(door.service(), name, people, mixture, seed, report)
+            new = simulate(door.service(), name, people, chosen, seed, report)
         st.success(f"{new:,} new answers." if new else "These people had taken part already: nothing was added.")

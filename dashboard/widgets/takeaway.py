@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import canvas, figures, reproduce, table
 from dashboard.table import Cell, Column, Table
-from dashboard.widgets import certificate
+from dashboard.widgets import certificate, files
 from dashboard.widgets.source import OWN
 from study.sources import plain
 
@@ -21,12 +21,12 @@ def bar(shown: Table, stem: str) -> None:
     offered((lambda: _files(shown, stem)) if made else None)
 
 
-def offered(files: Callable[[], None] | None) -> None:
-    """Two buttons: what ``files`` draws, if there is any, and the link to what is seen."""
+def offered(download: Callable[[], None] | None) -> None:
+    """Two buttons: what ``download`` draws, if there is any, and the link to what is seen."""
     with st.container(horizontal=True):
-        if files is not None:
+        if download is not None:
             with st.popover("Download", icon=":material/download:"):
-                files()
+                download()
         with st.popover("Link", icon=":material/link:"):
             st.code(link(), language=None, wrap_lines=True)
             own = st.session_state.get("source") == OWN
@@ -43,20 +43,15 @@ def link() -> str:
 def _files(shown: Table, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
-    file("Picture (PNG)", lambda: figures.png(canvas.png(table.sheet(shown))), f"{stem}.png", "image/png")
-    file("Picture (SVG)", lambda: canvas.svg(table.sheet(shown)), f"{stem}.svg", "image/svg+xml")
+    files.file("Picture (PNG)", lambda: figures.png(canvas.png(table.sheet(shown))), f"{stem}.png", "image/png")
+    files.file("Picture (SVG)", lambda: canvas.svg(table.sheet(shown)), f"{stem}.svg", "image/svg+xml")
     if len(made) == 1:
         values = made[0][1].explanation
         assert values is not None
-        file("Map (NPY)", lambda: figures.npy(values.map[0]), f"{stem}.npy", "application/octet-stream")
-    file("Maps and certificates (NPZ)", lambda: reproduce.npz(shown), f"{stem}.npz", "application/octet-stream")
-    file("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
-    file("Python that makes them again", lambda: reproduce.script(shown, script), script, "text/x-python")
-
-
-def file(label: str, content: Callable[[], bytes | str], name: str, mime: str) -> None:
-    """A file to download; its content is made when it is asked for."""
-    st.download_button(label, content, name, mime, on_click="ignore", type="tertiary")
+        files.file("Map (NPY)", lambda: figures.npy(values.map[0]), f"{stem}.npy", "application/octet-stream")
+    files.file("Maps and certificates (NPZ)", lambda: reproduce.npz(shown), f"{stem}.npz", "application/octet-stream")
+    files.file("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
+    files.file("Python that makes them again", lambda: reproduce.script(shown, script), script, "text/x-python")
 
 
 def _certificates(made: list[tuple[Column, Cell]]) -> str:

@@ -18,9 +18,9 @@ from dashboard.jobs import Job
 from dashboard.keys import digest
 from dashboard.table import words
 from dashboard.unitwork import FoundRequest, MadeRequest
-from dashboard.widgets import takeaway
-from dashboard.widgets.cells import class_names, note
-from dashboard.widgets.live import Asking, live
+from dashboard.widgets import files, takeaway
+from dashboard.widgets.cells import class_names
+from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.parameters import MOST_SEED
 from data.types import ImageSet
@@ -163,18 +163,18 @@ def _files(shown: Shown, drawn: Maximised) -> None:
     there = shown.result(shown.found)
     top = there if isinstance(there, Exemplars) else None
     of, how, name = shown.classifier, shown.settings, visualise.stem(shown.classifier, drawn)
-    takeaway.file(
+    files.file(
         "Pictures made (PNG)",
         lambda: figures.png(visualise.made_sheet(of, drawn, how)),
         f"{name}.png",
         "image/png",
     )
     if top is not None:
-        takeaway.file(
+        files.file(
             "Pictures found (PNG)",
             lambda: figures.png(visualise.found_sheet(of, top)),
             f"{name}.top.png",
             "image/png",
         )
-    takeaway.file("Inputs (NPZ)", lambda: visualise.npz(drawn, top), f"{name}.npz", "application/octet-stream")
-    takeaway.file("Facts (JSON)", lambda: visualise.facts_text(of, drawn, how, top), f"{name}.json", "application/json")
+    files.file("Inputs (NPZ)", lambda: visualise.npz(drawn, top), f"{name}.npz", "application/octet-stream")
+    files.file("Facts (JSON)", lambda: visualise.facts_text(of, drawn, how, top), f"{name}.json", "application/json")

@@ -27,15 +27,40 @@ class Measure:
     figure: go.Figure | None
 
 
+@dataclass(frozen=True)
+class Offer:
+    """A measure that is made when it is asked for."""
+
+    name: str
+    title: str
+    says: str
+    make: Callable[[], Made]
+
+    def measure(self) -> Measure:
+        """Make it.
+
+        Raises
+        ------
+        ForetellError
+            These data do not allow it.
+        """
+        return Measure(self.name, self.title, self.says, *self.make())
+
+
 def measures(frame: pd.DataFrame, *, seed: int) -> tuple[list[Measure], list[str]]:
     """What these data allow, and a sentence for each measure that they do not."""
     found, absent = [], []
-    for name, title, says, make in _all(frame, seed):
+    for offer in offers(frame, seed=seed):
         try:
-            found.append(Measure(name, title, says, *make()))
+            found.append(offer.measure())
         except ForetellError as error:
-            absent.append(f"{title}: {error}")
+            absent.append(f"{offer.title}: {error}")
     return found, absent
+
+
+def offers(frame: pd.DataFrame, *, seed: int) -> list[Offer]:
+    """Every measure there is, whatever the data allow."""
+    return [Offer(*each) for each in _all(frame, seed)]
 
 
 def _all(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], Made]]]:

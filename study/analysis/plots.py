@@ -30,7 +30,7 @@ def intervals(
     if line is not None:
         figure.add_hline(y=line, line={"color": INK, "dash": "dot", "width": 1.5})
     figure.update_xaxes(tickmode="array", tickvals=list(range(len(values))), ticktext=values, showgrid=False)
-    return _laid_out(figure, title, percent)
+    return laid_out(figure, title, percent)
 
 
 def curves(
@@ -43,7 +43,7 @@ def curves(
         trace.update(mode="lines+markers", line={"color": PALETTE[k % len(PALETTE)], "width": 2})
         figure.add_trace(trace)
     figure.update_xaxes(title=x_title, showgrid=False)
-    return _laid_out(figure, title, percent)
+    return laid_out(figure, title, percent)
 
 
 def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title: str, title: str) -> go.Figure:
@@ -55,7 +55,7 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
             go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=str(name), text=part[text])
         )
     figure.update_xaxes(title=x_title, showgrid=False)
-    return _laid_out(figure, title, percent=True)
+    return laid_out(figure, title, percent=True)
 
 
 def diagonal(figure: go.Figure) -> go.Figure:
@@ -88,7 +88,8 @@ def _points(part: pd.DataFrame, at: Sequence[float], y: str, name: str, k: int, 
     )
 
 
-def _laid_out(figure: go.Figure, title: str, percent: bool) -> go.Figure:
+def laid_out(figure: go.Figure, title: str, percent: bool) -> go.Figure:
+    """With the look that all plots share; ``title`` is that of the upright axis."""
     figure.update_layout(
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

@@ -7,6 +7,7 @@ import hashlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ class Responses:
         """The answers in all conditions, the placebos last."""
         return pd.concat([self.frame, self.placebos], ignore_index=True) if len(self.placebos) else self.frame
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """SHA-256 of the rows as analysed, in the canonical order of columns."""
         text = self.every.to_csv(index=False, lineterminator="\n")

@@ -14,6 +14,7 @@ from study.service import Service
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
 from tests.server import Server, serving
+from tests.study.analysis.simulated import study
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +26,11 @@ PATHS = {
     "studies?section=Simulate": "Studies",
     "studies?section=Export": "Studies",
     "monitor": "Monitor",
+    "power": "Power",
     "results": "Results",
+    "results?section=Models": "Results",
+    "results?section=Checks": "Results",
+    "results?section=Report": "Results",
 }
 PATIENCE_MS = 90_000
 
@@ -112,7 +117,14 @@ def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path
 def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser, width: int) -> None:
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
         page = context.new_page()
-        for path in ("", "explore?method=Gradient", "studies?section=Trials", "results"):
+        for path in (
+            "",
+            "explore?method=Gradient",
+            "studies?section=Trials",
+            "power",
+            "results",
+            "results?section=Models",
+        ):
             page.goto(f"{researcher.url}/{path}")
             finished(page)
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
@@ -138,3 +150,29 @@ def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
         page.goto(f"{server.url}/")
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
         context.close()
+
+
+def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> None:
+    """The workers are processes beside the server; the page's link keeps what was asked."""
+    page.goto(f"{researcher.url}/power?sizes=4,6&studies=10")
+    finished(page)
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_test_id("stPlotlyChart")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("null - explanation").first).to_be_visible()
+
+
+def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: Page, tmp_path: Path) -> None:
+    """A column under another name is mapped by hand; a file that is none is a sentence."""
+    frame = study(24, 8, 6, seed=5).rename(columns={"correct": "hit"})
+    frame.to_csv(tmp_path / "mine.csv", index=False)
+    (tmp_path / "broken.csv").write_bytes(b"\xff\xfe\x00")
+    page.goto(f"{researcher.url}/results?results_source=A+CSV+file+of+mine")
+    finished(page)
+    page.locator("input[type=file]").set_input_files(tmp_path / "broken.csv")
+    expect(page.get_by_test_id("stAlertContentError")).to_contain_text("broken.csv is not a CSV file in UTF-8")
+    page.locator("input[type=file]").set_input_files(tmp_path / "mine.csv")
+    expect(page.get_by_test_id("stAlertContentError")).to_contain_text("Column 'correct' is missing")
+    page.get_by_label("correct", exact=True).click()
+    page.get_by_role("option", name="hit").click()
+    expect(page.get_by_test_id("stPlotlyChart")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)

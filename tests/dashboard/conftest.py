@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from streamlit.testing.v1 import AppTest
 
 from dashboard import cache, door
 from dashboard.cache import Gallery
 from study.workspace import VARIABLE
+
+PATIENCE_S = 90
+WAITING = ("Being made", "Waiting", "more waiting")
 
 
 @pytest.fixture
@@ -32,3 +37,14 @@ def gallery_of(model: str, name: str) -> Gallery:
     assert job.state == "done", job.error
     found: Gallery = job.result
     return found
+
+
+def made(app: AppTest) -> AppTest:
+    """The page when all that it waits for is there; a browser asks again by itself."""
+    deadline = time.monotonic() + PATIENCE_S
+    while app.get("progress") or any(word in caption.value for word in WAITING for caption in app.caption):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        app.run()
+    assert not app.exception
+    return app

@@ -24,12 +24,14 @@ def numbers(app: AppTest) -> dict[str, str]:
 
 def test_an_empty_workspace(app: AppTest) -> None:
     assert set(numbers(app.run()).values()) == {"0"}
-    assert [heading.value for heading in app.subheader][:3] == [
+    assert [heading.value for heading in app.subheader][:-1] == [
         "See what an AI looks at",
         "Ask people",
+        "Look into a lesson",
+        "Plan how many",
         "Read the answer",
     ]
-    assert len(app.get("page_link")) == 3
+    assert len(app.get("page_link")) == 5
 
 
 def test_simulated_people_are_not_participants(app: AppTest, workspace: Path) -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import tomllib
 import uuid
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import door
-from dashboard.views import results
+from dashboard import analysiswork, door
+from dashboard.widgets import answers
+from study.analysis import bootstrap, contrasts, crosschecks, nested, report, responses
+from study.analysis import results as results_of
 from study.answer import Answer
+from study.bundle import MANIFEST, Bundle
 from study.service import Mode
 from study.simulate import simulate
-from tests.conftest import write_bundle
+from tests.conftest import ROOT, write_bundle
+from tests.dashboard.conftest import made
 from tests.study.analysis.simulated import study
 
 
@@ -26,28 +34,46 @@ def script() -> None:
 
 
 @pytest.fixture
-def app(monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def app(monkeypatch: pytest.MonkeyPatch, workspace: Path) -> AppTest:
     """The page with three studies collected."""
     studies = {
         "Pilot": lambda: study(16, 8, 6, seed=4).assign(mode="sim"),
         "Main": lambda: study(24, 8, 6, seed=5),
         "Broken": lambda: study(24, 8, 6, seed=5).drop(columns="correct"),
+        "Alone": lambda: study(1, 8, 6, seed=5),
     }
-    monkeypatch.setattr(results, "study_frames", lambda: studies)
-    return AppTest.from_function(script, default_timeout=30).run()
+    monkeypatch.setattr(answers, "study_frames", lambda: studies)
+    return made(AppTest.from_function(script, default_timeout=30).run())
 
 
 def choose(app: AppTest, name: str) -> AppTest:
-    return app.selectbox(key="results_source").select(name).run()
+    return made(app.selectbox(key="results_source").select(name).run())
+
+
+def section(app: AppTest, name: str) -> AppTest:
+    return made(app.button_group(key="section").set_value(name).run())
+
+
+def table(app: AppTest, name: str) -> pd.DataFrame:
+    """A table of the page, by the name of its file, which stands under it."""
+    return tables(app)[name]
+
+
+def tables(app: AppTest) -> dict[str, pd.DataFrame]:
+    names = [button.label.removesuffix(".csv") for button in app.download_button if button.label.endswith(".csv")]
+    return dict(zip(names, (element.value for element in app.dataframe), strict=True))
+
+
+def labels(app: AppTest) -> list[str]:
+    return [heading.value.rpartition("[")[2].rstrip("]") for heading in app.subheader]
 
 
 def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
-    assert not app.exception
     assert app.warning[0].value == "Simulated participants: not evidence (288 of 288 answers)."
     assert not any("Simulated" in warning.value for warning in choose(app, "Main").warning)
 
 
-def test_quality_tests_and_table(app: AppTest) -> None:
+def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
     choose(app, "Main")
     assert {m.label: m.value for m in app.metric} == {
         "Participants": "24",
@@ -55,24 +81,66 @@ def test_quality_tests_and_table(app: AppTest) -> None:
         "Target categories": "8",
         "Rows left out": "0",
     }
-    quality, table = (element.value for element in app.dataframe)
-    assert list(quality["participants"]) == [6, 6, 6, 6]
-    assert len(table) == 12
-    assert "χ²(2) = " in app.markdown[0].value
-    assert "χ²(7) = " in app.markdown[1].value
+    assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
+    said = [line.value for line in app.markdown if "χ²" in line.value]
+    assert ["χ²(2) = " in said[0], "χ²(7) = " in said[1]] == [True, True]
     assert len(app.get("plotly_chart")) == 1
-    assert [button.label for button in app.download_button] == ["Table 1 (CSV)", "Table 1 (LaTeX)", "Models (JSON)"]
+    numbers = bootstrap.accuracy(responses.prepare(study(24, 8, 6, seed=5)).frame, rng=np.random.default_rng(0))
+    pd.testing.assert_frame_equal(table(app, "figure1"), numbers)
+
+
+def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
+    """The numbers of each section are those of the package; catches a table of another model or other rows."""
+    choose(app, "Main")
+    analysis = nested.analyze(study(24, 8, 6, seed=5))
+    largest = analysis.models["interaction"]
+    section(app, "Models")
+    pd.testing.assert_frame_equal(table(app, "models"), nested.comparison(analysis))
+    pd.testing.assert_frame_equal(table(app, "table1"), report.table(largest))
+    section(app, "Contrasts")
+    pd.testing.assert_frame_equal(table(app, "contrasts"), contrasts.table(largest))
+    assert set(table(app, "effects")["variable"]) == {"saliency", "examples"}
+    section(app, "Checks")
+    assert list(table(app, "crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
+    assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())
+    said = [*app.success, *app.warning]
+    assert all(any(box.value.startswith(f"Model {name}: ") for box in said) for name in analysis.models)
+
+
+def test_a_measure_is_made_when_it_is_asked_for_and_labelled(app: AppTest) -> None:
+    section(choose(app, "Main"), "Exploratory")
+    assert len(table(app, "exploratory_detection")) == 4
+    made(app.selectbox(key="measure").select("Learning over trials").run())
+    assert "exploratory_learning" in tables(app)
+    made(app.selectbox(key="measure").select("Calibration of confidence").run())
+    assert "map a column of probabilities to 'confidence'" in app.error[0].value
+    assert labels(app) == ["exploratory"]
+
+
+def test_the_report_is_that_of_the_verb(app: AppTest, tmp_path: Path) -> None:
+    """Byte for byte; catches another seed, or rows in another form."""
+    section(choose(app, "Main"), "Report")
+    data = responses.prepare(study(24, 8, 6, seed=5))
+    analysis = results_of.write(data, tmp_path / "out")
+    found = analysiswork.analysed(data, None).ask().result
+    written = analysiswork.reported(found).ask().result
+    assert written == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert analysis.tests == found.analysis.tests
+    with zipfile.ZipFile(io.BytesIO(analysiswork.zipped(written))) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == written
+    assert "Report, one page (HTML)" in [button.label for button in app.download_button]
 
 
 def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
     choose(app, "Broken")
-    assert not app.exception
     assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
+    choose(app, "Alone")
+    assert app.error[0].value.startswith("Alone: Column 'participant' names only one person")
 
 
-def upload(app: AppTest, frame: pd.DataFrame) -> AppTest:
-    file = ("mine.csv", frame.to_csv(index=False).encode(), "text/csv")
-    return app.file_uploader(key="results_file").set_value(file).run()
+def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
+    content = content if isinstance(content, bytes) else content.to_csv(index=False).encode()
+    return made(app.file_uploader(key="results_file").set_value(("mine.csv", content, "text/csv")).run())
 
 
 def test_own_file_with_other_names(app: AppTest) -> None:
@@ -80,23 +148,104 @@ def test_own_file_with_other_names(app: AppTest) -> None:
     assert app.info[0].value == "Choose a CSV file with one row per answer."
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
     assert "Column 'correct' is missing" in app.error[0].value
-    app.selectbox(key="results_column_correct").select("hit").run()
+    made(app.selectbox(key="results_column_correct").select("hit").run())
     assert not app.error
-    assert len(app.dataframe) == 2
+    assert len(table(app, "figure1")) == 12
+    times = study(24, 8, 6, seed=5).assign(took=700.0)
+    upload(app, times)
+    made(app.selectbox(key="results_column_rt_ms").select("took").run())
+    section(app, "Exploratory")
+    made(app.selectbox(key="measure").select("Response times").run())
+    assert set(table(app, "exploratory_speed")["q50"]) == {700.0}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "mine.csv is empty"),
+        (b"\xff\xfe\x00a", "mine.csv is not a CSV file in UTF-8"),
+        (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
+        (study(24, 8, 6, seed=5).head(0), "There are no rows"),
+        (study(1, 8, 6, seed=5), "names only one person"),
+        (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
+    upload(choose(app, "A CSV file of mine"), content)
+    assert len(app.error) == 1
+    assert said in app.error[0].value
 
 
 def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    from study.analysis import nested
-
     fits: list[int] = []
     fit = nested.analyze
-    monkeypatch.setattr(nested, "analyze", lambda data: fits.append(len(data.frame)) or fit(data))
+    monkeypatch.setattr(nested, "analyze", lambda data, **rest: fits.append(len(data.frame)) or fit(data, **rest))
     frame = study(20, 8, 6, seed=77)
     changed = frame.assign(correct=[1 - frame["correct"][0], *frame["correct"][1:]])
     choose(app, "A CSV file of mine")
     for content in (frame, changed, frame, changed):
         upload(app, content)
     assert len(fits) == 2
+
+
+PLAN = {"analysis": {"exclusions": {"fewest_answers": 18}, "participants": 2, "contrasts": [{"more": "both"}]}}
+
+
+def planned_study(workspace: Path, plan: dict[str, object]) -> None:
+    """A study with 8 simulated people, whose trials' examples teach more and more."""
+    service = door.service()
+    demo = tomllib.loads((ROOT / "data" / "studies" / "demo.toml").read_text(encoding="utf-8"))
+    folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config={**demo, **plan})
+    manifest = Bundle(folder).manifest
+    trials = [trial.model_copy(update={"teaching": {"p_learner": k / 20}}) for k, trial in enumerate(manifest.trials)]
+    manifest = manifest.model_copy(update={"trials": tuple(trials)})
+    manifest = manifest.model_copy(update={"study_hash": manifest.hashed()})
+    (folder / MANIFEST).write_text(manifest.model_dump_json())
+    service.open_study(folder, 3)
+    simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
+
+
+def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
+    planned_study(workspace, PLAN)
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert app.success[0].value.startswith("The planned 2 participants per condition were reached")
+    assert table(app, "exclusions").to_dict("records") == [{"rule": "fewer than 18 answers", "people": 0, "answers": 0}]
+    assert labels(app) == ["planned", "planned"]
+    section(app, "Contrasts")
+    assert list(table(app, "contrasts")["contrast"]) == ["both - none"]
+    assert labels(app) == ["planned", "exploratory"]
+    made(app.toggle(key="planned").set_value(False).run())
+    assert len(table(app, "contrasts")) == 9
+    assert labels(app) == ["exploratory", "exploratory"]
+
+
+def test_before_the_planned_number_is_reached_it_is_interim(workspace: Path) -> None:
+    planned_study(workspace, {"analysis": {"participants": 3}})
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert labels(app) == ["planned, interim"] * 2
+    assert any(box.value.startswith("Interim: the smallest condition has 2 of the 3") for box in app.warning)
+
+
+def test_a_plan_that_cannot_be_executed_is_said_and_can_be_left_out(workspace: Path) -> None:
+    planned_study(workspace, {"analysis": {"exclusions": {"fewest_answers": 1000}}})
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert "exclusions leave 0 participants of 8" in app.error[0].value
+    made(app.toggle(key="planned").set_value(False).run())
+    assert not app.error
+    assert labels(app) == ["exploratory", "exploratory"]
+
+
+def test_theories_and_trials_beside_people(workspace: Path) -> None:
+    """Each trial four times, once a condition, beside its own number; catches a join by place instead of by item."""
+    planned_study(workspace, PLAN)
+    app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
+    made(app.selectbox(key="measure").select("Theories of people").run())
+    assert table(app, "exploratory_theories")["aic"].is_monotonic_increasing
+    assert len(table(app, "exploratory_overlay")) == 12
+    made(app.selectbox(key="measure").select("Trials and their explanations").run())
+    joined = table(app, "exploratory_items_p_learner")
+    assert len(joined) == 18 * 4
+    assert all(row.p_learner == int(row.item.split("-")[1]) / 20 for row in joined.itertuples())
 
 
 def take_part(study: str, person: str, mode: Mode = "live") -> None:
@@ -114,26 +263,32 @@ def take_part(study: str, person: str, mode: Mode = "live") -> None:
 
 
 def test_nothing_collected_yet(workspace: Path) -> None:
-    app = AppTest.from_function(script, default_timeout=60).run()
-    assert not app.exception
+    app = made(AppTest.from_function(script, default_timeout=60).run())
     assert app.selectbox(key="results_source").options == ["A CSV file of mine"]
+
+
+def test_people_without_an_answer_yet(workspace: Path) -> None:
+    service = door.service()
+    service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    service.begin("demo", participant="a")
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert "There are no rows: collect or export some answers first." in app.error[0].value
 
 
 def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
     service = door.service()
     service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
-    app = AppTest.from_function(script, default_timeout=60).run()
-    assert not app.exception
-    assert not app.toggle
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert [toggle.key for toggle in app.toggle] == []
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
     for person in "abcd":
         take_part("demo", person)
     take_part("demo", "the researcher", mode="preview")
-    app = AppTest.from_function(script, default_timeout=60).run()
+    app = made(AppTest.from_function(script, default_timeout=60).run())
     assert not any("Simulated" in warning.value for warning in app.warning)
     assert {m.label: m.value for m in app.metric}["Answers"] == "72"
-    app.toggle(key="results_simulated").set_value(True).run()
+    made(app.toggle(key="results_simulated").set_value(True).run())
     assert {m.label: m.value for m in app.metric}["Answers"] == "144"
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
 
@@ -144,9 +299,8 @@ def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
         folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
         service.open_study(folder, 3)
         simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
-    app = AppTest.from_function(script, default_timeout=60).run()
-    assert not app.exception
+    app = made(AppTest.from_function(script, default_timeout=60).run())
     assert {m.label: m.value for m in app.metric}["Answers"] == "144"
     versions = app.selectbox(key="results_version")
-    versions.select_index(1).run()
+    made(versions.select_index(1).run())
     assert {m.label: m.value for m in app.metric}["Answers"] == "72"

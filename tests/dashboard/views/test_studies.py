@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import door
 from dashboard.widgets import exporting, shelf
 from tests.conftest import write_bundle
+from tests.dashboard.conftest import made
 
 
 def script() -> None:
@@ -232,7 +233,7 @@ def test_build_from_the_page(opened: Open, workspace: Path) -> None:
     (workspace / "studies").mkdir()
     file = workspace / "studies" / "small.toml"
     file.write_text(TINY)
-    app = press(opened(study="small"), "Build")
+    app = made(press(opened(study="small"), "Build"))
     assert not app.error
     assert "blue-badge[built]" in app.header[0].value
     assert not app.warning

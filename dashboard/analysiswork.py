@@ -1,0 +1,153 @@
+"""What the page of results asks the pool for: models, checks and measures of responses, under the hash of the rows."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.types import Progress
+from dashboard.keys import digest
+from dashboard.tasks import Task
+from study.analysis import bootstrap, cognitive, contrasts, crosschecks, exploratory, marginal, nested, planned, report
+from study.analysis.cognitive import Fitted
+from study.analysis.nested import NestedAnalysis
+from study.analysis.planned import Planned
+from study.analysis.records import MixedModel
+from study.analysis.responses import Responses
+from study.bundle import Manifest
+from study.people import PEOPLE
+from study.preregistration import Plan
+
+SEED = 0
+"""Of everything resampled, as the verb ``analyze`` has it."""
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """What the models say.
+
+    Attributes
+    ----------
+    data
+        The responses that were analysed: those that the plan's exclusions leave.
+    numbers
+        Of Figure 1.
+    contrasts
+        Planned ones where there is a plan, each explanation against none otherwise.
+    plan
+        What the plan gave, or None.
+    """
+
+    data: Responses
+    analysis: NestedAnalysis
+    numbers: pd.DataFrame
+    contrasts: pd.DataFrame
+    plan: Planned | None
+
+    @property
+    def label(self) -> str:
+        """Whether this was planned before the data."""
+        if self.plan is None:
+            return "exploratory"
+        return "planned" if self.plan.final else "planned, interim"
+
+    @property
+    def model(self) -> MixedModel:
+        """The largest model."""
+        return list(self.analysis.models.values())[-1]
+
+
+def key_of(data: Responses) -> str:
+    """SHA-256 of the rows, and of what was said about them."""
+    return digest(data.sha256, str(data.dropped), *data.messages)
+
+
+def analysed(data: Responses, plan: Plan | None) -> Task:
+    """The models, as planned where there is a plan."""
+
+    def work(progress: Progress) -> Analysed:
+        done = planned.execute(data, plan, progress=progress) if plan else None
+        kept, analysis = (done.data, done.analysis) if done else (data, nested.analyze(data, progress=progress))
+        largest = list(analysis.models.values())[-1]
+        table = done.contrasts if done else contrasts.table(largest)
+        numbers = bootstrap.accuracy(kept.frame, rng=np.random.default_rng(SEED))
+        return Analysed(kept, analysis, numbers, table, done)
+
+    return Task(digest("analysed", key_of(data), plan.sha256 if plan else ""), work)
+
+
+def _of(found: Analysed, what: str, work: Callable[[], Any]) -> Task:
+    """A task on responses that were analysed."""
+    return Task(digest(what, key_of(found.data), found.model.formula), lambda _: work())
+
+
+def checked(found: Analysed) -> Task:
+    """The largest model by other roads."""
+    return _of(found, "crosschecks", lambda: crosschecks.table(found.data.frame, found.model))
+
+
+def measured(found: Analysed, offer: exploratory.Offer) -> Task:
+    """One exploratory measure."""
+    return _of(found, f"measure {offer.name}", offer.measure)
+
+
+def effects(found: Analysed) -> Task:
+    """Average effects of the explanations as probabilities, by trial type."""
+    return _of(
+        found,
+        "effects",
+        lambda: marginal.average_effects(found.data.frame, found.model, ["saliency", "examples"], by="trial_type"),
+    )
+
+
+@dataclass(frozen=True)
+class Theory:
+    """A theory of people with its best parameters, and what it expects beside what people did."""
+
+    fitted: Fitted
+    cells: pd.DataFrame
+
+
+def theories(found: Analysed, manifest: Manifest) -> Task:
+    """Every theory of people, the likeliest first."""
+    trials = {trial.id: trial for trial in manifest.trials}
+
+    def work(progress: Progress) -> list[Theory]:
+        made = []
+        for done, name in enumerate(PEOPLE):
+            progress(done, len(PEOPLE), f"fitting {name}")
+            fitted = cognitive.fit(found.data.frame, trials, name)
+            made.append(Theory(fitted, cognitive.overlay(found.data.frame, trials, fitted)))
+        return sorted(made, key=lambda theory: theory.fitted.aic)
+
+    return Task(digest("theories", key_of(found.data), manifest.study_hash), work)
+
+
+def reported(found: Analysed) -> Task:
+    """Every file of the verb ``analyze``, by name."""
+
+    def work(progress: Progress) -> dict[str, bytes]:
+        progress(0, 1, "writing the report")
+        with tempfile.TemporaryDirectory() as folder:
+            written = report.write(found.analysis, found.data, Path(folder), seed=SEED, plan=found.plan)
+            return {path.name: path.read_bytes() for path in written}
+
+    plan = found.plan.plan.sha256 if found.plan else ""
+    return Task(digest("report", key_of(found.data), plan), work)
+
+
+def zipped(contents: dict[str, bytes]) -> bytes:
+    """All files in one."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()

@@ -1,0 +1,62 @@
+"""The answer: Figure 1, the nested models, Table 1, the contrasts."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import analysiswork
+from dashboard.analysiswork import Analysed
+from dashboard.widgets import files, live, numbers
+from study.analysis import figures, nested, report
+
+
+def answer(found: Analysed) -> None:
+    """The tests in words, and Figure 1."""
+    numbers.heading("Do explanations help people foretell the AI?", found.label)
+    for test in found.analysis.tests:
+        st.markdown(f"**{report.test_sentence(test)}**")
+    _doubts(found)
+    numbers.heading("Figure 1", found.label)
+    numbers.chart(figures.draw(found.numbers, simulated=found.data.simulated), found.numbers, "figure1")
+    st.caption("Mean accuracy and 95 % intervals, people resampled. The dotted line is guessing.")
+
+
+def _doubts(found: Analysed) -> None:
+    for name, model in found.analysis.models.items():
+        for message in model.messages:
+            st.warning(f"Model {name}: {message}")
+
+
+def models(found: Analysed) -> None:
+    """Each model against the one before, Table 1, and how much people and categories differ."""
+    numbers.heading("Nested models", found.label)
+    numbers.table(nested.comparison(found.analysis), "models")
+    st.caption(
+        "Logistic mixed models with random intercepts of people and of target categories. χ², its degrees of freedom "
+        "and p test each model against the one before."
+    )
+    name = list(found.analysis.models)[-1]
+    numbers.heading(f"Table 1: the {name} model", found.label)
+    numbers.table(report.table(found.model), "table1")
+    st.caption(
+        "Log-odds with 95 % Wald intervals. Reference: adversarial incorrect, no map, no examples. "
+        "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
+    )
+    files.file("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
+    numbers.heading("How much people and categories differ", found.label)
+    rows = [(effect.group, effect.sd, effect.se, effect.variance) for effect in found.model.random]
+    numbers.table(pd.DataFrame(rows, columns=["between", "sd", "se", "variance"]), "variances")
+
+
+def contrasts(found: Analysed) -> None:
+    """The contrasts with Holm's correction, and what explanations do to the probability."""
+    numbers.heading("Contrasts", found.label)
+    if found.contrasts.empty:
+        st.info("The plan names no contrasts.")
+    else:
+        numbers.table(found.contrasts, "contrasts")
+        st.caption("Log-odds, 95 % intervals uncorrected; p_holm is corrected for the number of contrasts (Holm).")
+    numbers.heading("Average effects on the probability", "exploratory")
+    live.shown(analysiswork.effects(found), lambda table: numbers.table(table, "effects"), "effects")
+    st.caption("How many more of 1 are foretold with the explanation, averaged over people and categories.")

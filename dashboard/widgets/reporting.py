@@ -1,0 +1,34 @@
+"""The report and everything in it, to take away."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import analysiswork
+from dashboard.analysiswork import Analysed
+from dashboard.widgets import files, live, numbers
+
+WORDS = {
+    "report.html": ("Report, one page (HTML)", "text/html"),
+    "report.md": ("Report (Markdown)", "text/markdown"),
+    "table1.tex": ("Table 1 (LaTeX)", "text/plain"),
+    "models.json": ("Models (JSON)", "application/json"),
+}
+
+
+def show(found: Analysed) -> None:
+    """Written beside the page, then files."""
+    numbers.heading("Report", found.label)
+    st.caption(
+        "The answer, figures and tables, planned apart from exploratory, with the hashes of rows, plan and code and "
+        "the versions: the same rows, plan, code and versions give the same bytes, here and by the verb `analyze`."
+    )
+    live.shown(analysiswork.reported(found), _files, "report")
+
+
+def _files(contents: dict[str, bytes]) -> None:
+    for name, (label, mime) in WORDS.items():
+        files.file(label, lambda name=name: contents[name], name, mime)
+    files.file(
+        f"All {len(contents)} files (ZIP)", lambda: analysiswork.zipped(contents), "results.zip", "application/zip"
+    )

@@ -1,0 +1,136 @@
+"""The page Power, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.jobs import pool
+from dashboard.powerwork import Question, answers, listed
+from study import config
+from study.analysis import power, truths
+from tests.conftest import ROOT
+from tests.dashboard.conftest import made
+from tests.study.analysis.simulated import study
+
+DEMO = ROOT / "data" / "studies" / "demo.toml"
+
+
+def script() -> None:
+    from dashboard.views import power
+
+    power.page()
+
+
+@pytest.fixture(autouse=True)
+def one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: what `AppTest` runs as its main file cannot be imported by another."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+
+
+def opened(**query: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=90)
+    for name, value in {"study": "demo", **query}.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def test_the_curve_is_the_engines(workspace: Path) -> None:
+    """The same studies as the package simulates for Table 1; catches other sizes, seeds, models or conditions."""
+    app = opened(sizes="4,6", studies="10")
+    assert not app.dataframe
+    assert app.button(key="simulate").label.startswith("Simulate (")
+    made(app.button(key="simulate").click().run())
+    settings = config.read(DEMO)
+    world = truths.Effects(
+        truths.TABLE_1,
+        conditions=settings.conditions,
+        categories=settings.trials.categories,
+        per_type=settings.trials.per_type,
+    )
+    expected = power.curve(world, [4, 6], studies=10, workers=1, models=settings.plan.models)
+    pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
+    sentences = [line.value.strip("*") for line in app.markdown]
+    assert all(said in sentences for said in answers(expected, 4, 3.0, "EUR"))
+
+
+def test_it_can_be_stopped(workspace: Path) -> None:
+    app = opened(sizes="40", studies="500")
+    app.button(key="simulate").click().run()
+    stop = next(button for button in app.button if button.label == "Stop")
+    stop.click().run()
+    job = pool().known(stop.key.removeprefix("stop_"))
+    assert job is not None
+    assert job.wait(60)
+    assert job.state == "cancelled"
+    app.run()
+    assert not app.get("progress")
+    assert any(button.label.startswith("Make it") for button in app.button)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"sizes": "many"}, "Participants per condition 'many' is not a list of numbers"),
+        ({"sizes": "1,5"}, "between 2 and 2,000 participants"),
+        ({"effects": "half"}, "Multiples of the effects 'half' is not a list of numbers"),
+    ],
+)
+def test_wrong_numbers_are_a_sentence(workspace: Path, query: dict[str, str], said: str) -> None:
+    app = opened(**query)
+    assert not app.exception
+    assert said in app.error[0].value
+
+
+def test_simulated_people_need_a_built_study(workspace: Path) -> None:
+    app = opened()
+    app.selectbox(key="pilot_source").select("Simulated people").run()
+    assert "build the study first" in app.error[0].value
+
+
+def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
+    """Against the package from the same file."""
+    app = opened(sizes="4", studies="10")
+    app.selectbox(key="pilot_source").select("A CSV file of mine").run()
+    assert app.info[0].value == "Choose a CSV file with one row per answer."
+    content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
+    app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()
+    made(app.button(key="simulate").click().run())
+    from study.analysis import nested
+
+    settings = config.read(DEMO)
+    model = nested.analyze(study(24, 8, 6, seed=5)).models["interaction"]
+    world = truths.from_pilot(model, settings.conditions, settings.trials.categories, settings.trials.per_type)
+    expected = power.curve(world, [4], studies=10, workers=1, models=settings.plan.models)
+    pd.testing.assert_series_equal(app.dataframe[-1].value["power"], expected["power"])
+
+
+def test_other_questions_have_other_keys() -> None:
+    """Catches a curve shown for what it was not made of."""
+    settings = config.read(DEMO)
+    base = Question(settings, (10,))
+    others = [
+        Question(settings, (11,)),
+        Question(settings, (10,), studies=201),
+        Question(settings, (10,), effects=(0.5,)),
+        Question(settings, (10,), seed=1),
+        Question(settings.model_copy(update={"conditions": ("none", "both")}), (10,)),
+    ]
+    assert len({question.task().key for question in (base, *others)}) == 6
+    assert listed("10, 20", int, "x") == (10, 20)
+
+
+def test_a_process_beside_the_pages_is_no_page(tmp_path: Path) -> None:
+    """Spawned workers import the file that Streamlit runs; were it run there, each would complain."""
+    code = "import runpy; runpy.run_path('dashboard/pages.py', run_name='__mp_main__')"
+    home = tmp_path / "home"
+    environment = {**os.environ, "FORETELL_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert done.stderr == b""
+    assert not home.exists()

@@ -1,0 +1,100 @@
+"""The page Teaching, run as Streamlit runs it over a real study, built beside the page."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.jobs import pool
+from study.build import open_sources, planner_of
+from study.lessons import lesson
+from study.workspace import bundle_named
+from tests.conftest import write_bundle
+from tests.dashboard.conftest import made
+from tests.study.studies import TINY
+
+
+def script() -> None:
+    from dashboard.views import teaching
+
+    teaching.page()
+
+
+@pytest.fixture
+def small(workspace: Path) -> Path:
+    """A study file of the workspace, not built."""
+    file = workspace / "studies" / "tiny.toml"
+    file.parent.mkdir()
+    file.write_text(TINY)
+    return file
+
+
+def opened(**query: str) -> AppTest:
+    app = AppTest.from_function(script, default_timeout=60)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return made(app.run())
+
+
+def table(app: AppTest, name: str):
+    names = [button.label.removesuffix(".csv") for button in app.download_button if button.label.endswith(".csv")]
+    return dict(zip(names, (element.value for element in app.dataframe), strict=True))[name]
+
+
+def captions(app: AppTest) -> list[str]:
+    """Of the first two pictures."""
+    return [image.proto.imgs[0].caption for image in app.get("image")[:2]]
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    return next(button for button in app.button if button.label == label).click().run()
+
+
+def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> None:
+    """Stopped, it goes on; then what the page shows is what the study's own planner gives."""
+    app = press(opened(study="tiny"), "Build")
+    press(app, "Stop")
+    (key,) = [job.key for job in pool()._jobs.values() if not job.ended or job.state == "cancelled"][-1:]
+    assert pool().known(key).wait(60)
+    app.run()
+    assert any("Building was stopped" in box.value for box in app.info)
+    made(press(app, "Build"))
+    deadline = time.monotonic() + 90
+    while not app.metric and time.monotonic() < deadline:
+        made(app.run())
+    planner = planner_of(open_sources(small), workspace / "cache")
+    trial = planner.plan(lambda *_: None).trials[0]
+    found = lesson(planner, trial.candidate)
+    sets = table(app, "teaching-sets").set_index("policy")
+    assert sets["p_learner"].to_dict() == {policy: chosen.p_learner for policy, chosen in found.sets.items()}
+    own = bundle_named(workspace, "tiny").manifest.trials[0]
+    assert list(sets.loc["best", [f"example_{k}" for k in range(1, 5)]]) == [e.source for e in own.assets.examples]
+    beliefs = table(app, "teaching-beliefs")
+    best = beliefs[beliefs["policy"] == "best"]
+    assert list(best["probability"]) == [belief.probability for belief in found.beliefs["best"]]
+    assert list(best["examples"]) == [0, 1, 2, 3, 4]
+    pool_table = table(app, "teaching-pool")
+    assert set(pool_table.loc[pool_table["chosen"], "id"]) == set(sets.loc["best", "example_1":"example_4"])
+    assert len(pool_table) == len(found.ids) + 1
+    search = table(app, "teaching-search")
+    assert list(search.itertuples(index=False, name=None)) == list(found.sets["best"].curve)
+    assert {m.label: m.value for m in app.metric}["Sets scored"] == "20"
+    assert captions(app) == ["What the AI saw", "The expected mask"]
+    made(app.toggle(key="map_error").set_value(True).run())
+    assert captions(app) == ["What the AI saw", "Standard error"]
+    other = bundle_named(workspace, "tiny").manifest.trials[1]
+    made(app.selectbox(key="trial").select(other.id).run())
+    assert app.subheader[0].value.startswith(f"The AI says {other.target}, {other.ai_probability:.0%}")
+
+
+def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:
+    write_bundle(workspace / "bundles" / "old-00", name="old")
+    app = opened(study="old")
+    assert any("does not say what it was made from" in box.value for box in app.error)
+
+
+def test_an_unknown_study_in_the_link_is_said(small: Path, workspace: Path) -> None:
+    assert "There is no study nowhere" in opened(study="nowhere").error[0].value
