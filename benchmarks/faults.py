@@ -15,7 +15,7 @@ from benchmarks.machine import arguments, hand_over
 from tests.faults.soak import prepared, soak
 from tests.server import serving
 
-TRIALS = 20_000
+TRIALS = 1_500
 """More than anybody answers."""
 
 

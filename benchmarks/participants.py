@@ -200,12 +200,15 @@ def _told(log: Log, wall: float) -> dict[str, Any]:
     return {**at, **counts, "answers_per_s": round(len(times) / wall, 1), "codes": dict(log.codes)}
 
 
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
 if __name__ == "__main__":
     parser = arguments("participants")
-    parser.add_argument("--people", default="200,500,1000", help="numbers of people, one run each")
+    parser.add_argument("--people", type=_numbers, default="200,500,1000", help="numbers of people, one run each")
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which they arrive")
     parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before an answer")
     given = parser.parse_args()
-    asked = [int(number) for number in given.people.split(",")]
-    hand_over("participants", given, lambda: measure(asked, given.trials, given.ramp, tuple(given.think)))
+    hand_over("participants", given, lambda: measure(given.people, given.trials, given.ramp, tuple(given.think)))

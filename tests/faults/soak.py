@@ -117,6 +117,8 @@ def _still_going(people: list[Client]) -> None:
     for person in people:
         if person.failure is not None:
             raise RuntimeError(f"person {person.number} gave up") from person.failure
+    if not people[0].stop.is_set() and not any(person.is_alive() for person in people):
+        raise RuntimeError("everybody is done before the last blow: give the study more trials")
 
 
 def _counted(home: Path, people: list[Client]) -> Outcome:

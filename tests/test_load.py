@@ -1,0 +1,33 @@
+"""What the benchmarks of many people and of kills count: a loss that happened is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.participants import Log, kept
+from dashboard.commands.bench import names
+from study.service import Service
+from study.simulate import simulate
+
+MakeBundle = Callable[..., Path]
+
+
+def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle) -> None:
+    """Negative control: an acknowledgement that the database knows nothing of is one answer lost."""
+    home = tmp_path / "home"
+    with Service(home) as service:
+        study = service.open_study(bundle(trials=3, practice=0), per_condition=1)
+        simulate(service, study, 2, {"guesser": 1.0}, seed=1)
+        token = service.begin(study)
+        service.consent(token, True)
+        service.ready(token)
+    log = Log(acknowledged=["never-stored"])
+    found = kept(home, log)
+    assert (found["answers_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)
+    assert sum(count for place, count in found["places"].items() if place.endswith("held")) == 1
+    assert sum(found["places"].values()) == 4
+
+
+def test_they_can_be_asked_for_by_name() -> None:
+    assert {"participants", "timing", "faults"} <= set(names())
