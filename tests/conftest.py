@@ -6,6 +6,7 @@ import hashlib
 import io
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,14 @@ CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
 MakeBundle = Callable[..., Path]
 
 CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(autouse=True)
+def own_main() -> Iterator[None]:
+    """A page run by Streamlit's AppTest stays behind as ``__main__``, which every spawned process would import."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,7 @@ from study.service import Service
 from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
 
 PAY = {"per_right": 5, "most": 40}
-PIDS = [f"{n:024x}" for n in range(1, 9)]
+PIDS = [f"5e{n:022x}" for n in range(1, 9)]  # not of zeros alone, as the first link of the hash chain is
 
 
 def prolific(n: int) -> Recruit:
