@@ -19,7 +19,7 @@ from study.backup import LABEL, backup, restore
 from study.service import Service
 from study.workspace import DATABASE, VARIABLE
 from tests.conftest import write_bundle
-from tests.faults.test_kill import Client
+from tests.faults.soak import Client
 from tests.server import Server, serving
 from tests.study.participants import query
 

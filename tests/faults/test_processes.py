@@ -17,7 +17,7 @@ import pytest
 from study.service import Service
 from study.workspace import DATABASE
 from tests.conftest import write_bundle
-from tests.faults.test_kill import Client
+from tests.faults.soak import Client
 from tests.postgresql import Postgresql
 from tests.server import Server, serving
 from tests.study.participants import query
