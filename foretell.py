@@ -182,6 +182,8 @@ def run_tests(arguments: list[str]) -> int:
         environment["FORETELL_CHROMIUM"] = chromium
     else:
         arguments += ["-m", "not browser"]
+    if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
+        arguments = ["-n", "auto", "--dist", "loadfile", *arguments]  # a file's tests share its servers
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
 
 

@@ -123,6 +123,7 @@ def activate(page: Page, selector: str) -> None:
 
 
 def grave(page: Page) -> list[str]:
+    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")  # colours on their way
     found = Axe().run(page).response["violations"]
     return [f"{v['id']}: {v['nodes'][0]['target']}" for v in found if v["impact"] in GRAVE]
 
