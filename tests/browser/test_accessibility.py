@@ -123,7 +123,8 @@ def activate(page: Page, selector: str) -> None:
 
 
 def grave(page: Page) -> list[str]:
-    page.wait_for_function("document.getAnimations().every(a => a.playState !== 'running')")  # colours on their way
+    # Colours on their way to a button that has just been enabled are nobody's.
+    page.evaluate("() => Promise.allSettled(document.getAnimations().map(each => each.finished))")
     found = Axe().run(page).response["violations"]
     return [f"{v['id']}: {v['nodes'][0]['target']}" for v in found if v["impact"] in GRAVE]
 
