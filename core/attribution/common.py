@@ -18,11 +18,7 @@ from core.types import Certificate, Progress
 
 def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Images (B, C, H, W) as a float32 copy and targets (B,) as indices, or the sentence that says what is wrong."""
-    if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
-        raise ForetellError(
-            f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
-            f"not {tuple(images.shape)}. Use classifier.preprocess on each picture."
-        )
+    refuse_shape(classifier, images)
     if len(targets) != len(images):
         raise ForetellError(f"{len(images)} images but {len(targets)} targets: give one target per image.")
     known = len(classifier.categories)
@@ -32,6 +28,15 @@ def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> t
                 f"Target {target} is not a class of {classifier.name}: it has classes 0 to {known - 1}."
             )
     return images.detach().to("cpu", torch.float32, copy=True), torch.tensor(list(targets))
+
+
+def refuse_shape(classifier: Classifier, images: Tensor) -> None:
+    """The sentence for images that are not the network's inputs (B, C, H, W)."""
+    if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
+        raise ForetellError(
+            f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
+            f"not {tuple(images.shape)}. Use classifier.preprocess on each picture."
+        )
 
 
 def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> Tensor:

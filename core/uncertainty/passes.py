@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from core.attribution.common import refuse_shape
 from core.attribution.rectifiers import hides_calls
 from core.classifier import Classifier
 from core.device import chunk_size, draw_seed, in_chunks
@@ -36,8 +37,8 @@ def with_noisy_values(
     """
     inputs, seed = checked(classifier, images, passes, generator)
     with classifier.differentiable() as module, torch.inference_mode():
-        met, chunk, together = _tried(classifier, module, inputs[:1], kind, seed, last)
-        first = max(0, met - last) if last else 0
+        first = _first(classifier, module, inputs[:1], kind, seed, last)
+        chunk, together = _tried(module, inputs[:1], kind, seed, first)
         found = []
         for i, x in enumerate(inputs):
 
@@ -63,8 +64,7 @@ def with_noisy_weights(
     """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each."""
     inputs, seed = checked(classifier, images, passes, generator)
     with classifier.exclusive() as module, torch.inference_mode():
-        met = _counted(classifier, module, inputs[:1], kind, seed)
-        first = max(0, met - last) if last else 0
+        first = _first(classifier, module, inputs[:1], kind, seed, last)
         found = []
         for row in range(passes):
 
@@ -80,11 +80,7 @@ def checked(
     classifier: Classifier, images: Tensor, passes: int, generator: torch.Generator | None
 ) -> tuple[Tensor, int]:
     """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
-    if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
-        raise ForetellError(
-            f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
-            f"not {tuple(images.shape)}. Use classifier.preprocess on each picture."
-        )
+    refuse_shape(classifier, images)
     if passes < 2:
         raise ForetellError(f"passes={passes}: uncertainty is how far answers are apart, so ask at least twice.")
     return images.to(classifier.device), draw_seed(generator or torch.Generator().manual_seed(0))
@@ -98,8 +94,8 @@ def _once(
     return logits, noise
 
 
-def _counted(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, seed: int) -> int:
-    """How many calls of the network the kind of noise meets, or the sentence that says there are none."""
+def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, seed: int, last: int) -> int:
+    """How many calls that the noise meets come before the ``last`` (0: all), or the sentence that it meets none."""
     if hides_calls(module):
         raise ForetellError(
             f"{classifier.name} has TorchScript or compiled parts, into which no noise can be put. Load it uncompiled, "
@@ -112,15 +108,11 @@ def _counted(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, s
             f"{classifier.name} has no {what} to put noise on. inserted_dropout works on any network with "
             "convolutions or linear layers, laplace on any with a linear last layer."
         )
-    return noise.met
+    return max(0, noise.met - last) if last else 0
 
 
-def _tried(
-    classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, seed: int, last: int
-) -> tuple[int, int, bool]:
-    """Calls that are met, passes at once, and whether one picture may stand for all before the noise."""
-    met = _counted(classifier, module, x, kind, seed)
-    first = max(0, met - last) if last else 0
+def _tried(module: nn.Module, x: Tensor, kind: Kind, seed: int, first: int) -> tuple[int, bool]:
+    """Passes at once, and whether one picture may stand for all before the noise."""
     rows = [0, 1]
     apart, _ = _once(module, x.expand(2, -1, -1, -1).clone(), kind, seed, rows, first)
     try:
@@ -130,5 +122,5 @@ def _tried(
     except Exception:  # a network that counts its inputs may raise anything
         together = False
     if together and noise.smallest is not None:
-        return met, chunk_size(noise.smallest.float()), True
-    return met, chunk_size(x[0]), False
+        return chunk_size(noise.smallest.float()), True
+    return chunk_size(x[0]), False
