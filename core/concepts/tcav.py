@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from scipy.stats import ttest_ind
@@ -108,8 +108,8 @@ def tcav(
     for layer in layers:
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
-        known, pool = (_activations(classifier, pictures, layer, progress) for pictures in (concept, random))
-        gradient = _gradients(classifier, images, target, layer, progress)
+        known, pool = (_read(classifier, part, 0, layer, "activation", progress) for part in (concept, random))
+        gradient = _read(classifier, images, target, layer, "gradient", progress)
         draws = torch.Generator().manual_seed(seed)
         own = _along(gradient, known, pool, runs, penalty, draws)
         chance = []
@@ -141,26 +141,22 @@ def _along(
     return _Along((derivative > 0).double().mean(0), derivative.mean(0), accuracy)
 
 
-def _activations(classifier: Classifier, pictures: Tensor, layer: str, progress: Progress) -> Tensor:
-    """(N, D) of a layer."""
+def _read(
+    classifier: Classifier,
+    pictures: Tensor,
+    target: int,
+    layer: str,
+    what: Literal["activation", "gradient"],
+    progress: Progress,
+) -> Tensor:
+    """What a layer says of each picture, or d logit[target] / d activation, (N, D)."""
 
     def read(part: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         reading = activation_and_gradient(classifier, part, targets, layer)
-        return reading.activation.flatten(1), reading.logits
+        return getattr(reading, what).flatten(1), reading.logits
 
-    inputs, targets = checked(classifier, pictures, [0] * len(pictures))
-    return in_parts(read, inputs, targets, progress, f"reading {layer}")[0]
-
-
-def _gradients(classifier: Classifier, images: Tensor, target: int, layer: str, progress: Progress) -> Tensor:
-    """d logit[target] / d activation, (B, D)."""
-
-    def read(part: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        reading = activation_and_gradient(classifier, part, targets, layer)
-        return reading.gradient.flatten(1), reading.logits
-
-    inputs, targets = checked(classifier, images, [target] * len(images))
-    return in_parts(read, inputs, targets, progress, f"gradients at {layer}")[0]
+    inputs, targets = checked(classifier, pictures, [target] * len(pictures))
+    return in_parts(read, inputs, targets, progress, f"{what}s at {layer}")[0]
 
 
 def _judged(layer: str, target: int, own: _Along, chance: list[_Along], layers: int) -> Tcav:
