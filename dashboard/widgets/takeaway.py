@@ -27,10 +27,13 @@ def offered(download: Callable[[], None] | None) -> None:
         if download is not None:
             with st.popover("Download", icon=":material/download:"):
                 download()
-        with st.popover("Link", icon=":material/link:"):
-            st.code(link(), language=None, wrap_lines=True)
-            own = st.session_state.get("source") == OWN
-            st.caption("It opens this view." + (" Your own picture is not in it: it stays with you." if own else ""))
+        # Asked for in a run of its own: the run that changes the view still holds the settings of the view before.
+        with st.popover("Link", icon=":material/link:", on_change="rerun") as popover:
+            if popover.open:
+                st.code(link(), language=None, wrap_lines=True)
+                own = st.session_state.get("source") == OWN
+                said = "It opens this view." + (" Your own picture is not in it: it stays with you." if own else "")
+                st.caption(said)
 
 
 def link() -> str:

@@ -86,6 +86,15 @@ def sheet(page: Page) -> bytes:
     return page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
 
 
+def offered_link(page: Page) -> str:
+    """What the popover named Link shows once it is open."""
+    page.get_by_role("button", name="Link").click()
+    code = page.get_by_test_id("stCode")
+    expect(code).to_be_visible(timeout=PATIENCE_MS)
+    finished(page)
+    return code.inner_text().strip()
+
+
 def origin(page: Page) -> str:
     parts = urlsplit(page.url)
     return f"{parts.scheme}://{parts.netloc}"
@@ -122,13 +131,18 @@ def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) ->
     """What was clicked together, parameters too, is in the address and in the link that is offered."""
     opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
     page.get_by_role("radio", name="Grid").click()
+    expect(page.get_by_role("img", name="Maps:")).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
+    # At once, without a further click in the new view.
+    assert parse_qs(urlsplit(offered_link(page)).query) == parse_qs(urlsplit(page.url).query)
+    page.keyboard.press("Escape")
     page.locator(".grid button").nth(4).click()
-    page.get_by_role("radio", name="Own").click()
+    expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(4, timeout=PATIENCE_MS)
     finished(page)
-    expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(4)
-    page.get_by_role("button", name="Link").click()
-    link = page.get_by_test_id("stCode").inner_text().strip()
+    page.get_by_role("radio", name="Own").click()
+    expect(page).to_have_url(re.compile("scale=Own"), timeout=PATIENCE_MS)
+    finished(page)
+    link = offered_link(page)
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
         other = opened(stranger.new_page(), link)
