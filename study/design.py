@@ -149,7 +149,9 @@ def _lacking(material: Material, per_type: int) -> str:
         t: sum(len(candidates(material, int(k), t)) < per_type for k in np.flatnonzero(material.teachable))
         for t in TRIAL_TYPES
     }
-    untaught = [plain(material.categories[k]) for k in np.flatnonzero((material.accuracy >= 0) & ~material.teachable)]
+    untaught = [
+        plain(material.categories[int(k)]) for k in np.flatnonzero((material.accuracy >= 0) & ~material.teachable)
+    ]
     lacking = [f"{count} lack {t}" for t, count in short.items()]
     if untaught:
         lacking.append(
