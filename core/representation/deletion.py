@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,24 +52,49 @@ def delete_units(
     ForetellError
         No such layer (with the nearest), or fewer than two pictures of a class.
     """
-    classes, own = torch.unique(labels, return_inverse=True)
-    if int(own.bincount().min()) < 2:
+    refuse_single(labels)
+    return by_class(answers_without(classifier, inputs, labels, layer, progress=progress), labels)
+
+
+def refuse_single(labels: Tensor) -> None:
+    """The sentence for a class of one picture: its effect would have no error."""
+    if int(torch.unique(labels, return_counts=True)[1].min()) < 2:
         raise ForetellError("Deletion tells each effect with its error: give two or more pictures of each class.")
+
+
+class Answers(NamedTuple):
+    """To N pictures, of each of K units: the fall of the own class's probability, and whether it is still called so
+    (N, K); and whether it is with all units (N,). All float64."""
+
+    drop: Tensor
+    right: Tensor
+    whole: Tensor
+
+
+def answers_without(
+    classifier: Classifier, inputs: Tensor, labels: Tensor, layer: str, *, progress: Progress = silent
+) -> Answers:
+    """What the network answers to each picture without each unit: `delete_units`, picture by picture."""
     units = Units.of(classifier, layer, "channel")
     whole = classifier.probabilities(inputs).double()
-    drops = torch.empty(units.count, len(inputs), dtype=torch.float64)
-    right = torch.empty(units.count, len(inputs), dtype=torch.float64)
+    found = torch.empty(2, len(inputs), units.count, dtype=torch.float64)
     for i, (x, label) in enumerate(zip(inputs, labels.tolist(), strict=True)):
         for part in torch.split(torch.arange(units.count), chunk_size(x)):
             without = erased_logits(classifier, x, units, part).double().softmax(1)
-            drops[part, i] = whole[i, label] - without[:, label]
-            right[part, i] = (without.argmax(1) == label).double()
+            found[0, i, part] = whole[i, label] - without[:, label]
+            found[1, i, part] = (without.argmax(1) == label).double()
         progress(i + 1, len(inputs), f"deleting units of {layer}")
-    groups = [own == k for k in range(len(classes))]
+    return Answers(found[0], found[1], (whole.argmax(1) == labels).double())
+
+
+def by_class(answers: Answers, labels: Tensor) -> Deletion:
+    """Means over the pictures of each class."""
+    classes = torch.unique(labels)
+    drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)
     return Deletion(
         classes,
-        torch.stack([drops[:, group].mean(1) for group in groups], 1),
-        torch.stack([drops[:, group].std(1) / group.sum() ** 0.5 for group in groups], 1),
-        torch.stack([right[:, group].mean(1) for group in groups], 1),
-        torch.stack([(whole.argmax(1) == labels)[group].double().mean() for group in groups]),
+        torch.stack([drop.mean(0) for drop in drops], 1),
+        torch.stack([drop.std(0) / len(drop) ** 0.5 for drop in drops], 1),
+        torch.stack([right.mean(0) for right in rights], 1),
+        torch.stack([whole.mean() for whole in wholes]),
     )
