@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from core.types import Progress
 from study.files import replacing
 
-Columns = Mapping[str, NDArray]
+Columns = Mapping[str, NDArray[Any]]
 
 
 class Blocks:
@@ -30,7 +31,7 @@ class Blocks:
     def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
         self._folder, self._key, self._count, self._size = folder, key, count, size
 
-    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray]:
+    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
         """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
         found = []
         for number, rows in enumerate(self._blocks()):

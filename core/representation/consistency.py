@@ -82,8 +82,11 @@ def consistency(
         rest = rest - (_linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator))
         losses.append(_loss_by_picture(rest[told], owner[told]))
         progress(order + 1, orders + 1, "making a layer again from another")
-    gains = -torch.stack(losses).diff(dim=0) / losses[0].mean()
-    return Consistency(gains.mean(1), gains.std(1) / gains.shape[1] ** 0.5)
+    gains, whole = -torch.stack(losses).diff(dim=0), losses[0]
+    shares = gains.mean(1) / whole.mean()
+    # Of a ratio of means: pictures with more to explain count for more in both.
+    spread = (gains - shares[:, None] * whole).std(1)
+    return Consistency(shares, spread / whole.mean() / len(whole) ** 0.5)
 
 
 def _scaled(values: Tensor, train: Tensor) -> Tensor:

@@ -72,15 +72,25 @@ class Answers(NamedTuple):
 
 
 def answers_without(
-    classifier: Classifier, inputs: Tensor, labels: Tensor, layer: str, *, progress: Progress = silent
+    classifier: Classifier,
+    inputs: Tensor,
+    labels: Tensor,
+    layer: str,
+    *,
+    channels: Tensor | None = None,
+    progress: Progress = silent,
 ) -> Answers:
-    """What the network answers to each picture without each unit: `delete_units`, picture by picture."""
+    """What the network answers to each picture without each unit: `delete_units`, picture by picture.
+
+    ``channels`` (K,) are the units to delete; all of them by default.
+    """
     units = Units.of(classifier, layer, "channel")
+    chosen = torch.arange(units.count) if channels is None else channels
     whole = classifier.probabilities(inputs).double()
-    found = torch.empty(2, len(inputs), units.count, dtype=torch.float64)
+    found = torch.empty(2, len(inputs), len(chosen), dtype=torch.float64)
     for i, (x, label) in enumerate(zip(inputs, labels.tolist(), strict=True)):
-        for part in torch.split(torch.arange(units.count), chunk_size(x)):
-            without = erased_logits(classifier, x, units, part).double().softmax(1)
+        for part in torch.split(torch.arange(len(chosen)), chunk_size(x)):
+            without = erased_logits(classifier, x, units, chosen[part]).double().softmax(1)
             found[0, i, part] = whole[i, label] - without[:, label]
             found[1, i, part] = (without.argmax(1) == label).double()
         progress(i + 1, len(inputs), f"deleting units of {layer}")
