@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from core.errors import ForetellError
 from core.types import Progress, silent
 
-TOP = 0.005
-"""Share of a unit's activations that count as lit (Bau et al. 2017, section 2.3)."""
+TOP = 0.01
+"""Share of a unit's activations that count as lit (Bau et al. 2020, arXiv:2009.05041; .005 in 2017)."""
 DETECTS = 0.04
 """Agreement from which a unit is called a detector there."""
 SHUFFLES = 19
