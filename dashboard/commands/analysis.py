@@ -58,7 +58,7 @@ def analyze(
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
     from study.analysis import responses, results
     from study.bundle import Bundle
-    from study.config import StudyConfig
+    from study.preregistration import frozen_with
     from study.service import Service
     from study.workspace import home
 
@@ -66,9 +66,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
         folders = {version.study_hash: version.folder for version in service.studies()}
     data = responses.prepare(frame, name=name)
-    frozen = Bundle(folders[frame["study_hash"].iloc[0]]).manifest.config
-    plan = StudyConfig.model_validate(frozen).plan if "analysis" in frozen else None
-    return results.write(data, out, seed, plan=plan, progress=progress)
+    manifest = Bundle(folders[frame["study_hash"].iloc[0]]).manifest
+    return results.write(data, out, seed, plan=frozen_with(manifest), progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

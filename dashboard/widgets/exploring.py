@@ -8,7 +8,6 @@ import streamlit as st
 
 from dashboard import analysiswork
 from dashboard.analysiswork import SEED, Analysed, Theory
-from dashboard.table import words
 from dashboard.widgets import live, numbers
 from study.analysis import exploratory, items, plots
 from study.analysis.exploratory import Measure
@@ -49,7 +48,13 @@ def _items(found: Analysed, manifest: Manifest) -> None:
         st.info("The explanations of this study do not differ in any number.")
         return
     score = st.selectbox(
-        "Against", scores, format_func=words, key="score", bind="query-params", width=420, help="Frozen with the study."
+        "Against",
+        scores,
+        format_func=lambda n: n.replace("_", " "),
+        key="score",
+        bind="query-params",
+        width=420,
+        help="Frozen with the study.",
     )
     joined = items.against(found.data.frame, trials, score)
     numbers.chart(items.figure(joined, score), joined, f"exploratory_items_{score}")
@@ -60,7 +65,12 @@ def _items(found: Analysed, manifest: Manifest) -> None:
 def _theories(theories: list[Theory]) -> None:
     """Which theory the answers fit best, and its accuracy beside people's, cell by cell."""
     rows = [
-        {"theory": words(t.fitted.name), "aic": t.fitted.aic, "loglik": t.fitted.loglik, **t.fitted.parameters}
+        {
+            "theory": t.fitted.name.replace("_", " "),
+            "aic": t.fitted.aic,
+            "loglik": t.fitted.loglik,
+            **t.fitted.parameters,
+        }
         for t in theories
     ]
     numbers.table(pd.DataFrame(rows), "exploratory_theories")
@@ -75,7 +85,7 @@ def _overlay(best: Theory) -> go.Figure:
     """People and theory in the same cells, as points on one line where they agree."""
     cells = best.cells
     figure = go.Figure()
-    for k, (name, column) in enumerate((("people", "people"), (words(best.fitted.name), "theory"))):
+    for k, (name, column) in enumerate((("people", "people"), (best.fitted.name.replace("_", " "), "theory"))):
         figure.add_scatter(
             x=cells[column],
             y=cells["cell"],
