@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import analysiswork, door
 from dashboard.widgets import answers
-from study.analysis import bootstrap, contrasts, crosschecks, nested, report, responses
+from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.answer import Answer
 from study.bundle import MANIFEST, Bundle
@@ -92,16 +92,21 @@ def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
 def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     """The numbers of each section are those of the package; catches a table of another model or other rows."""
     choose(app, "Main")
-    analysis = nested.analyze(study(24, 8, 6, seed=5))
+    study_rows = responses.prepare(study(24, 8, 6, seed=5)).frame
+    analysis = nested.analyze(study_rows)
     largest = analysis.models["interaction"]
     section(app, "Models")
     pd.testing.assert_frame_equal(table(app, "models"), nested.comparison(analysis))
     pd.testing.assert_frame_equal(table(app, "table1"), report.table(largest))
+    profiles = intervals.profile(study_rows, largest, ["saliency"]).iloc[0]
+    shown = table(app, "profiles").set_index("term").loc["saliency"]
+    assert (shown["low"], shown["high"]) == pytest.approx((profiles["low"], profiles["high"]), abs=1e-3)
+    assert list(table(app, "variance_profiles")["group"]) == [effect.group for effect in largest.random]
     section(app, "Contrasts")
     pd.testing.assert_frame_equal(table(app, "contrasts"), contrasts.table(largest))
     assert set(table(app, "effects")["variable"]) == {"saliency", "examples"}
     section(app, "Checks")
-    assert list(table(app, "crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
+    assert list(table(app, "exploratory_crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
     assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())
     said = [*app.success, *app.warning]
     assert all(any(box.value.startswith(f"Model {name}: ") for box in said) for name in analysis.models)
@@ -241,8 +246,11 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
     app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
     made(app.selectbox(key="measure").select("Theories of people").run())
     assert table(app, "exploratory_theories")["aic"].is_monotonic_increasing
+    made(app.selectbox(key="measure").select("People beside the likeliest theory").run())
     assert len(table(app, "exploratory_overlay")) == 12
     made(app.selectbox(key="measure").select("Trials and their explanations").run())
+    assert list(table(app, "exploratory_associations")["condition"]) == ["none", "saliency", "examples", "both"]
+    made(app.selectbox(key="measure").select("Trials by the learner's P of the AI's answer").run())
     joined = table(app, "exploratory_items_p_learner")
     assert len(joined) == 18 * 4
     assert all(row.p_learner == int(row.item.split("-")[1]) / 20 for row in joined.itertuples())
