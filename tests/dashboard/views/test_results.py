@@ -173,12 +173,25 @@ def test_own_file_with_other_names(app: AppTest) -> None:
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
         (study(1, 8, 6, seed=5), "names only one person"),
         (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
+        (study(24, 8, 6, seed=5).assign(correct=0.5), "Column 'correct' must be 0 or 1"),
+        (study(24, 8, 6, seed=5).assign(correct=None), "Every row lacks a required value"),
+        (pd.concat([study(24, 8, 6, seed=5)] * 2), "rows repeat a participant's trial"),
     ],
 )
 def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
     upload(choose(app, "A CSV file of mine"), content)
     assert len(app.error) == 1
     assert said in app.error[0].value
+
+
+def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -> None:
+    """Also of the cross-checks, whose search once kept a matrix over every category: a minute."""
+    frame = study(40, 1000, 30, seed=1)
+    upload(choose(app, "A CSV file of mine"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
+    assert not app.error
+    assert any("rows lack a required value and were left out" in warning.value for warning in app.warning)
+    section(app, "Checks")
+    assert table(app, "exploratory_crosschecks")["bayes"].notna().all()
 
 
 def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
