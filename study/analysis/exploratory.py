@@ -85,7 +85,7 @@ def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
         "associations",
         "Trials and their explanations",
         "Over trials, how often people foretell the AI beside what is known of the explanation: Spearman's rank "
-        "correlation in each condition; p_holm is corrected for the number of rows (Holm).",
+        "correlation in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
         lambda: (items.associations(frame, scores), None),
     )
     for name in scores.columns.drop("item"):

@@ -79,21 +79,26 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
         raise ForetellError(f"The column {key!r} of the scores repeats itself: keep one row for each.")
     each = table(frame, ("condition", "trial_type", key)).merge(scores[[key, score]].dropna(), on=key, how="inner")
     named = order(each)
+    each = each.sort_values(["trial_type", key], ignore_index=True)
     return each.sort_values("condition", key=lambda names: names.map(named.index), kind="stable", ignore_index=True)
 
 
 def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
-    """condition, items, rho, p: Spearman's rank correlation of accuracy and score over items."""
+    """condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
+
+    Each trial type for itself: over all of them it would mostly say that trials where the AI is right are easier to
+    foretell, also where no explanation was shown.
+    """
     rows = []
-    for name, part in joined.groupby("condition", sort=False):
+    for (name, kind), part in joined.groupby(["condition", "trial_type"], sort=False, observed=True):
         varies = len(part) > 2 and part["accuracy"].nunique() > 1 and part[score].nunique() > 1
         rho, p = spearmanr(part["accuracy"], part[score]) if varies else (float("nan"), float("nan"))
-        rows.append((name, len(part), float(rho), float(p)))
-    return pd.DataFrame(rows, columns=["condition", "items", "rho", "p"])
+        rows.append((name, kind, len(part), float(rho), float(p)))
+    return pd.DataFrame(rows, columns=["condition", "trial_type", "items", "rho", "p"])
 
 
 def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """score, condition, items, rho, p, p_holm: `association` with every score, p corrected for the number of them.
+    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected for their number.
 
     Raises
     ------
@@ -104,7 +109,7 @@ def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     if not names:
         raise ForetellError("The explanations of this study do not differ in any number.")
     each = [association(against(frame, scores, name), name).assign(score=SCORES[name]) for name in names]
-    table = pd.concat(each, ignore_index=True)[["score", "condition", "items", "rho", "p"]]
+    table = pd.concat(each, ignore_index=True)[["score", "condition", "trial_type", "items", "rho", "p"]]
     return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 
 

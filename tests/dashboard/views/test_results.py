@@ -262,7 +262,9 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
     made(app.selectbox(key="measure").select("People beside the likeliest theory").run())
     assert len(table(app, "exploratory_overlay")) == 12
     made(app.selectbox(key="measure").select("Trials and their explanations").run())
-    assert list(table(app, "exploratory_associations")["condition"]) == ["none", "saliency", "examples", "both"]
+    named = table(app, "exploratory_associations")["condition"]
+    assert list(dict.fromkeys(named)) == ["none", "saliency", "examples", "both"]
+    assert len(named) == 4 * 3
     made(app.selectbox(key="measure").select("Trials by the learner's P of the AI's answer").run())
     joined = table(app, "exploratory_items_p_learner")
     assert len(joined) == 18 * 4

@@ -87,7 +87,8 @@ def test_items_against_scores(frame: pd.DataFrame) -> None:
     joined = items.against(frame, scores, "deletion")
     assert joined["answers"].sum() == len(frame)
     rho = items.association(joined, "deletion")
-    assert list(rho["condition"]) == list(dict.fromkeys(joined["condition"]))
+    cells = joined[["condition", "trial_type"]].drop_duplicates()
+    assert rho[["condition", "trial_type"]].values.tolist() == cells.values.tolist()
     one = items.association(joined.assign(accuracy=-joined["deletion"]), "deletion")
     np.testing.assert_allclose(one["rho"], -1.0)
     assert sum(len(trace.x) for trace in items.figure(joined, "deletion").data) == len(joined)
@@ -128,6 +129,10 @@ def test_every_score_of_a_study_beside_its_trials(tmp_path: Path) -> None:
     assert (table["p_holm"] >= table["p"]).all()
     with pytest.raises(ForetellError, match="do not differ in any number"):
         items.associations(frame, scores[["item"]])
+    easy = frame["item"].map(scores.set_index("item")["p_learner"]) > 0.5
+    confounded = frame.assign(trial_type=np.where(easy, "std_correct", "adv_incorrect"), correct=easy.astype(int))
+    apart = items.associations(confounded, scores)
+    assert apart["rho"].isna().all()  # right or wrong by the type alone: the scores say nothing beyond it
     flat = items.association(items.against(frame.assign(correct=1), scores, "deletion"), "deletion")
     assert flat[["rho", "p"]].isna().all(axis=None)  # no correlation with what never varies, and no warning
 
