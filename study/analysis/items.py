@@ -98,7 +98,7 @@ def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected for their number.
+    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected together.
 
     Raises
     ------
