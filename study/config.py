@@ -165,9 +165,7 @@ class StudyConfig(Procedure):
     @property
     def plan(self) -> Plan:
         """The analysis plan, with the participants of ``[allocation]`` where it names none."""
-        return self.analysis.model_copy(
-            update={"participants": self.analysis.participants or self.allocation.per_condition}
-        )
+        return self.analysis.with_places(self.allocation.per_condition)
 
     @property
     def digest(self) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from study.bundle import TRIAL_TYPES, TrialType, canonical
+from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
 from study.conditions import placebos
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -96,8 +96,20 @@ class Plan(Section):
                 raise ValueError(f"the model {name} may be made of {', '.join(PREDICTORS)} only, with + * and :.")
         return self
 
+    def with_places(self, per_condition: int) -> Plan:
+        """The plan with the participants per condition that there are places for, where it names none itself."""
+        return self.model_copy(update={"participants": self.participants or per_condition})
+
     @property
     def sha256(self) -> str:
         """Of the plan in its canonical form, whatever its order in the file."""
         content = {**self.model_dump(mode="json"), "order": list(self.models)}
         return hashlib.sha256(canonical(content)).hexdigest()
+
+
+def frozen_with(manifest: Manifest) -> Plan | None:
+    """The plan that a study was frozen with; None where there was none. Its classifier's settings are not looked at."""
+    config = manifest.config
+    if "analysis" not in config:
+        return None
+    return Plan.model_validate(config["analysis"]).with_places(config["allocation"]["per_condition"])
