@@ -95,6 +95,13 @@ class Opened:
             self._bundles[study_hash] = bundle
         return self._bundles[study_hash]
 
+    def _newest(self, study: str) -> Manifest:
+        """Of the version opened last."""
+        versions = [version for version in self._store.read(repository.versions) if version["name"] == study]
+        if not versions:
+            raise self._unknown(study)
+        return self._manifest(versions[-1])
+
     def _bundles_of(self, study: str) -> Iterator[Bundle]:
         for version in self._store.read(repository.versions):
             if version["name"] == study:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from core.errors import ForetellError
-from study import ending, entrance, lease, participation
+from study import disk, ending, entrance, lease, participation
 from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.bundle import Trial
 from study.catch import catch_trials
@@ -83,9 +83,9 @@ class Participant(Opened):
             if session is not None:
                 self._renew(db, session, token)
                 return str(session["study_hash"])
-            if known is None:
-                raise self._unknown(study)
-            self._new_session(db, study, known, mode, who, token, preview)
+            if version is None:
+                raise self._closed(study)
+            self._new_session(db, version, mode, who, token, preview)
             return str(known)
 
         study_hash = self._store.write(work)
@@ -254,15 +254,15 @@ class Participant(Opened):
         repository.change_session(db, session["session_id"], {**resumed, "last_seen": self._clock()})
 
     def _new_session(
-        self, db: Connection, study: str, study_hash: str, mode: Mode, who: str, token: str, preview: dict[str, Any]
+        self, db: Connection, version: Row, mode: Mode, who: str, token: str, preview: dict[str, Any]
     ) -> None:
-        now = self._clock()
+        now, study_hash = self._clock(), version["study_hash"]
         manifest = self._bundle(study_hash).manifest
-        if mode == "live" and not repository.has_free_slot(db, study_hash, mode, now):
-            raise Refused(410, texts_of(manifest)["full"])
+        if mode == "live":
+            self._let_in(db, version, texts_of(manifest), now)
         row = {
             "session_id": uuid.uuid4().hex,
-            "study": study,
+            "study": version["name"],
             "study_hash": study_hash,
             "participant_id": who,
             "mode": mode,
@@ -274,6 +274,20 @@ class Participant(Opened):
             "last_seen": now,
         }
         repository.add_session(db, {**row, **preview})
+
+    def _let_in(self, db: Connection, version: Row, texts: dict[str, str], now: int) -> None:
+        """Refuse a newcomer to a study that is paused, or full, or about to fill its disk."""
+        if version["paused"] or disk.is_low(self.home):
+            raise Refused(410, texts["paused"])
+        if not repository.has_free_slot(db, version["study_hash"], "live", now):
+            raise Refused(410, texts["full"])
+
+    def _closed(self, study: str) -> ForetellError:
+        """What somebody new to a study that was open once is told; of any other, that there is none."""
+        try:
+            return Refused(410, texts_of(self._newest(study))["closed"])
+        except Refused as unknown:
+            return unknown
 
     def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
         if study_hash is None:

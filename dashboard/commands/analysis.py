@@ -58,7 +58,7 @@ def analyze(
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
     from study.analysis import responses, results
     from study.bundle import Bundle
-    from study.config import StudyConfig
+    from study.preregistration import Plan
     from study.service import Service
     from study.workspace import home
 
@@ -67,8 +67,7 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         folders = {version.study_hash: version.folder for version in service.studies()}
     data = responses.prepare(frame, name=name)
     frozen = Bundle(folders[frame["study_hash"].iloc[0]]).manifest.config
-    plan = StudyConfig.model_validate(frozen).plan if "analysis" in frozen else None
-    return results.write(data, out, seed, plan=plan, progress=progress)
+    return results.write(data, out, seed, plan=Plan.of(frozen), progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

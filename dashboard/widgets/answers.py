@@ -36,11 +36,7 @@ class Chosen:
     @property
     def plan(self) -> Plan | None:
         """The analysis plan that the study was frozen with; None where there was none."""
-        if self.bundle is None or "analysis" not in self.bundle.manifest.config:
-            return None
-        from study.config import StudyConfig  # it brings torch
-
-        return StudyConfig.model_validate(self.bundle.manifest.config).plan
+        return None if self.bundle is None else Plan.of(self.bundle.manifest.config)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:

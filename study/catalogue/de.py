@@ -55,6 +55,15 @@ TEXTS: dict[str, str] = {
         "Sie möchten nicht teilnehmen. Nur diese Entscheidung wurde gespeichert. Sie können die Seite schließen."
     ),
     "full": "Vielen Dank für Ihr Interesse. Alle Plätze dieser Studie sind vergeben; Teilnehmen geht jetzt nicht.",
+    "paused": (
+        "Diese Studie macht gerade eine Pause und nimmt niemanden neu auf. Bitte öffnen Sie denselben Link später noch "
+        "einmal. Wenn Sie vermittelt wurden und nicht warten können, geben Sie Ihren Platz dort bitte zurück. Über Sie "
+        "wurde nichts gespeichert."
+    ),
+    "closed": (
+        "Vielen Dank für Ihr Interesse. Diese Studie ist beendet und nimmt niemanden mehr auf. Über Sie wurde nichts "
+        "gespeichert."
+    ),
     "screened": (
         "Vielen Dank für Ihr Interesse. Die Fragen zur Aufgabe wurden nicht so beantwortet, wie wir es für diese "
         "Studie brauchen; sie endet deshalb hier. Das ist kein Urteil über Sie und hat keine Nachteile."

@@ -51,6 +51,11 @@ TEXTS: dict[str, str] = {
     ),
     "declined": "You chose not to take part. Nothing but this choice was kept. You may close this page.",
     "full": "Thank you for your interest. All places in this study are taken, so you cannot take part now.",
+    "paused": (
+        "This study is pausing and takes nobody new at the moment. Please open the same link again later. If you were "
+        "sent by a recruiter and cannot wait, please return your place there. Nothing about you was kept."
+    ),
+    "closed": "Thank you for your interest. This study has ended and takes nobody new. Nothing about you was kept.",
     "screened": (
         "Thank you for your interest. The questions about the task were not answered as we need it for this study, so "
         "it ends here. This is no judgement of you, and nothing is held against you."

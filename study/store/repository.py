@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import (
@@ -39,8 +39,12 @@ def open_version(db: Connection, study_hash: str, name: str, folder: str, at: in
 
 def close_version(db: Connection, name: str) -> int:
     """Close the open version to new participants; the number of versions closed (0 or 1)."""
-    where = and_(study_version.c.name == name, study_version.c.state == "open")
-    return db.execute(update(study_version).where(where).values(state="closed")).rowcount
+    return db.execute(update(study_version).where(_open(name)).values(state="closed", paused=0)).rowcount
+
+
+def pause_version(db: Connection, name: str, paused: bool) -> int:
+    """Keep new participants from the open version for a while, or no more; the number of versions (0 or 1)."""
+    return db.execute(update(study_version).where(_open(name)).values(paused=int(paused))).rowcount
 
 
 def move_version(db: Connection, study_hash: str, folder: str) -> None:
@@ -55,8 +59,7 @@ def versions(db: Connection) -> list[Row]:
 
 def open_version_of(db: Connection, name: str) -> Row | None:
     """The version that new participants of a study get."""
-    where = and_(study_version.c.name == name, study_version.c.state == "open")
-    return at_most_one(db, select(study_version).where(where))
+    return at_most_one(db, select(study_version).where(_open(name)))
 
 
 def n_blocks(db: Connection, study_hash: str, mode: str) -> int:
@@ -268,3 +271,7 @@ def slot_counts(db: Connection) -> list[Row]:
         allocation_slot.c.state,
     )
     return every(db, select(*by, func.count().label("n")).group_by(*by))
+
+
+def _open(name: str) -> ColumnElement[bool]:
+    return and_(study_version.c.name == name, study_version.c.state == "open")
