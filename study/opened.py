@@ -58,6 +58,10 @@ class Opened:
             self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
         return erased
 
+    def now_ms(self) -> float:
+        """The server's clock, ms since 1970: pages measure how far theirs is from it."""
+        return self._clock() / 1e6
+
     def asset(self, study: str, sha256: str) -> Path:
         """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
         for bundle in self._bundles_of(study):

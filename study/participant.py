@@ -19,11 +19,14 @@ from study.opened import Mode, Opened
 from study.page import entry, page_state, remaining_assets
 from study.participation import Refused, session_of_token
 from study.procedure import Procedure, procedure_of
+from study.receipt import receipt
 from study.store import Connection, identities, repository
 from study.store.rows import Row
 from study.texts import texts_of
 
 R = TypeVar("R")
+WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
+"""After the trials: a page whose connection fails at the very end has it already."""
 DAY_NS = 24 * 3600 * 10**9
 
 
@@ -218,6 +221,8 @@ class Participant(Opened):
         state = page_state(db, session, self._manifest(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
             state["withdrawal_code"] = ending.withdrawal_code(self._key, session["session_id"])
+        if session["stage"] in WITH_RECEIPT:
+            state["receipt"] = receipt(db, self._key, session)
         return state
 
     def _identify(self, study: str, study_hash: str, who: str, recruit: Recruit) -> None:

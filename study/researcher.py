@@ -18,6 +18,7 @@ from study.interim import Looks
 from study.monitor import Monitor, look
 from study.opened import Mode, Opened
 from study.persons import person_frame
+from study.receipt import Receipt, checked
 from study.status import StudyStatus, nested
 from study.store import Connection, audit, identities, repository, responses
 from study.store.rows import Row
@@ -149,6 +150,10 @@ class Researcher(Opened):
     def verify(self) -> list[str]:
         """What is wrong with the database, the first wrong row first: chain, plans, counts, places, audit."""
         return self._store.read(lambda db: list(faults(db, self._manifest)))
+
+    def receipt(self, shown: str) -> Receipt:
+        """What a participant's receipt proves; raises `ForetellError` for a false one."""
+        return self._store.read(lambda db: checked(db, self._key, shown))
 
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
         """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""

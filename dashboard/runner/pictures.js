@@ -27,7 +27,7 @@ export async function preload(net, study, complain) {
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-async function load(study, sha256, complain, tries = TRIES) {
+export async function load(study, sha256, complain, tries = TRIES) {
   const image = new Image();
   image.src = pictureUrl(study, sha256);
   try {

@@ -94,8 +94,6 @@ TEXTS: dict[str, str] = {
     "ui.mini_map": "Daneben, worauf die KI sich stützte",
     "ui.mini_samples": "Bilder, die die KI so nennt",
     "ui.mini_names": "Die zwei Namen: Wählen Sie den der KI",
-    "ui.mini_one": "ein Name",
-    "ui.mini_other": "ein anderer",
     "ui.practice": "Übung",
     "ui.main": "Die Studie beginnt",
     "ui.back": "Willkommen zurück",
@@ -127,6 +125,12 @@ TEXTS: dict[str, str] = {
     "ui.copied": "Kopiert",
     "ui.all_saved": "Alle Ihre Antworten sind gespeichert. Sie können die Seite schließen.",
     "ui.redirect": "Zurück zum Ausgangspunkt",
+    "ui.receipt": "Ihre Quittung: Der Server hat, was Sie geantwortet haben",
+    "ui.late": (
+        "Ihre Antworten sind beim Server, doch er ist nicht erreichbar, um die Studie abzuschließen. Diese Seite "
+        "versucht es weiter; bitte lassen Sie sie offen. Wenn das so bleibt, senden Sie den Forschenden diese "
+        "Quittung: {receipt}"
+    ),
     "ui.withdraw": "Zurückziehen",
     "ui.withdraw_title": "Von dieser Studie zurücktreten",
     "ui.withdraw_text": (

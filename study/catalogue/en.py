@@ -84,8 +84,6 @@ TEXTS: dict[str, str] = {
     "ui.mini_map": "Beside it, what the AI relied on",
     "ui.mini_samples": "Pictures the AI calls by each name",
     "ui.mini_names": "The two names: choose the one the AI gave",
-    "ui.mini_one": "one name",
-    "ui.mini_other": "another",
     "ui.practice": "Practice",
     "ui.main": "The study begins",
     "ui.back": "Welcome back",
@@ -117,6 +115,11 @@ TEXTS: dict[str, str] = {
     "ui.copied": "Copied",
     "ui.all_saved": "All your answers are saved. You may close this page.",
     "ui.redirect": "Back to where you came from",
+    "ui.receipt": "Your receipt: the server holds what you answered",
+    "ui.late": (
+        "Your answers are with the server, but it cannot be reached to end the study. This page keeps trying; please "
+        "leave it open. If that lasts, send the researchers this receipt: {receipt}"
+    ),
     "ui.withdraw": "Withdraw",
     "ui.withdraw_title": "Withdraw from this study",
     "ui.withdraw_text": (

@@ -235,6 +235,12 @@ def event_counts(db: Connection, session_id: str) -> dict[str, int]:
     return {row["kind"]: row["n"] for row in every(db, query)}
 
 
+def last_event(db: Connection, session_id: str, kind: str) -> Row | None:
+    """The newest event of a kind."""
+    mine = and_(event.c.session_id == session_id, event.c.kind == kind)
+    return at_most_one(db, select(event).where(mine).order_by(event.c.received_at.desc(), event.c.event_id).limit(1))
+
+
 def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
     """Every trial of a person, before the first is shown."""
     db.execute(insert(trial_plan), rows)

@@ -88,6 +88,16 @@ def of_session(db: Connection, session_id: str) -> list[Row]:
     return every(db, select(response).where(mine).order_by(response.c.trial_index))
 
 
+def hashes_of(db: Connection, session_id: str) -> list[str]:
+    """The hashes of a person's answers in the order they came, also after they were erased."""
+    found = [
+        tuple(row)
+        for table in _CHAIN
+        for row in db.execute(select(table.c.seq, table.c.row_hash).where(table.c.session_id == session_id))
+    ]
+    return [row_hash for _, row_hash in sorted(found)]
+
+
 def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
     """What a person chose, ``a`` or ``b``, by the trial's id."""
     same = and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index)
