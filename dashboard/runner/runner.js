@@ -10,6 +10,7 @@ import { trialPages } from "./trials.js";
 
 const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
+const TOUCH = "(hover: none) and (pointer: coarse)";
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
@@ -89,7 +90,7 @@ async function instructionsPage({ texts, notice }) {
 
 async function examplePage({ example, screen }) {
   prose("example", example);
-  $("keys").replaceChildren(...keyed(word("keys")));
+  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"))));
   show("wait");
   await annotate($("mini"), screen, study, complain);
   return readPage("example");

@@ -22,6 +22,7 @@ def show(study: str) -> None:
     )
     table = standing.schedule.rename(columns=str.capitalize).rename(columns={"Participants": "People per condition"})
     st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
+    st.caption(f"{standing.finished} people finished in the smallest condition.")
     with errors_shown():
         due = standing.due is not None
         label = f"Make look {standing.due}" if due else "No look is due"

@@ -155,4 +155,4 @@ def overview(studies: Sequence[Study]) -> pd.DataFrame:
             }
             for study in studies
         ]
-    )
+    ).astype({"Trials": "Int64"})

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import door
 from dashboard.widgets.messages import errors_shown, escaped
-from study.monitor import Monitor
+from study.monitor import STEP_NS, Monitor
 from study.status import StudyStatus
 
 MIB = 1 << 20
@@ -76,10 +76,13 @@ def throughput(seen: Monitor) -> None:
         st.caption("None yet.")
         return
     bars = go.Bar(
-        x=seen.throughput["time"], y=seen.throughput["answers"], hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>"
+        x=seen.throughput["time"],
+        y=seen.throughput["answers"],
+        width=STEP_NS / 1e6,  # ms; else a single bar is as wide as the axis, which then is a few microseconds long
+        hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
     figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
-    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True)
+    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True, tickformat="%H:%M")
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
 
 

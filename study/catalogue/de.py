@@ -90,6 +90,7 @@ TEXTS: dict[str, str] = {
     "ui.keys": (
         "{left} wählt den linken Namen, {right} den rechten. Sie können auch klicken oder tippen. Es hat keine Eile."
     ),
+    "ui.touch": "Tippen Sie auf den Namen, den Sie wählen. Es hat keine Eile.",
     "ui.mini_picture": "Das Bild, das die KI betrachtet hat",
     "ui.mini_map": "Daneben, worauf die KI sich stützte",
     "ui.mini_samples": "Bilder, die die KI so nennt",

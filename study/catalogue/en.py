@@ -80,6 +80,7 @@ TEXTS: dict[str, str] = {
     "ui.send": "Send",
     "ui.look": "What you will see",
     "ui.keys": "{left} chooses the left name, {right} the right one. You may also click or tap. There is no hurry.",
+    "ui.touch": "Tap the name that you choose. There is no hurry.",
     "ui.mini_picture": "The picture the AI looked at",
     "ui.mini_map": "Beside it, what the AI relied on",
     "ui.mini_samples": "Pictures the AI calls by each name",

@@ -224,6 +224,24 @@ def test_a_device_that_does_not_fit_leaves_nothing(page: Page, server: Server) -
     assert query(server, "SELECT count(*) FROM session") == before
 
 
+def test_a_phone_is_told_to_tap_and_a_keyboard_which_keys(chromium: Browser, server: Server) -> None:
+    """The example page; what floats lies below the text, however long the page is."""
+    for touch, words in ((True, "Tap the name"), (False, "F chooses the left name")):
+        context = chromium.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{server.url}/run/slow?preview=both")
+        agree(page)
+        page.click("#understood")
+        page.wait_for_selector("#example:not([hidden])")
+        expect(page.locator("#keys")).to_contain_text(words)
+        bottom, top = page.evaluate(
+            "() => ['#example .card', '#leave'].map(q => document.querySelector(q).getBoundingClientRect())"
+            ".map((box, i) => i ? box.top : box.bottom)"
+        )
+        assert bottom <= top
+        context.close()
+
+
 def test_a_phone_is_refused_where_the_study_says_so(chromium: Browser, server: Server) -> None:
     context = chromium.new_context(viewport={"width": 1000, "height": 800}, has_touch=True, is_mobile=True)
     page = context.new_page()
