@@ -138,8 +138,9 @@ class Participant(Opened):
         kept = code in (200, 201)
 
         def reply(db: Connection) -> Ack:
-            feedback = self._feedback(db, token, answer.trial_index) if kept else None
-            return Ack(code, message, feedback, self._state(db, token))
+            session = session_of_token(db, token)
+            feedback = self._feedback(session, answer.trial_index) if kept else None
+            return Ack(code, message, feedback, self._state(db, session))
 
         return self._store.read(reply)
 
@@ -214,10 +215,9 @@ class Participant(Opened):
         return session_of_token(db, token) if ended else session
 
     def _fresh(self, token: str) -> dict[str, Any]:
-        return self._store.read(lambda db: self._state(db, token))
+        return self._store.read(lambda db: self._state(db, session_of_token(db, token)))
 
-    def _state(self, db: Connection, token: str) -> dict[str, Any]:
-        session = session_of_token(db, token)
+    def _state(self, db: Connection, session: Row) -> dict[str, Any]:
         state = page_state(db, session, self._manifest(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
             state["withdrawal_code"] = ending.withdrawal_code(self._key, session["session_id"])
@@ -246,9 +246,8 @@ class Participant(Opened):
         who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._identities.write(lambda db: identities.erase(db, who))
 
-    def _feedback(self, db: Connection, token: str, trial_index: int) -> str | None:
+    def _feedback(self, session: Row, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
-        session = session_of_token(db, token)
         if trial_index >= session["practice"]:
             return None
         manifest = self._manifest(session)

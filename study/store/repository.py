@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import (
@@ -22,6 +22,19 @@ from study.store.tables import (
     withdrawal,
 )
 from study.store.upsert import insert_or
+
+# Written once: SQLAlchemy takes longer to put these together than the database to run them, at every request.
+_OF_TOKEN = select(session).where(session.c.token_hash == bindparam("token"))
+_CHANGE_SESSION = update(session).where(session.c.session_id == bindparam("changed"))
+_PLANNED = (
+    select(trial_plan)
+    .where(
+        trial_plan.c.session_id == bindparam("session"),
+        trial_plan.c.trial_index >= bindparam("first"),
+        trial_plan.c.trial_index < bindparam("end"),
+    )
+    .order_by(trial_plan.c.trial_index)
+)
 
 
 def open_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
@@ -123,7 +136,7 @@ def add_session(db: Connection, values: Mapping[str, Any]) -> None:
 
 def session_by_token(db: Connection, token_hash: str) -> Row | None:
     """The person who holds a token."""
-    return at_most_one(db, select(session).where(session.c.token_hash == token_hash))
+    return at_most_one(db, _OF_TOKEN, {"token": token_hash})
 
 
 def session_by_id(db: Connection, session_id: str) -> Row:
@@ -140,7 +153,7 @@ def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Ro
 
 def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -> None:
     """Set columns of a session."""
-    db.execute(update(session).where(session.c.session_id == session_id).values(values))
+    db.execute(_CHANGE_SESSION, {**values, "changed": session_id})
 
 
 def add_consent(db: Connection, values: Mapping[str, Any]) -> None:
@@ -248,17 +261,15 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
 
 def planned(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
     """Up to `count` planned trials from index `first` on."""
-    index = trial_plan.c.trial_index
-    where = and_(trial_plan.c.session_id == session_id, index >= first, index < first + count)
-    return every(db, select(trial_plan).where(where).order_by(index))
+    return every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
 
 
 def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:
     """Append events; one whose id is known already is skipped. Returns how many were new."""
     new = 0
     for row in rows:
-        once = insert_or(db, event).values(row).on_conflict_do_nothing().returning(event.c.event_id)
-        new += len(db.execute(once).all())
+        once = insert_or(db, event).on_conflict_do_nothing().returning(event.c.event_id)
+        new += len(db.execute(once, row).all())
     return new
 
 
