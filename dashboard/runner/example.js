@@ -8,7 +8,7 @@ export async function annotate(figure, screen, study, complain) {
   if (!screen) return;
   const { target, map, left, right } = screen;
   const every = [target, map, ...left.samples, ...right.samples].filter(Boolean);
-  await Promise.all(every.map((sha256) => load(study, sha256, complain)));
+  await Promise.all(every.map((sha256) => load(study, sha256, complain, "wait")));
   const picture = (sha256) => make("img", { src: pictureUrl(study, sha256), alt: "" });
   const part = (name) => figure.querySelector(`[data-part="${name}"]`);
   part("picture").replaceChildren(picture(target));
