@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -26,9 +26,10 @@ from core.types import Progress, silent
 from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
+from study.blocks import Blocks
 from study.config import ImageSource
 from study.exemplars import Pictures, of_set, open_pictures
-from study.files import replacing, write_whole
+from study.files import write_whole
 from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, open_set, plain
@@ -123,42 +124,18 @@ def uncertainty(
     facts = _facts(classifier, request, given, pictures, stored)
     key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
-    files, columns = [], []
-    for number, rows in enumerate(_blocks(len(pictures))):
-        path = parts / f"{key}.{number}.npz" if parts else None
-        files.append(path)
-        columns.append(_stored(path) or _kept(path, _asked(classifier, ask, request.seed, pictures, rows)))
-        progress(rows[-1] + 1, len(pictures), "asking again under noise")
-    joined = {name: np.concatenate([block[name] for block in columns]) for name in columns[0]}
+    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    joined = blocks.joined(
+        partial(_asked, classifier, ask, request.seed, pictures), progress, "asking again under noise"
+    )
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
     table = _table(classifier, pictures, labels, joined)
     report = dict(facts)
     known = labels != UNKNOWN
     if known.any():
         report["reliability"] = reliability({name: column[known] for name, column in joined.items()}, labels[known])
-    for path in files:
-        if path:
-            path.unlink(missing_ok=True)
+    blocks.forget()
     return Uncertainty(table, report)
-
-
-def _blocks(size: int) -> Iterator[range]:
-    for start in range(0, size, BLOCK):
-        yield range(start, min(start + BLOCK, size))
-
-
-def _stored(path: Path | None) -> dict[str, np.ndarray] | None:
-    if path is None or not path.is_file():
-        return None
-    with np.load(path) as file:
-        return dict(file)
-
-
-def _kept(path: Path | None, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    if path is not None:
-        with replacing(path) as file:
-            np.savez(file, allow_pickle=False, **columns)
-    return columns
 
 
 def _asked(

@@ -1,0 +1,69 @@
+"""Long work over the pictures of a set in blocks, each kept on the disk until all are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.types import Progress
+from study.files import replacing
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+class Blocks:
+    """Blocks of pictures in a folder, under a key of everything that they depend on.
+
+    Parameters
+    ----------
+    folder
+        Where finished blocks wait for a run that was killed; None keeps nothing.
+    key
+        What tells this work from any other there.
+    count, size
+        Pictures in all and in a block: the most that a kill loses.
+    """
+
+    def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
+        self._folder, self._key, self._count, self._size = folder, key, count, size
+
+    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
+        """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
+        found = []
+        for number, rows in enumerate(self._blocks()):
+            path = self._path(number)
+            found.append(_stored(path) or _kept(path, compute(rows)))
+            progress(rows[-1] + 1, self._count, what)
+        return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
+
+    def forget(self) -> None:
+        """Remove the blocks: what was made of them is in its place."""
+        for number, _ in enumerate(self._blocks()):
+            path = self._path(number)
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _blocks(self) -> Iterator[range]:
+        for start in range(0, self._count, self._size):
+            yield range(start, min(start + self._size, self._count))
+
+    def _path(self, number: int) -> Path | None:
+        return self._folder / f"{self._key}.{number}.npz" if self._folder else None
+
+
+def _stored(path: Path | None) -> Columns | None:
+    if path is None or not path.is_file():
+        return None
+    with np.load(path) as file:
+        return dict(file)
+
+
+def _kept(path: Path | None, columns: Columns) -> Columns:
+    if path is not None:
+        with replacing(path) as file:
+            np.savez(file, allow_pickle=False, **columns)
+    return columns
