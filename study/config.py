@@ -160,6 +160,9 @@ class StudyConfig(Procedure):
             raise ValueError("conditions: name each condition once, and at least one.")
         for key in self.texts:
             _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+        stopping = self.analysis.stopping
+        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
+            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
         return self
 
     @property

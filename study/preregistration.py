@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -20,6 +20,7 @@ Milliseconds = Annotated[float, Field(gt=0)]
 
 PREDICTORS = ("trial_type", "saliency", "examples")
 CONDITIONS = ("none", "saliency", "examples", "both")
+Spending = Literal["obrien_fleming", "pocock"]
 NESTED = {
     "null": "trial_type",
     "explanation": "trial_type + saliency + examples",
@@ -71,6 +72,27 @@ class PlannedContrast(Section):
         return self
 
 
+class Stopping(Section):
+    """``[analysis.stopping]``: looks at the answers on the way, and when one of them ends the collection.
+
+    At each of ``looks`` (people of every condition who finished, rising; the last is the planned end) ``contrast`` is
+    tested by the largest model; beyond its bound the collection is closed. The bounds share the plan's alpha among the
+    looks as ``spending`` says (`study.analysis.bounds`).
+    """
+
+    looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=1, max_length=20)]
+    contrast: PlannedContrast
+    spending: Spending = "obrien_fleming"
+
+    @model_validator(mode="after")
+    def _rising(self) -> Stopping:
+        if list(self.looks) != sorted(set(self.looks)):
+            raise ValueError("looks must rise: each is a number of participants per condition.")
+        if {self.contrast.more, self.contrast.less} & set(placebos()):
+            raise ValueError("the contrast of the looks must be between conditions of the two factors, not a placebo.")
+        return self
+
+
 _EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in CONDITIONS[1:])
 
 
@@ -79,7 +101,7 @@ class Plan(Section):
 
     ``models`` are nested, smallest first, name = fixed effects in lme4's notation; participants and categories are
     always crossed random intercepts. ``participants`` per condition are collected before the analysis counts as
-    final; without it, those of ``[allocation]``.
+    final; without it, those of ``[allocation]``. Without ``stopping`` no look ends a collection.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
@@ -87,6 +109,14 @@ class Plan(Section):
     exclusions: Exclusions = Exclusions()
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     participants: Annotated[int, Field(ge=1)] | None = None
+    stopping: Stopping | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Where there is none it is not written: plans frozen before there were any keep their hash."""
+
+    @model_validator(mode="after")
+    def _last_look(self) -> Self:
+        if self.stopping is not None and self.participants != self.stopping.looks[-1]:
+            raise ValueError("participants must be said, and be the last of the looks of [analysis.stopping].")
+        return self
 
     @model_validator(mode="after")
     def _known(self) -> Plan:
