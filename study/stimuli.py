@@ -84,6 +84,7 @@ class Studio:
             saliency=self._saliency_facts(explanation, basis)
             | self._areas(pictures[0], candidate.target, explanation, progress),
             relevance=relevance,
+            doubt=planned.doubt,
         )
 
     def _classes(self, candidate: Candidate) -> list[int]:
