@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from inspect import signature
@@ -26,9 +24,10 @@ from core.types import Progress, silent
 from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
+from study.blocks import Blocks
 from study.config import ImageSource
 from study.exemplars import Pictures, of_set, open_pictures
-from study.files import replacing, write_whole
+from study.files import write_whole
 from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, open_set, plain
@@ -81,12 +80,9 @@ class Uncertainty:
 def uncertainty_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
-    parts = out / "parts"
-    found = uncertainty(classifier, request, *_pictures(classifier, request), parts, progress)
+    found = uncertainty(classifier, request, *_pictures(classifier, request), out / "parts", progress)
     stem = f"{classifier.name}.{request.sampler}"
     csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
-    with suppress(OSError):  # another run may keep its blocks there
-        parts.rmdir()
     report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return csv, write_whole(out / f"{stem}.json", report.encode())
 
@@ -108,7 +104,7 @@ def uncertainty(
 ) -> Uncertainty:
     """Every measure of every picture; ``truth`` (N,) holds class indices, -1 where unknown.
 
-    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
+    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is gone at the end.
 
     Raises
     ------
@@ -121,13 +117,11 @@ def uncertainty(
     if stored is not None and "prior" not in signature(sampler).parameters:
         raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
     facts = _facts(classifier, request, given, pictures, stored)
-    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
+    blocks = Blocks(parts, facts, pictures.ids)
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
-    files, columns = [], []
+    columns = []
     for number, rows in enumerate(_blocks(len(pictures))):
-        path = parts / f"{key}.{number}.npz" if parts else None
-        files.append(path)
-        columns.append(_stored(path) or _kept(path, _asked(classifier, ask, request.seed, pictures, rows)))
+        columns.append(blocks.get(str(number), partial(_asked, classifier, ask, request.seed, pictures, rows)))
         progress(rows[-1] + 1, len(pictures), "asking again under noise")
     joined = {name: np.concatenate([block[name] for block in columns]) for name in columns[0]}
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
@@ -136,29 +130,13 @@ def uncertainty(
     known = labels != UNKNOWN
     if known.any():
         report["reliability"] = reliability({name: column[known] for name, column in joined.items()}, labels[known])
-    for path in files:
-        if path:
-            path.unlink(missing_ok=True)
+    blocks.clear()
     return Uncertainty(table, report)
 
 
 def _blocks(size: int) -> Iterator[range]:
     for start in range(0, size, BLOCK):
         yield range(start, min(start + BLOCK, size))
-
-
-def _stored(path: Path | None) -> dict[str, np.ndarray] | None:
-    if path is None or not path.is_file():
-        return None
-    with np.load(path) as file:
-        return dict(file)
-
-
-def _kept(path: Path | None, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    if path is not None:
-        with replacing(path) as file:
-            np.savez(file, allow_pickle=False, **columns)
-    return columns
 
 
 def _asked(
