@@ -43,7 +43,11 @@ def measure(seeds: int) -> dict[str, Any]:
     found = {name: _over_seeds(row) | best_observer(*map(int, name.split("-"))) for name, row in rows.items()}
     factors = {factor: [_scenes(factor, seed) for seed in range(seeds)] for factor in tqdm(ASKED, unit="factor")}
     told = {factor: dict(zip(("value", "against", "class"), asked, strict=True)) for factor, asked in ASKED.items()}
-    return {"bars": found, "scenes": {factor: _over_seeds(row) | told[factor] for factor, row in factors.items()}}
+    return {
+        "seeds": seeds,
+        "bars": found,
+        "scenes": {factor: _over_seeds(row) | told[factor] for factor, row in factors.items()},
+    }
 
 
 def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from core.attribution.activations import chosen_layer
+from core.attribution.activations import chosen_layer, refuse_unknown
 from core.attribution.common import versions
 from core.classifier import Classifier
 from core.concepts.effect import causal_effect, observed_effect
@@ -95,16 +95,16 @@ def concepts(
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
     sought = asked(images, request.concepts, request.random)
     layers = [*request.layers] or [chosen_layer(classifier, "")]
-    facts = _facts(classifier, request, images, layers)
-    blocks, rows, effects = Blocks(parts, facts, [images.digest]), [], {}
-    for number, concept in enumerate(sought):
-        effects[concept.name] = _effects(classifier, concept, images, blocks, request.seed, progress)
+    with classifier.exclusive() as module:
         for layer in layers:
-            find = partial(
-                _tested, classifier, request, images, labels, target, concept, layer, len(sought) * len(layers)
-            )
-            found = blocks.get(f"tcav.{number}.{layer}", find)
-            rows.append(_row(concept, layer, found, effects[concept.name], target))
+            refuse_unknown(classifier, module, layer)
+    facts = _facts(classifier, request, images, layers)
+    blocks, tests, rows, effects = Blocks(parts, facts, [images.digest]), len(sought) * len(layers), [], {}
+    for number, concept in enumerate(sought):
+        ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
+        tested = {layer: blocks.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
+        effects[concept.name] = _effects(classifier, concept, images, blocks, request.seed, progress)
+        rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
         progress(number + 1, len(sought), "testing concepts")
     blocks.clear()
     told = {name: _told(classifier, columns) for name, columns in effects.items() if columns}
@@ -145,8 +145,8 @@ def _tested(
     labels: np.ndarray,
     target: int,
     concept: Concept,
-    layer: str,
     tests: int,
+    layer: str,
 ) -> Columns:
     """TCAV of one concept at one layer, its p-value corrected for all that are asked for."""
     seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)

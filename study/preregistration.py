@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from study.bundle import TRIAL_TYPES, TrialType, canonical
-from study.conditions import placebos
+from study.conditions import beside
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -65,8 +65,8 @@ class PlannedContrast(Section):
     @model_validator(mode="after")
     def _known(self) -> PlannedContrast:
         for name in (self.more, self.less):
-            if name not in (*CONDITIONS, *placebos()):
-                known = ", ".join((*CONDITIONS, *placebos()))
+            if name not in (*CONDITIONS, *beside()):
+                known = ", ".join((*CONDITIONS, *beside()))
                 raise ValueError(f"there is no condition {name!r} to contrast; choose of {known}.")
         return self
 

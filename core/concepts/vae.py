@@ -136,7 +136,7 @@ def decoded_effect(
     *,
     generator: torch.Generator,
 ) -> ConceptEffect:
-    """Dec-CaCE: pictures drawn from z by chance, each under both values of a condition (Goyal et al. 2019, section 4).
+    """Dec-CaCE: pictures drawn from z by chance, each under both values of a condition (arXiv:1907.07165).
 
     ``conditions`` (N, F) are those of N pictures: the other conditions keep the frequencies they have there. The error
     is that of the draws; what the VAE has not learned is not in it.
@@ -155,7 +155,7 @@ def reencoded_effect(
     *,
     generator: torch.Generator,
 ) -> ConceptEffect:
-    """EncDec-CaCE: each picture's own z, drawn under both values of a condition (Goyal et al. 2019, section 4)."""
+    """EncDec-CaCE: each picture's own z, drawn under both values of a condition (arXiv:1907.07165)."""
     with torch.inference_mode():
         z = torch.cat([_sampled(vae, *part, generator)[0] for part in _parts(images, conditions)])
     return _under_both(classifier, vae, z, conditions, factor, values)

@@ -1,10 +1,10 @@
 """Bars: a horizontal or vertical bar, red or green, from one integer.
 
 ``render(seed, colour="green")`` is the intervention do(colour = green): the same bar as ``render(seed)``, point for
-point, in another colour. The data BARS of Goyal et al. 2019 (arXiv:1907.07165, section 5.1), whose pictures are not
-described further. Here the logarithm of a bar's width over its height is normal, about +`ASPECT` if it is horizontal
-and -`ASPECT` if it is vertical: a few bars are nearly square, and for those the colour is the better evidence wherever
-it goes with the class. What the best observer would owe to the colour is therefore known in closed form.
+point, in another colour. The data BARS of Goyal et al. 2019 (arXiv:1907.07165), in a form of our own: the logarithm
+of a bar's width over its height is normal, about +`ASPECT` if it is horizontal and -`ASPECT` if it is vertical. A few
+bars are nearly square, and for those the colour is the better evidence wherever it goes with the class. What the best
+observer would owe to the colour is therefore known in closed form.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ COLOURS = {
 def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: float | str = 0.03) -> ImageSet:
     """Digits from ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte`` (or ``t10k-...``) in ``path``, also gzipped.
 
-    Goyal et al. 2019 (arXiv:1907.07165, section 5.2): the smaller ``sigma``, the more the colour says of the digit.
+    Goyal et al. 2019 (arXiv:1907.07165, table 2): the smaller ``sigma``, the more the colour says of the digit.
 
     Parameters
     ----------
