@@ -37,17 +37,21 @@ ASKED = {"context": ("sea", "road", "fish"), "colour": ("red", "green", "mushroo
 """Of each factor of the scenes, two values and the class whose probability is followed."""
 
 
-def measure(seeds: int) -> dict[str, Any]:
-    """Both tables, JSON-ready."""
+def measure(seeds: int, parts: list[str]) -> dict[str, Any]:
+    """The tables asked for, JSON-ready."""
+    tables = {"bars": _bars_table, "scenes": _scenes_table}
+    return {"seeds": seeds} | {part: tables[part](seeds) for part in parts}
+
+
+def _bars_table(seeds: int) -> dict[str, Any]:
     rows = {f"{h}-{v}": [_bars(h, v, seed) for seed in range(seeds)] for h, v in tqdm(SHARES, unit="row")}
-    found = {name: _over_seeds(row) | best_observer(*map(int, name.split("-"))) for name, row in rows.items()}
-    factors = {factor: [_scenes(factor, seed) for seed in range(seeds)] for factor in tqdm(ASKED, unit="factor")}
+    return {name: _over_seeds(row) | best_observer(*map(int, name.split("-"))) for name, row in rows.items()}
+
+
+def _scenes_table(seeds: int) -> dict[str, Any]:
+    rows = {factor: [_scenes(factor, seed) for seed in range(seeds)] for factor in tqdm(ASKED, unit="factor")}
     told = {factor: dict(zip(("value", "against", "class"), asked, strict=True)) for factor, asked in ASKED.items()}
-    return {
-        "seeds": seeds,
-        "bars": found,
-        "scenes": {factor: _over_seeds(row) | told[factor] for factor, row in factors.items()},
-    }
+    return {factor: _over_seeds(row) | told[factor] for factor, row in rows.items()}
 
 
 def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:
@@ -158,8 +162,9 @@ def _over_seeds(rows: list[dict[str, float]]) -> dict[str, Any]:
 def main() -> None:
     parser = arguments("concepts")
     parser.add_argument("--seeds", type=int, default=5, help="data, networks and VAEs, 2 or more")
+    parser.add_argument("--parts", default="bars,scenes", help="comma-separated")
     given = parser.parse_args()
-    hand_over("concepts", given, lambda: measure(given.seeds))
+    hand_over("concepts", given, lambda: measure(given.seeds, given.parts.split(",")))
 
 
 if __name__ == "__main__":

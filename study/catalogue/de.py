@@ -88,7 +88,7 @@ TEXTS: dict[str, str] = {
     ),
     "ui.mini_picture": "Das Bild, das die KI betrachtet hat",
     "ui.mini_map": "Daneben, worauf die KI sich stützte",
-    "ui.mini_samples": "Bilder, die die KI so nennt",
+    "ui.mini_samples": "Über jedem Namen, was für die KI zu ihm gehört",
     "ui.mini_names": "Die zwei Namen: Wählen Sie den der KI",
     "ui.mini_one": "ein Name",
     "ui.mini_other": "ein anderer",

@@ -82,7 +82,7 @@ TEXTS: dict[str, str] = {
     "ui.keys": "{left} chooses the left name, {right} the right one. You may also click or tap. There is no hurry.",
     "ui.mini_picture": "The picture the AI looked at",
     "ui.mini_map": "Beside it, what the AI relied on",
-    "ui.mini_samples": "Pictures the AI calls by each name",
+    "ui.mini_samples": "Above each name, what goes with it for the AI",
     "ui.mini_names": "The two names: choose the one the AI gave",
     "ui.mini_one": "one name",
     "ui.mini_other": "another",
