@@ -3,15 +3,17 @@
 ``python foretell.py bench attribution``, or ``python -m benchmarks.attribution [--methods a,b] [--networks resnet50]``.
 captum, pytorch-grad-cam and zennit run with the same settings (steps, samples, windows, cells), once as they come and,
 where they have a batch setting, once with Foretell's batch; a row says which. ``faster`` is the peer's time divided by
-ours: above 1 Foretell is faster. Methods without a peer are set against the network's own bare forward passes of as
-many pictures. Random weights do for speed. ``disagreement`` is the largest difference of the maps divided by the
-largest value, where both compute the same thing without chance.
+ours: above 1 Foretell is faster. With ``--threads 1`` seconds are the processor's. Methods without a peer are set
+against the network's own bare forward passes of as many pictures. Random weights do for speed. ``disagreement`` is the
+largest difference of the maps divided by the largest value, where both compute the same thing without chance. Rows are
+kept as they come in ``--rows FILE``: stopped and started again, it goes on where it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,11 +22,13 @@ from tqdm import tqdm
 
 from benchmarks import peers
 from benchmarks.machine import arguments, hand_over, in_turns
+from benchmarks.rows import Rows
 from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size, default_device
 from core.types import Explanation
+from study.workspace import home
 
 NETWORKS = ("resnet50", "mobilenet_v2")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -58,12 +62,12 @@ MANY_PASSES = frozenset(
 ROUNDS = {8: 3, 2: 1}
 
 
-def measure(networks: list[str], methods: list[str]) -> dict[str, Any]:
+def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, Any]:
     """Rows by network and method."""
-    rows: dict[str, Any] = {name: {} for name in networks}
+    found: dict[str, Any] = {name: {} for name in networks}
     for name, method in tqdm([(name, method) for name in networks for method in methods], unit="method"):
-        rows[name][method] = _row(_classifier(name), method)
-    return rows
+        found[name][method] = rows.get(name, method) or rows.add(_row(_classifier(name), method), name, method)
+    return found
 
 
 def _classifier(name: str) -> Classifier:
@@ -130,11 +134,13 @@ def main() -> None:
     parser = arguments("attribution")
     parser.add_argument("--methods", help="only these, with commas")
     parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
+    parser.add_argument("--rows", type=Path, help="where rows are kept; in the workspace by default")
     given = parser.parse_args()
     methods = given.methods.split(",") if given.methods else list(METHODS)
     for name in methods:
         METHODS[name]  # an unknown name stops before anything is measured
-    hand_over("attribution", given, lambda: measure(given.networks.split(","), methods))
+    rows = Rows(given.rows or home() / "benchmarks" / "attribution.jsonl", {"threads": given.threads})
+    hand_over("attribution", given, lambda: measure(given.networks.split(","), methods, rows))
 
 
 if __name__ == "__main__":

@@ -72,9 +72,12 @@ async def run(load: Load) -> dict[str, Any]:
         cpu, own = server.cpu_s(), time.process_time()
         async with _watched(server.url), _http(server.url) as http:
             await asyncio.wait_for(_arrivals(http, load, log), LONGEST_S)
-        wall = time.monotonic() - began
+        wall, used = time.monotonic() - began, server.cpu_s() - cpu
+        requests = sum(count for code, count in log.codes.items() if code.isdigit())
         busy = {
-            "server_cores": round((server.cpu_s() - cpu) / wall, 2),
+            "server_cores": round(used / wall, 2),
+            "server_ms_per_request": round(1000 * used / requests, 2),
+            "requests_per_s_of_one_core": round(requests / used),
             "client_cores": round((time.process_time() - own) / wall, 2),
         }
         server.stop()

@@ -65,7 +65,7 @@ class Classifier:
         self.categories = self._named(categories)
 
     def _named(self, categories: Sequence[str] | None) -> tuple[str, ...]:
-        outputs = self.logits(self.fill("black").expand(1, *self.input_shape)).shape[1]
+        outputs = self._outputs()
         if categories is None:
             return tuple(f"class {k}" for k in range(outputs))
         if len(categories) != outputs:
@@ -73,6 +73,19 @@ class Classifier:
                 f"{self.name} gives {outputs} logits but names {len(categories)} categories; make CATEGORIES fit."
             )
         return tuple(categories)
+
+    def _outputs(self) -> int:
+        """How many logits it gives for a picture: the first time that its transforms and the network run."""
+        try:
+            return self.logits(self.fill("black").expand(1, *self.input_shape)).shape[1]
+        except (ForetellError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # the user's own code
+            said = str(error).partition("\n")[0]
+            raise ForetellError(
+                f"{self.name} fails on a picture as its transforms give it ({type(error).__name__}: {said}). Make the "
+                "transforms give a tensor (C, H, W) that the network takes."
+            ) from error
 
     @contextmanager
     def exclusive(self) -> Iterator[nn.Module]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import importlib.util
@@ -132,6 +133,8 @@ class _AsWritten(SourceFileLoader):
 
 def _execute(path: Path) -> ModuleType:
     """Run a user's file as a module, with its own folder importable while it runs."""
+    with contextlib.suppress(ImportError):
+        torchvision()  # most such files import it, at their top or later: there it has to load as it does here
     name = f"foretell_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     assert spec is not None

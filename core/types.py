@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    from torch import Tensor  # at run time the reports of progress must not wait for torch
 
 Progress = Callable[[int, int, str], None]
 """``progress(done, total, what)``; raise from it to cancel."""
@@ -94,6 +94,8 @@ class Explanation:
     @property
     def zeros(self) -> Tensor:
         """`zero` of each picture, (B,) float32."""
+        import torch
+
         return torch.as_tensor(self.zero, dtype=torch.float32).expand(len(self.map))
 
     @property

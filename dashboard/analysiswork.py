@@ -16,18 +16,18 @@ import pandas as pd
 from core.types import Progress
 from dashboard.keys import digest
 from dashboard.tasks import Task
-from study.analysis import bootstrap, cognitive, contrasts, crosschecks, exploratory, marginal, nested, planned, report
-from study.analysis.cognitive import Fitted
+from study.analysis import bootstrap, contrasts, exploratory, intervals, marginal, nested, planned, report
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import Planned
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
 from study.bundle import Manifest
-from study.people import PEOPLE
 from study.preregistration import Plan
 
 SEED = 0
 """Of everything resampled, as the verb ``analyze`` has it."""
+PROFILE_S = 2e-5
+"""Processor time of one coefficient's profile, for each answer."""
 
 
 @dataclass(frozen=True)
@@ -84,64 +84,51 @@ def analysed(data: Responses, plan: Plan | None) -> Task:
     return Task(digest("analysed", key_of(data), plan.sha256 if plan else ""), work)
 
 
-def _of(found: Analysed, what: str, work: Callable[[], Any]) -> Task:
-    """A task on responses that were analysed."""
-    return Task(digest(what, key_of(found.data), found.model.formula), lambda _: work())
-
-
-def checked(found: Analysed) -> Task:
-    """The largest model by other roads."""
-    return _of(found, "crosschecks", lambda: crosschecks.table(found.data.frame, found.model))
-
-
-def measured(found: Analysed, offer: exploratory.Offer) -> Task:
-    """One exploratory measure."""
-    return _of(found, f"measure {offer.name}", offer.measure)
+def measured(found: Analysed, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
+    """A measure that no plan named; of the trials of `manifest`, if it is about trials."""
+    study = manifest.study_hash if manifest else ""
+    return _of(found, f"measure {offer.name} {study}", lambda _: offer.measure())
 
 
 def effects(found: Analysed) -> Task:
     """Average effects of the explanations as probabilities, by trial type."""
+    asked = ["saliency", "examples"]
     return _of(
         found,
         "effects",
-        lambda: marginal.average_effects(found.data.frame, found.model, ["saliency", "examples"], by="trial_type"),
+        lambda _: marginal.average_effects(found.data.frame, found.model, asked, by="trial_type"),
     )
 
 
-@dataclass(frozen=True)
-class Theory:
-    """A theory of people with its best parameters, and what it expects beside what people did."""
+def profiled(found: Analysed) -> Task:
+    """Profile-likelihood intervals of the largest model's coefficients and standard deviations, a table each."""
+    frame, model = found.data.frame, found.model
 
-    fitted: Fitted
-    cells: pd.DataFrame
+    def work(progress: Progress) -> tuple[pd.DataFrame, pd.DataFrame]:
+        table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
+        return table, intervals.variance_components(frame, model)
 
-
-def theories(found: Analysed, manifest: Manifest) -> Task:
-    """Every theory of people, the likeliest first."""
-    trials = {trial.id: trial for trial in manifest.trials}
-
-    def work(progress: Progress) -> list[Theory]:
-        made = []
-        for done, name in enumerate(PEOPLE):
-            progress(done, len(PEOPLE), f"fitting {name}")
-            fitted = cognitive.fit(found.data.frame, trials, name)
-            made.append(Theory(fitted, cognitive.overlay(found.data.frame, trials, fitted)))
-        return sorted(made, key=lambda theory: theory.fitted.aic)
-
-    return Task(digest("theories", key_of(found.data), manifest.study_hash), work)
+    return _of(found, "profiles", work, len(frame) * len(model.coefficients) * PROFILE_S)
 
 
-def reported(found: Analysed) -> Task:
+def _of(found: Analysed, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
+    """A task on responses that were analysed."""
+    return Task(digest(what, key_of(found.data), found.model.formula), work, takes)
+
+
+def reported(found: Analysed, manifest: Manifest | None = None) -> Task:
     """Every file of the verb ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         progress(0, 1, "writing the report")
         with tempfile.TemporaryDirectory() as folder:
-            written = report.write(found.analysis, found.data, Path(folder), seed=SEED, plan=found.plan)
+            written = report.write(
+                found.analysis, found.data, Path(folder), seed=SEED, plan=found.plan, manifest=manifest
+            )
             return {path.name: path.read_bytes() for path in written}
 
     plan = found.plan.plan.sha256 if found.plan else ""
-    return Task(digest("report", key_of(found.data), plan), work)
+    return Task(digest("report", key_of(found.data), plan, manifest.study_hash if manifest else ""), work)
 
 
 def zipped(contents: dict[str, bytes]) -> bytes:

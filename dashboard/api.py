@@ -89,6 +89,7 @@ def routes() -> list[Route]:
         Route("/assets/{study}/{sha256}", _asset),
         _api("entry", "POST", lambda service, call: (200, service.entry(Entry.model_validate_json(call.body).study))),
         _api("begin", "POST", _begin),
+        _api("time", "GET", lambda service, _: (200, {"now_ms": service.now_ms()})),
         _api("state", "GET", lambda service, call: (200, service.state(call.token, call.tab))),
         _api(
             "takeover",

@@ -14,6 +14,7 @@ from dashboard.commands import (
     doctor,
     doors,
     explain,
+    inspect,
     prior,
     recruiting,
     serve,
@@ -30,7 +31,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verbs in (serve, explain, visualise, uncertainty, concepts, prior, study, recruiting, analysis, doors, doctor):
+for verbs in (
+    serve,
+    explain,
+    visualise,
+    uncertainty,
+    concepts,
+    inspect,
+    prior,
+    study,
+    recruiting,
+    analysis,
+    doors,
+    doctor,
+):
     for verb in verbs.VERBS:
         app.command()(verb)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

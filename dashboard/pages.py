@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import door
+from dashboard import door, warming
 
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
@@ -72,6 +72,7 @@ def main() -> None:
 
     st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
+    warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
     st.navigation([home, *doors.values()], position="top").run()
     if door.service().standing("") != "open":

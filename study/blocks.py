@@ -1,47 +1,88 @@
-"""Finished pieces of a long run, kept in a folder so that a run that was killed goes on where it was."""
+"""Long work over the pictures of a set in blocks, each kept on the disk until all are there."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from core.types import Progress
 from study.files import replacing
 
-Columns = dict[str, np.ndarray]
+Columns = Mapping[str, NDArray[Any]]
 
 
 class Blocks:
-    """Arrays by name of a piece. ``folder`` None keeps nothing; pieces of another request are never taken."""
+    """Blocks of pictures in a folder, under a key of everything that they depend on.
 
-    def __init__(self, folder: Path | None, facts: Mapping[str, Any], ids: Iterable[str]) -> None:
-        whole = "\0".join([json.dumps(facts, sort_keys=True), *ids])
-        self.folder, self._key = folder, hashlib.sha256(whole.encode()).hexdigest()[:32]
+    Parameters
+    ----------
+    folder
+        Where finished blocks wait for a run that was killed; None keeps nothing.
+    key
+        What tells this work from any other there.
+    count, size
+        Pictures in all and in a block: the most that a kill loses.
+    """
+
+    def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
+        self._folder, self._key, self._count, self._size = folder, key, count, size
+
+    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
+        """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
+        found = []
+        for number, rows in enumerate(self._blocks()):
+            path = self._path(number)
+            found.append(_stored(path) or _kept(path, compute(rows)))
+            progress(rows[-1] + 1, self._count, what)
+        return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
+
+    def forget(self) -> None:
+        """Remove the blocks: what was made of them is in its place."""
+        for number, _ in enumerate(self._blocks()):
+            path = self._path(number)
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _blocks(self) -> Iterator[range]:
+        for start in range(0, self._count, self._size):
+            yield range(start, min(start + self._size, self._count))
+
+    def _path(self, number: int) -> Path | None:
+        return self._folder / f"{self._key}.{number}.npz" if self._folder else None
+
+
+class Pieces:
+    """Named pieces of a long run, kept in ``folder`` (None keeps nothing) under a key of all that they depend on."""
+
+    def __init__(self, folder: Path | None, key: str) -> None:
+        self._folder, self._key = folder, key
         self._files: list[Path] = []
 
-    def get(self, name: str, make: Callable[[], Columns]) -> Columns:
+    def get(self, name: str, compute: Callable[[], Columns]) -> Columns:
         """The piece of that name: as it was kept, or made and kept."""
-        if self.folder is None:
-            return make()
-        path = self.folder / f"{self._key}.{name}.npz"
-        self._files.append(path)
-        if path.is_file():
-            with np.load(path) as file:
-                return dict(file)
-        columns = make()
-        with replacing(path) as file:
-            np.savez(file, allow_pickle=False, **columns)
-        return columns
+        path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
+        self._files += [path] if path else []
+        return _stored(path) or _kept(path, compute())
 
-    def clear(self) -> None:
-        """Take away what was kept: the run is done."""
+    def forget(self) -> None:
+        """Remove the pieces: what was made of them is in its place."""
         for path in self._files:
             path.unlink(missing_ok=True)
-        if self.folder is not None:
-            with suppress(OSError):  # not there, or another run keeps its pieces there
-                self.folder.rmdir()
+
+
+def _stored(path: Path | None) -> Columns | None:
+    if path is None or not path.is_file():
+        return None
+    with np.load(path) as file:
+        return dict(file)
+
+
+def _kept(path: Path | None, columns: Columns) -> Columns:
+    if path is not None:
+        with replacing(path) as file:
+            np.savez(file, allow_pickle=False, **columns)
+    return columns

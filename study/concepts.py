@@ -3,8 +3,10 @@ be intervened on."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,7 +24,7 @@ from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.blocks import Blocks, Columns
+from study.blocks import Columns, Pieces
 from study.conceptsets import Concept, asked, material
 from study.config import ImageSource
 from study.files import write_whole
@@ -69,9 +71,12 @@ def concept_files(request: Request, out: Path, progress: Progress = silent) -> t
     """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
     images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
-    found = concepts(classifier, request, images, out / "parts", progress)
+    parts = out / "parts"
+    found = concepts(classifier, request, images, parts, progress)
     stem = f"{classifier.name}.{request.target.replace(' ', '_')}"
     csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
+    with suppress(OSError):  # not there, or another run keeps its pieces there
+        parts.rmdir()
     report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return csv, write_whole(out / f"{stem}.json", report.encode())
 
@@ -85,7 +90,7 @@ def concepts(
 ) -> Found:
     """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
 
-    ``parts`` is a folder in which what is finished waits for a run that was killed; it is gone at the end.
+    ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
 
     Raises
     ------
@@ -99,14 +104,15 @@ def concepts(
         for layer in layers:
             refuse_unknown(classifier, module, layer)
     facts = _facts(classifier, request, images, layers)
-    blocks, tests, rows, effects = Blocks(parts, facts, [images.digest]), len(sought) * len(layers), [], {}
+    key = hashlib.sha256(f"{json.dumps(facts, sort_keys=True)}{images.digest}".encode()).hexdigest()[:32]
+    pieces, tests, rows, effects = Pieces(parts, key), len(sought) * len(layers), [], {}
     for number, concept in enumerate(sought):
         ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
-        tested = {layer: blocks.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
-        effects[concept.name] = _effects(classifier, concept, images, blocks, request.seed, progress)
+        tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
+        effects[concept.name] = _effects(classifier, concept, images, pieces, request.seed, progress)
         rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
         progress(number + 1, len(sought), "testing concepts")
-    blocks.clear()
+    pieces.forget()
     told = {name: _told(classifier, columns) for name, columns in effects.items() if columns}
     return Found(pd.DataFrame(rows), facts | {"effects": told})
 
@@ -172,7 +178,7 @@ def _tested(
 
 
 def _effects(
-    classifier: Classifier, concept: Concept, images: ImageSet, blocks: Blocks, seed: int, progress: Progress
+    classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
 ) -> Columns:
     """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
 
@@ -181,7 +187,7 @@ def _effects(
     if concept.factor is None:
         return {}
     answers = {
-        value: blocks.get(
+        value: pieces.get(
             f"do.{concept.factor}.{value}",
             partial(_answered, classifier, images, concept.factor, value, seed, progress),
         )["answers"]
@@ -194,7 +200,7 @@ def _effects(
     has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
     if min(int(has.sum()), int((~has).sum())) < 2:
         return found
-    as_they_are = blocks.get("plain", partial(_answered, classifier, images, None, "", seed, progress))["answers"]
+    as_they_are = pieces.get("plain", partial(_answered, classifier, images, None, "", seed, progress))["answers"]
     seen = observed_effect(torch.from_numpy(as_they_are), has)
     return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
 

@@ -160,14 +160,15 @@ class StudyConfig(Procedure):
             raise ValueError("conditions: name each condition once, and at least one.")
         for key in self.texts:
             _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+        stopping = self.analysis.stopping
+        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
+            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
         return self
 
     @property
     def plan(self) -> Plan:
         """The analysis plan, with the participants of ``[allocation]`` where it names none."""
-        return self.analysis.model_copy(
-            update={"participants": self.analysis.participants or self.allocation.per_condition}
-        )
+        return self.analysis.with_places(self.allocation.per_condition)
 
     @property
     def digest(self) -> str:

@@ -149,7 +149,15 @@ def _lacking(material: Material, per_type: int) -> str:
         t: sum(len(candidates(material, int(k), t)) < per_type for k in np.flatnonzero(material.teachable))
         for t in TRIAL_TYPES
     }
-    return ", ".join(f"{count} lack {t}" for t, count in short.items())
+    untaught = [
+        plain(material.categories[int(k)]) for k in np.flatnonzero((material.accuracy >= 0) & ~material.teachable)
+    ]
+    lacking = [f"{count} lack {t}" for t, count in short.items()]
+    if untaught:
+        lacking.append(
+            f"{len(untaught)}, such as {untaught[0]}, have fewer than {MIN_POOL_IMAGES} pool pictures that the AI knows"
+        )
+    return ", ".join(lacking)
 
 
 def shuffled(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:

@@ -88,7 +88,12 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
 def withdrawal_code(key: bytes, session_id: str) -> str:
     """A person's private code: made from the workspace's key each time it is needed, and never stored."""
     digest = hmac.new(key, f"withdraw\0{session_id}".encode(), "sha256").digest()
-    return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest[:CODE_LENGTH])
+    return letters(digest[:CODE_LENGTH])
+
+
+def letters(digest: bytes) -> str:
+    """A letter or digit a byte, none of which looks like another."""
+    return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)
 
 
 def give_code(db: Connection, session: Row) -> None:

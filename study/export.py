@@ -61,6 +61,11 @@ PERSONS: dict[str, dict[str, str]] = {
     "blur_ms": {"meaning": "how long the page was out of sight during trials", "unit": "ms"},
     "over_quota": {"meaning": "whether the person finished after her place was given to another", "values": "0, 1"},
     "minutes": {"meaning": "from the consent to the end", "unit": "min"},
+    "clock_offset_ms": {
+        "meaning": "the server's clock minus the browser's when the page was last opened, by the quickest request of 3",
+        "unit": "ms",
+    },
+    "round_trip_ms": {"meaning": "how long that request took, there and back", "unit": "ms"},
     "questionnaire": {"meaning": "answers to the questionnaire by item, as JSON"},
     "device": {"meaning": "families of browser and system, window, touch, as JSON"},
     "study_hash": {"meaning": "SHA-256 of the frozen study the person took"},

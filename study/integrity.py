@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Iterator
 
 from core.errors import ForetellError
-from study.bundle import Manifest
+from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
-from study.screens import PlannedTrial, plan
+from study.screens import PlannedTrial, assets, plan, planned
 from study.store import Connection, audit, repository, responses
 from study.store.rows import Row
 
@@ -23,10 +23,23 @@ def unplayable(manifest: Manifest) -> Iterator[str]:
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     for trial in (*manifest.practice, *manifest.trials):
+        yield from _unequal(manifest, trial)
         if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
             yield (
                 f"Trial {trial.id!r}: its options {trial.options} are not the AI's answer {trial.target!r} and the "
                 f"alternative {trial.alternative!r}. Build the study again."
+            )
+
+
+def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
+    """Everybody loads `TrialAssets.every`, of any condition: the same bytes, if it is all that any condition shows."""
+    for name in manifest.conditions:
+        extra = set(assets(planned("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
+        if extra:
+            more = sum(manifest.assets.get(sha256, 0) for sha256 in extra)
+            yield (
+                f"Trial {trial.id!r}: the condition {name!r} loads {len(extra)} picture(s), {more:,} bytes, that the "
+                "others do not load, so response times would not compare. Put them into the trial's assets."
             )
 
 

@@ -4,7 +4,6 @@ of a person. What an analyst may not see before the end is not in here at all.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from typing import Literal
 import pandas as pd
 
 from study.bundle import Manifest
+from study.disk import LEAST_FREE, free_bytes
 from study.frames import pseudonym
 from study.procedure import procedure_of
 from study.session import UNDER_WAY
@@ -31,7 +31,6 @@ LONGEST_RUN = 12
 SILENT_NS = 10 * 60 * 10**9
 """Who was not heard of for so long has probably gone."""
 STEP_NS = 5 * 60 * 10**9
-LEAST_FREE = 1 << 30
 NOTICED = ("storage_failed", "offline")
 
 
@@ -66,7 +65,7 @@ class Monitor:
 
     @property
     def disk_is_low(self) -> bool:
-        """Whether less than a GiB is free: stop recruiting before answers cannot be kept."""
+        """Whether so little is free that nobody new is let in."""
         return self.free_bytes < LEAST_FREE
 
 
@@ -84,7 +83,7 @@ def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], hom
         _places(db, study),
         _throughput(watch.answers_by_time(db, study, STEP_NS)),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
-        shutil.disk_usage(home).free,
+        free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),
     )
 

@@ -58,6 +58,10 @@ class Opened:
             self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
         return erased
 
+    def now_ms(self) -> float:
+        """The server's clock, ms since 1970: pages measure how far theirs is from it."""
+        return self._clock() / 1e6
+
     def asset(self, study: str, sha256: str) -> Path:
         """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
         for bundle in self._bundles_of(study):
@@ -94,6 +98,13 @@ class Opened:
                 raise ForetellError(f"{folder} holds another study than the one opened. Put the old bundle back.")
             self._bundles[study_hash] = bundle
         return self._bundles[study_hash]
+
+    def _newest(self, study: str) -> Manifest:
+        """Of the version opened last."""
+        versions = [version for version in self._store.read(repository.versions) if version["name"] == study]
+        if not versions:
+            raise self._unknown(study)
+        return self._manifest(versions[-1])
 
     def _bundles_of(self, study: str) -> Iterator[Bundle]:
         for version in self._store.read(repository.versions):

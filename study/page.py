@@ -8,7 +8,9 @@ from typing import Any
 
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
 from study.procedure import procedure_of
+from study.screens import planned
 from study.session import ENDED, Progress
 from study.store import Connection, repository
 from study.store.rows import Row
@@ -90,14 +92,20 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
         return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
     if stage == "example":
         condition = CONDITIONS[session["condition"]]
-        layout = {"map": condition.shows_saliency, "samples": condition.shows_examples}
-        return {"layout": layout, "example": example(texts, condition)}
+        return {"screen": _annotated(session, manifest, condition), "example": example(texts, condition)}
     if stage in ("practice", "main"):
         rows = repository.planned(db, session["session_id"], session["position"], AHEAD)
         road = procedure.road
         rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
         return {**_trials(session, rows), **rules}
     return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
+
+
+def _annotated(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
+    """The last practice trial as this person will see it; a study without practice has no picture to spare."""
+    if not manifest.practice:
+        return None
+    return planned("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
 
 
 def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:

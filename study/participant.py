@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from core.errors import ForetellError
-from study import ending, entrance, lease, participation
+from study import disk, ending, entrance, lease, participation
 from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.bundle import Trial
 from study.catch import catch_trials
@@ -19,11 +19,14 @@ from study.opened import Mode, Opened
 from study.page import entry, page_state, remaining_assets
 from study.participation import Refused, session_of_token
 from study.procedure import Procedure, procedure_of
+from study.receipt import receipt
 from study.store import Connection, identities, repository
 from study.store.rows import Row
 from study.texts import texts_of
 
 R = TypeVar("R")
+WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
+"""After the trials: a page whose connection fails at the very end has it already."""
 DAY_NS = 24 * 3600 * 10**9
 
 
@@ -83,9 +86,9 @@ class Participant(Opened):
             if session is not None:
                 self._renew(db, session, token)
                 return str(session["study_hash"])
-            if known is None:
-                raise self._unknown(study)
-            self._new_session(db, study, known, mode, who, token, preview)
+            if version is None:
+                raise self._closed(study)
+            self._new_session(db, version, mode, who, token, preview)
             return str(known)
 
         study_hash = self._store.write(work)
@@ -135,8 +138,9 @@ class Participant(Opened):
         kept = code in (200, 201)
 
         def reply(db: Connection) -> Ack:
-            feedback = self._feedback(db, token, answer.trial_index) if kept else None
-            return Ack(code, message, feedback, self._state(db, token))
+            session = session_of_token(db, token)
+            feedback = self._feedback(session, answer.trial_index) if kept else None
+            return Ack(code, message, feedback, self._state(db, session))
 
         return self._store.read(reply)
 
@@ -211,13 +215,14 @@ class Participant(Opened):
         return session_of_token(db, token) if ended else session
 
     def _fresh(self, token: str) -> dict[str, Any]:
-        return self._store.read(lambda db: self._state(db, token))
+        return self._store.read(lambda db: self._state(db, session_of_token(db, token)))
 
-    def _state(self, db: Connection, token: str) -> dict[str, Any]:
-        session = session_of_token(db, token)
+    def _state(self, db: Connection, session: Row) -> dict[str, Any]:
         state = page_state(db, session, self._manifest(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
             state["withdrawal_code"] = ending.withdrawal_code(self._key, session["session_id"])
+        if session["stage"] in WITH_RECEIPT:
+            state["receipt"] = receipt(db, self._key, session)
         return state
 
     def _identify(self, study: str, study_hash: str, who: str, recruit: Recruit) -> None:
@@ -241,9 +246,8 @@ class Participant(Opened):
         who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._identities.write(lambda db: identities.erase(db, who))
 
-    def _feedback(self, db: Connection, token: str, trial_index: int) -> str | None:
+    def _feedback(self, session: Row, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
-        session = session_of_token(db, token)
         if trial_index >= session["practice"]:
             return None
         manifest = self._manifest(session)
@@ -254,15 +258,15 @@ class Participant(Opened):
         repository.change_session(db, session["session_id"], {**resumed, "last_seen": self._clock()})
 
     def _new_session(
-        self, db: Connection, study: str, study_hash: str, mode: Mode, who: str, token: str, preview: dict[str, Any]
+        self, db: Connection, version: Row, mode: Mode, who: str, token: str, preview: dict[str, Any]
     ) -> None:
-        now = self._clock()
+        now, study_hash = self._clock(), version["study_hash"]
         manifest = self._bundle(study_hash).manifest
-        if mode == "live" and not repository.has_free_slot(db, study_hash, mode, now):
-            raise Refused(410, texts_of(manifest)["full"])
+        if mode == "live":
+            self._let_in(db, version, texts_of(manifest), now)
         row = {
             "session_id": uuid.uuid4().hex,
-            "study": study,
+            "study": version["name"],
             "study_hash": study_hash,
             "participant_id": who,
             "mode": mode,
@@ -274,6 +278,20 @@ class Participant(Opened):
             "last_seen": now,
         }
         repository.add_session(db, {**row, **preview})
+
+    def _let_in(self, db: Connection, version: Row, texts: dict[str, str], now: int) -> None:
+        """Refuse a newcomer to a study that is paused, or full, or about to fill its disk."""
+        if version["paused"] or disk.is_low(self.home):
+            raise Refused(410, texts["paused"])
+        if not repository.has_free_slot(db, version["study_hash"], "live", now):
+            raise Refused(410, texts["full"])
+
+    def _closed(self, study: str) -> ForetellError:
+        """What somebody new to a study that was open once is told; of any other, that there is none."""
+        try:
+            return Refused(410, texts_of(self._newest(study))["closed"])
+        except Refused as unknown:
+            return unknown
 
     def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
         if study_hash is None:

@@ -69,7 +69,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now
 
 def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
     """Append what the page noticed; events known already are skipped. Returns how many were new."""
-    if session["stage"] in ("declined", "withdrawn"):
+    if session["stage"] in ("consent", "declined", "withdrawn"):
         return 0  # nothing of them is kept
     rows = [
         {

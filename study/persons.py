@@ -16,7 +16,8 @@ from study.store.rows import Row
 
 COLUMNS = (
     "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "answers", "resumes",
-    "anticipations", "slow", "blur_ms", "over_quota", "minutes", "questionnaire", "device", "study_hash",
+    "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms", "questionnaire",
+    "device", "study_hash",
 )  # fmt: skip
 
 
@@ -33,6 +34,8 @@ def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]
     missed = sum(choice != "a" for choice in responses.choices(db, session_id, "catch").values())
     noticed = repository.event_counts(db, session_id)
     filled = {row["item"]: json.loads(row["answer_json"]) for row in repository.questionnaire_of(db, session_id)}
+    pinged = repository.last_event(db, session_id, "clock")
+    clock = json.loads(pinged["payload_json"]) if pinged else {}
     took = None
     if session["completed_at"] and session["agreed_at"]:
         took = round((session["completed_at"] - session["agreed_at"]) / 60e9, 2)
@@ -51,6 +54,8 @@ def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]
         sum(row["blur_ms"] for row in answers),
         session["over_quota"],
         took,
+        clock.get("offset_ms"),
+        clock.get("round_trip_ms"),
         json.dumps(filled, ensure_ascii=False, sort_keys=True),
         session["env_json"] or "{}",
         session["study_hash"],

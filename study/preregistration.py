@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from study.bundle import TRIAL_TYPES, TrialType, canonical
+from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
 from study.conditions import beside
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -20,6 +20,7 @@ Milliseconds = Annotated[float, Field(gt=0)]
 
 PREDICTORS = ("trial_type", "saliency", "examples")
 CONDITIONS = ("none", "saliency", "examples", "both")
+Spending = Literal["obrien_fleming", "pocock"]
 NESTED = {
     "null": "trial_type",
     "explanation": "trial_type + saliency + examples",
@@ -71,6 +72,29 @@ class PlannedContrast(Section):
         return self
 
 
+class Stopping(Section):
+    """``[analysis.stopping]``: looks at the answers on the way, and when one of them ends the collection.
+
+    At each of ``looks`` (people of every condition who finished, rising; the last is the planned end) ``contrast`` is
+    tested by the largest model; beyond its bound the collection is closed. The bounds share the plan's alpha among the
+    looks as ``spending`` says (`study.analysis.bounds`).
+    """
+
+    looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=1, max_length=20)]
+    contrast: PlannedContrast
+    spending: Spending = "obrien_fleming"
+
+    @model_validator(mode="after")
+    def _rising(self) -> Stopping:
+        if list(self.looks) != sorted(set(self.looks)):
+            raise ValueError("looks must rise: each is a number of participants per condition.")
+        if {self.contrast.more, self.contrast.less} & set(beside()):
+            raise ValueError(
+                "the contrast of the looks must be between conditions of the two factors, not a placebo or concepts."
+            )
+        return self
+
+
 _EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in CONDITIONS[1:])
 
 
@@ -79,7 +103,7 @@ class Plan(Section):
 
     ``models`` are nested, smallest first, name = fixed effects in lme4's notation; participants and categories are
     always crossed random intercepts. ``participants`` per condition are collected before the analysis counts as
-    final; without it, those of ``[allocation]``.
+    final; without it, those of ``[allocation]``. Without ``stopping`` no look ends a collection.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
@@ -87,6 +111,14 @@ class Plan(Section):
     exclusions: Exclusions = Exclusions()
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     participants: Annotated[int, Field(ge=1)] | None = None
+    stopping: Stopping | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Where there is none it is not written: plans frozen before there were any keep their hash."""
+
+    @model_validator(mode="after")
+    def _last_look(self) -> Self:
+        if self.stopping is not None and self.participants != self.stopping.looks[-1]:
+            raise ValueError("participants must be said, and be the last of the looks of [analysis.stopping].")
+        return self
 
     @model_validator(mode="after")
     def _known(self) -> Plan:
@@ -96,8 +128,20 @@ class Plan(Section):
                 raise ValueError(f"the model {name} may be made of {', '.join(PREDICTORS)} only, with + * and :.")
         return self
 
+    def with_places(self, per_condition: int) -> Plan:
+        """The plan with the participants per condition that there are places for, where it names none itself."""
+        return self.model_copy(update={"participants": self.participants or per_condition})
+
     @property
     def sha256(self) -> str:
         """Of the plan in its canonical form, whatever its order in the file."""
         content = {**self.model_dump(mode="json"), "order": list(self.models)}
         return hashlib.sha256(canonical(content)).hexdigest()
+
+
+def frozen_with(manifest: Manifest) -> Plan | None:
+    """The plan that a study was frozen with; None where there was none. Its classifier's settings are not looked at."""
+    config = manifest.config
+    if "analysis" not in config:
+        return None
+    return Plan.model_validate(config["analysis"]).with_places(config["allocation"]["per_condition"])

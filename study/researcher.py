@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from core.errors import ForetellError
-from study import entrance, outcomes, recruiting
+from core.types import Progress, silent
+from study import entrance, interim, outcomes, recruiting
 from study.bundle import Bundle
 from study.frames import response_frame
 from study.integrity import faults, unplayable
+from study.interim import Looks
 from study.monitor import Monitor, look
 from study.opened import Mode, Opened
 from study.persons import person_frame
+from study.receipt import Receipt, checked
 from study.status import StudyStatus, nested
 from study.store import Connection, audit, identities, repository, responses
 from study.store.rows import Row
 from study.texts import texts_of
+
+if TYPE_CHECKING:
+    from study.analysis.stopping import Look
 
 
 class Researcher(Opened):
@@ -51,13 +57,15 @@ class Researcher(Opened):
 
     def close_study(self, study: str) -> None:
         """Let no new participant in; who has begun may finish."""
+        self._change(study, "closed", lambda db: repository.close_version(db, study))
 
-        def work(db: Connection) -> int:
-            audit.append(db, self._clock(), "researcher", "closed", {"study": study})
-            return repository.close_version(db, study)
+    def pause_study(self, study: str) -> None:
+        """Let no new participant in for a while, and tell them so; who has begun may finish."""
+        self._change(study, "paused", lambda db: repository.pause_version(db, study, True))
 
-        if not self._store.write(work):
-            raise self._unknown(study)
+    def resume_study(self, study: str) -> None:
+        """Let new participants in again after a pause."""
+        self._change(study, "resumed", lambda db: repository.pause_version(db, study, False))
 
     def studies(self) -> list[StudyStatus]:
         """Every version ever opened, the oldest first."""
@@ -99,6 +107,28 @@ class Researcher(Opened):
         self._store.write(lambda db: outcomes.note(db, study, reason, self._clock()))
         return outcomes.table(self.responses(study), self.persons(study))
 
+    def looks(self, study: str) -> Looks | None:
+        """The looks that the newest version's plan declares, and which is due; None where it declares none."""
+        manifest = self._newest(study)
+        plan = interim.plan_of(manifest)
+        if plan is None:
+            return None
+        return self._store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
+
+    def take_look(self, study: str, progress: Progress = silent) -> Look:
+        """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
+
+        Raises
+        ------
+        ForetellError
+            The plan declares no looks, or none is due.
+        """
+        standing, manifest = self.looks(study), self._newest(study)
+        number = interim.due(study, standing)
+        made = interim.make(manifest, number, self.responses(study), self.persons(study), progress)
+        self._store.write(lambda db: interim.keep(db, study, manifest.study_hash, made, self._clock()))
+        return made
+
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Put an administrative act into the audit trail; `detail` must name nobody."""
         self._store.write(lambda db: audit.append(db, self._clock(), "researcher", act, detail))
@@ -121,6 +151,10 @@ class Researcher(Opened):
         """What is wrong with the database, the first wrong row first: chain, plans, counts, places, audit."""
         return self._store.read(lambda db: list(faults(db, self._manifest)))
 
+    def receipt(self, shown: str) -> Receipt:
+        """What a participant's receipt proves; raises `ForetellError` for a false one."""
+        return self._store.read(lambda db: checked(db, self._key, shown))
+
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
         """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
         self._known(study)
@@ -135,6 +169,23 @@ class Researcher(Opened):
             lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock())
         )
 
+    def _places_of(self, db: Connection, study: str) -> pd.DataFrame:
+        """condition, stage and study_hash of every real participant."""
+        rows = repository.sessions(db, study, ["live"])
+        return pd.DataFrame(rows, columns=["condition", "stage", "study_hash"])
+
+    def _change(self, study: str, act: str, work: Callable[[Connection], int]) -> None:
+        """Change the open version, on the record."""
+
+        def change(db: Connection) -> int:
+            changed = work(db)
+            if changed:
+                audit.append(db, self._clock(), "researcher", act, {"study": study})
+            return changed
+
+        if not self._store.write(change):
+            raise self._unknown(study)
+
     def _status(self, version: Row, sessions: list[Row], slots: list[Row]) -> StudyStatus:
         study_hash, folder = version["study_hash"], Path(version["folder"])
         try:
@@ -143,4 +194,5 @@ class Researcher(Opened):
             title = str(error)
         counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)
                   for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
-        return StudyStatus(version["name"], title, study_hash, folder, version["state"], *counts)
+        state = "paused" if version["paused"] else version["state"]
+        return StudyStatus(version["name"], title, study_hash, folder, state, *counts)

@@ -15,7 +15,7 @@ class StudyStatus:
     Attributes
     ----------
     name, title, study_hash, folder, state
-        ``state`` is open, superseded or closed.
+        ``state`` is open, paused, superseded or closed.
     sessions
         ``{mode: {condition: {stage: number}}}``; the condition is "" before it is given.
     slots

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.classifier import Classifier
+from core.faithfulness.curves import deletion, insertion
 from core.faithfulness.randomisation import reinitialised
 from core.rendering import Pixels, fitted, overlay, scale_of
 from core.teaching.examples import PER_CATEGORY
@@ -32,6 +33,8 @@ from study.seeds import seed_of
 from study.sources import plain
 
 WEBP = {"quality": 90, "method": 4}
+STEPS = 100
+"""Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny pictures."""
 CENTRE = 0.5
 """Side of the central box, as a share of the picture's, that stands for the object where no mask is known."""
 
@@ -79,7 +82,8 @@ class Studio:
             source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
             assets=TrialAssets(target=plain_assets[0], target_map=mapped[0], examples=examples, placebos=placebos),
             teaching=self._teaching_facts(planned),
-            saliency=self._saliency_facts(explanation, basis),
+            saliency=self._saliency_facts(explanation, basis)
+            | self._areas(pictures[0], candidate.target, explanation, progress),
             relevance=relevance,
         )
 
@@ -215,6 +219,18 @@ class Studio:
             "copies": settings.copies,
             "damping": settings.damping if settings.prior is None else None,
         }
+
+    def _areas(
+        self, picture: Image.Image, target: int, explanation: Explanation, progress: Progress
+    ) -> dict[str, float]:
+        """Areas under the deletion and insertion curves of the target's map, in probability."""
+        inputs = self.classifier.preprocess(picture)[None]
+        steps = min(STEPS, inputs[0, 0].numel())
+        curves = [
+            draw(self.classifier, inputs, [target], explanation.evidence[:1], steps=steps, progress=progress)
+            for draw in (deletion, insertion)
+        ]
+        return {curve.measure: _rounded(float(curve.area[0])) for curve in curves}
 
     def _saliency_facts(self, explanation: Explanation, basis: str) -> dict[str, Any]:
         certificate = explanation.certificates[0]

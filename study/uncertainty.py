@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from inspect import signature
@@ -80,9 +82,12 @@ class Uncertainty:
 def uncertainty_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
-    found = uncertainty(classifier, request, *_pictures(classifier, request), out / "parts", progress)
+    parts = out / "parts"
+    found = uncertainty(classifier, request, *_pictures(classifier, request), parts, progress)
     stem = f"{classifier.name}.{request.sampler}"
     csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
+    with suppress(OSError):  # another run may keep its blocks there
+        parts.rmdir()
     report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return csv, write_whole(out / f"{stem}.json", report.encode())
 
@@ -104,7 +109,7 @@ def uncertainty(
 ) -> Uncertainty:
     """Every measure of every picture; ``truth`` (N,) holds class indices, -1 where unknown.
 
-    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is gone at the end.
+    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
 
     Raises
     ------
@@ -117,26 +122,20 @@ def uncertainty(
     if stored is not None and "prior" not in signature(sampler).parameters:
         raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
     facts = _facts(classifier, request, given, pictures, stored)
-    blocks = Blocks(parts, facts, pictures.ids)
+    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
-    columns = []
-    for number, rows in enumerate(_blocks(len(pictures))):
-        columns.append(blocks.get(str(number), partial(_asked, classifier, ask, request.seed, pictures, rows)))
-        progress(rows[-1] + 1, len(pictures), "asking again under noise")
-    joined = {name: np.concatenate([block[name] for block in columns]) for name in columns[0]}
+    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    joined = blocks.joined(
+        partial(_asked, classifier, ask, request.seed, pictures), progress, "asking again under noise"
+    )
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
     table = _table(classifier, pictures, labels, joined)
     report = dict(facts)
     known = labels != UNKNOWN
     if known.any():
         report["reliability"] = reliability({name: column[known] for name, column in joined.items()}, labels[known])
-    blocks.clear()
+    blocks.forget()
     return Uncertainty(table, report)
-
-
-def _blocks(size: int) -> Iterator[range]:
-    for start in range(0, size, BLOCK):
-        yield range(start, min(start + BLOCK, size))
 
 
 def _asked(

@@ -35,7 +35,7 @@ def refuse_shape(classifier: Classifier, images: Tensor) -> None:
     if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
         raise ForetellError(
             f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
-            f"not {tuple(images.shape)}. Use classifier.preprocess on each picture."
+            f"not {tuple(images.shape)}. Make its transforms give one size, and use classifier.preprocess."
         )
 
 

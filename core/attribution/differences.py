@@ -10,6 +10,7 @@ the reference, those of the reference's maximum what it loses.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -35,20 +36,21 @@ class _Rescaled(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, reference: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         y = function(x.detach())
-        ctx.save_for_backward(x, reference)
+        ctx.save_for_backward(x, reference, y)
         ctx.function = function
         return y
 
     @staticmethod
     def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
-        x, reference = ctx.saved_tensors
-        function, delta = ctx.function, x - reference
-        slope = (function(x) - function(reference)) / delta
-        # Below this a quotient is mostly rounding error; the derivative halfway is nearer to it.
-        near = delta.abs() <= torch.finfo(x.dtype).eps ** 0.5 * (x.abs() + reference.abs())
+        x, reference, y = ctx.saved_tensors
+        function, delta, both = ctx.function, x - reference, x + reference
+        slope = (y - function(reference)).div_(delta)
+        # Below this a quotient is mostly rounding error; the derivative halfway is nearer to it. Numbers so near have
+        # one sign, so that their sum says how large they are.
+        near = delta.abs_() <= both.abs().mul_(torch.finfo(x.dtype).eps ** 0.5)
         if bool(near.any()):
-            slope = torch.where(near, _derivative(function, (x + reference) / 2), slope)
-        return (multipliers[0] * slope).sum_to_size(x.shape), None, None
+            slope = torch.where(near, _derivative(function, both.div_(2)), slope)
+        return slope.mul_(multipliers[0]).sum_to_size(x.shape), None, None
 
 
 class _RevealedCancel(Function):
@@ -178,6 +180,14 @@ class Differences(Propagation):
 
     def logits(self, module: nn.Module, inputs: Tensor, references: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (B, K) of inputs (B, C, H, W), differentiable by multipliers, and those of the references."""
+        if len(references) > 1 and bool((references == references[:1]).all()):
+            # One pass for all, unless the network mixes the pictures of a batch: then each needs its own.
+            with contextlib.suppress(ForetellError):
+                logits, start = self._both(module, inputs, references[:1])
+                return logits, start.expand_as(logits)
+        return self._both(module, inputs, references)
+
+    def _both(self, module: nn.Module, inputs: Tensor, references: Tensor) -> tuple[Tensor, Tensor]:
         self._remembering, self._memory, self._way = True, [], []
         with torch.no_grad():
             start = self.output(module, references)
@@ -209,9 +219,9 @@ class Differences(Propagation):
             self._memory.append(tuple(value.detach() for value in values))
             return ()
         recalled = self._memory.pop() if self._memory else ()
-        if [a.shape for a in recalled] != [b.shape for b in values]:
+        if len(recalled) != len(values) or not all(map(_fits, recalled, values)):
             raise self._other_way()
-        return recalled
+        return tuple(a.expand_as(b) for a, b in zip(recalled, values, strict=True))
 
     def linear(self, x: Tensor, layer: LinearMap, value: Callable[[], Tensor]) -> Tensor:  # noqa: ARG002
         return value()
@@ -251,6 +261,11 @@ class Differences(Propagation):
         deviation = x - x.mean(over, keepdim=True)
         variance = self.pointwise(deviation, torch.square).mean(over, keepdim=True)
         return self.bilinear(torch.mul, deviation, self.pointwise(variance, lambda value: (value + eps).rsqrt()))
+
+
+def _fits(reference: Tensor, value: Tensor) -> bool:
+    """Of the same shape, or one reference for a whole batch."""
+    return reference.shape in (value.shape, (1, *value.shape[1:]))
 
 
 def _same_step(one: tuple[str, list[Tensor]], other: tuple[str, list[Tensor]]) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.errors import ForetellError
 from dashboard.commands.options import pairs
 from dashboard.terminal import Bars, say
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from study.analysis.nested import NestedAnalysis
-
-Number = TypeVar("Number", int, float)
+    from study.bundle import Manifest
+    from study.preregistration import Plan
 
 
 def analyze(
@@ -28,6 +29,9 @@ def analyze(
     simulated: Annotated[bool, typer.Option("--simulated", help="Of a study: simulated participants.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     plan: Annotated[Path | None, typer.Option(help="Of a CSV: a study file whose [analysis] is the plan.")] = None,
+    study: Annotated[
+        str | None, typer.Option(help="Of a CSV: the built study that it answers, with its plan and trials.")
+    ] = None,
 ) -> None:
     """The nested mixed models, their tests, Table 1, Figure 1, contrasts, and what no plan named, labelled so.
 
@@ -36,15 +40,16 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study import config
     from study.analysis import report
     from study.analysis.nested import analyze_file
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = pairs(column or [], "--column", "ours=theirs")
-            written = config.read(plan).plan if plan else None
-            analysis = analyze_file(Path(responses), out, columns, seed, plan=written, progress=progress)
+            planned, manifest = _claimed(plan, study)
+            analysis = analyze_file(
+                Path(responses), out, columns, seed, plan=planned, manifest=manifest, progress=progress
+            )
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
     for test in analysis.tests:
@@ -55,10 +60,24 @@ def analyze(
     say(str(out / "models.json"))
 
 
+def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None]:
+    """The plan and the trials that a file belongs to, as its reader says."""
+    from study import config
+    from study.preregistration import frozen_with
+    from study.workspace import bundle_named, home
+
+    if plan is not None and study is not None:
+        raise ForetellError("--plan and --study name two plans: give one of them.")
+    if study is None:
+        return (config.read(plan).plan if plan else None), None
+    manifest = bundle_named(home(), study).manifest
+    return frozen_with(manifest), manifest
+
+
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
     from study.analysis import responses, results
     from study.bundle import Bundle
-    from study.config import StudyConfig
+    from study.preregistration import frozen_with
     from study.service import Service
     from study.workspace import home
 
@@ -66,9 +85,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
         folders = {version.study_hash: version.folder for version in service.studies()}
     data = responses.prepare(frame, name=name)
-    frozen = Bundle(folders[frame["study_hash"].iloc[0]]).manifest.config
-    plan = StudyConfig.model_validate(frozen).plan if "analysis" in frozen else None
-    return results.write(data, out, seed, plan=plan, progress=progress)
+    manifest = Bundle(folders[frame["study_hash"].iloc[0]]).manifest
+    return results.write(data, out, seed, plan=frozen_with(manifest), manifest=manifest, progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

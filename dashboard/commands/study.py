@@ -46,20 +46,24 @@ def build(
 
 
 def verify(
-    study: Annotated[str, typer.Argument(help="The study's name, its bundle's folder, or a database (.db or URL).")],
+    study: Annotated[str, typer.Argument(help="A study's name or bundle, a database (.db or URL), or a receipt.")],
     quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
 ) -> None:
     """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
 
     Of a database: the chain of answers, every person's plan made again, the counts, the places, the audit trail.
+    Of a receipt that a participant shows: how many answers of hers this workspace held.
 
     Example: python foretell.py verify demo
     """
     if study.endswith(".db") or "://" in study:
         return _verify_database(study)
     from study.build import verify as run
+    from study.receipt import PATTERN
     from study.workspace import bundle_named, home
 
+    if PATTERN.fullmatch(study):
+        return _verify_receipt(study)
     bundle = bundle_named(home(), study)
     with Bars() as progress:
         faults = run(bundle, progress, render=not quick)
@@ -68,6 +72,16 @@ def verify(
     if faults:
         raise typer.Exit(1)
     say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
+
+
+def _verify_receipt(shown: str) -> None:
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        found = service.receipt(shown)
+    study = f"{found.study} ({found.study_hash[:12]})"
+    say(f"Genuine: the server held {found.answers} answers of this person to {study}, who is at {found.stage!r} now.")
 
 
 def _verify_database(named: str) -> None:

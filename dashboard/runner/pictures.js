@@ -27,7 +27,8 @@ export async function preload(net, study, complain) {
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-async function load(study, sha256, complain, tries = TRIES) {
+// `page` comes back after a pause.
+export async function load(study, sha256, complain, page = "ready", tries = TRIES) {
   const image = new Image();
   image.src = pictureUrl(study, sha256);
   try {
@@ -36,11 +37,11 @@ async function load(study, sha256, complain, tries = TRIES) {
   } catch {
     if (tries <= 1) {
       await pause(complain);
-      show("ready");
+      show(page);
       tries = TRIES + 1;
     }
     await sleep(500);
-    await load(study, sha256, complain, tries - 1);
+    await load(study, sha256, complain, page, tries - 1);
   }
 }
 

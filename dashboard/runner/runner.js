@@ -1,6 +1,8 @@
 // The participant's page. The server knows where the person is; this page shows it and sends what is answered.
 
+import { clockOffset } from "./clock.js";
 import { $, clicked, make, prose, show, speak, title, word } from "./dom.js";
+import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
 import { Net } from "./net.js";
@@ -8,11 +10,13 @@ import { trialPages } from "./trials.js";
 
 const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
+const TOUCH = "(hover: none) and (pointer: coarse)";
+const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
 const net = new Net(saveIndicator);
 const trials = trialPages(net, study, complain);
-let privateCode = "";
+let privateCode = "", receipt = "";
 
 const PAGES = {
   consent: consentPage, instructions: instructionsPage, check: checkPage, example: examplePage, practice: trials, main: trials,
@@ -24,6 +28,7 @@ async function main() {
   const entry = await net.post("entry", { study });
   if (entry.status !== 200) return complain(entry.body.error);
   speak(entry.body);
+  clockOffset(net);
   if (location.hash.slice(1) === WITHDRAW) return withdrawPage();
   net.token = location.hash.slice(1);
   if (!net.token && !(await enter(entry.body.device))) return;
@@ -38,6 +43,7 @@ async function go({ status, body }) {
   if (status >= 400) return complain(body.error);
   $("preview").hidden = !body.preview;
   privateCode = body.withdrawal_code ?? "";
+  receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
   return (PAGES[body.stage] ?? endPage)(body);
 }
@@ -82,11 +88,11 @@ async function instructionsPage({ texts, notice }) {
   return readPage("instructions");
 }
 
-async function examplePage({ example, layout }) {
+async function examplePage({ example, screen }) {
   prose("example", example);
-  $("keys").replaceChildren(...keyed(word("keys")));
-  for (const id of ["mini-map", "mini-map-text"]) $(id).toggleAttribute("hidden", !layout.map);
-  for (const id of ["mini-samples", "mini-samples-text"]) $(id).toggleAttribute("hidden", !layout.samples);
+  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"))));
+  show("wait");
+  await annotate($("mini"), screen, study, complain);
   return readPage("example");
 }
 
@@ -119,7 +125,10 @@ async function questionnairePage({ items, texts }) {
 // The server gives the code only when it holds every answer.
 async function finishPage() {
   show("wait");
-  return net.post("finish");
+  const late = setTimeout(() => { $("waiting").textContent = word("late", { receipt }); }, PATIENCE);
+  const reply = await net.post("finish");
+  clearTimeout(late);
+  return reply;
 }
 
 async function endPage({ stage, title: words, text, code, redirect }) {
@@ -135,6 +144,8 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("keep").hidden = !privateCode;
   $("keep-label").textContent = word("withdraw_code", { link: `${location.host}${location.pathname}#${WITHDRAW}` });
   $("private").textContent = privateCode;
+  $("receipt-line").hidden = !receipt;
+  $("receipt").textContent = receipt;
   show("end");
   await net.flushEvents();
   await net.forget();

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import door
-from dashboard.widgets import watching
+from dashboard.widgets import looks, watching
 from dashboard.widgets.messages import errors_shown
 from study.status import StudyStatus
 
@@ -23,6 +23,7 @@ def page() -> None:
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
         watched(study)
+        looks.show(study)
         st.divider()
         watching.unblinding(study)
 
@@ -46,4 +47,4 @@ def watched(study: str) -> None:
 
 def _newest(versions: list[StudyStatus]) -> StudyStatus:
     """The open version, or else the one opened last."""
-    return next((version for version in versions if version.state == "open"), versions[-1])
+    return next((version for version in versions if version.state in ("open", "paused")), versions[-1])

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dashboard import analysiswork
+from dashboard.analysiswork import Analysed
 from dashboard.widgets import answers, checks, exploring, findings, quality, reporting
 from dashboard.widgets.answers import Chosen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
+from study.bundle import Manifest
 from study.preregistration import Plan
 
-ANSWER, EXPLORATORY = "Answer", "Exploratory"
-SECTIONS = {
-    ANSWER: findings.answer,
-    "Models": findings.models,
-    "Contrasts": findings.contrasts,
-    "Checks": checks.show,
-    EXPLORATORY: None,
+ANSWER = "Answer"
+SECTIONS: dict[str, Callable[[Analysed, Manifest | None], None]] = {
+    ANSWER: lambda found, _: findings.answer(found),
+    "Models": lambda found, _: findings.models(found),
+    "Contrasts": lambda found, _: findings.contrasts(found),
+    "Checks": lambda found, _: checks.show(found),
+    "Exploratory": exploring.show,
     "Report": reporting.show,
 }
 
@@ -49,12 +53,8 @@ def _shown(chosen: Chosen) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    show = SECTIONS[section]
     with errors_shown():
-        if show is None:
-            exploring.show(found, chosen.bundle.manifest if chosen.bundle else None)
-        else:
-            show(found)
+        SECTIONS[section](found, chosen.bundle.manifest if chosen.bundle else None)
 
 
 def _plan(chosen: Chosen) -> Plan | None:

@@ -10,7 +10,7 @@ from dashboard.widgets.messages import errors_shown, escaped
 from dashboard.widgets.shelf import Study, overview, shelf
 from study.workspace import home
 
-COLOURS = {"open": "green", "built": "blue", "closed": "gray", "not built": "gray"}
+COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
 
 
 def page() -> None:

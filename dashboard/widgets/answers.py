@@ -15,7 +15,7 @@ from dashboard.keys import digest
 from study.analysis import responses
 from study.analysis.responses import Responses
 from study.bundle import Bundle
-from study.preregistration import Plan
+from study.preregistration import Plan, frozen_with
 from study.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "A CSV file of mine"
@@ -36,11 +36,7 @@ class Chosen:
     @property
     def plan(self) -> Plan | None:
         """The analysis plan that the study was frozen with; None where there was none."""
-        if self.bundle is None or "analysis" not in self.bundle.manifest.config:
-            return None
-        from study.config import StudyConfig  # it brings torch
-
-        return StudyConfig.model_validate(self.bundle.manifest.config).plan
+        return None if self.bundle is None else frozen_with(self.bundle.manifest)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:

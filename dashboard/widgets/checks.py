@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from dashboard import analysiswork
 from dashboard.analysiswork import Analysed
 from dashboard.widgets import live, numbers
-from study.analysis import report
+from study.analysis import exploratory
 from study.analysis.crosschecks import EXPLANATIONS
+from study.analysis.exploratory import Measure
 
 
 def show(found: Analysed) -> None:
@@ -23,10 +23,11 @@ def show(found: Analysed) -> None:
                 f"Model {name}: at the top of its likelihood ({model.loglik:,.3f}), and nothing speaks against it."
             )
     numbers.heading("The same by other roads", "exploratory")
-    live.shown(analysiswork.checked(found), _side_by_side, "checks")
+    offer = exploratory.other_roads(found.data.frame, found.model)
+    live.shown(analysiswork.measured(found, offer), _side_by_side, "checks")
 
 
-def _side_by_side(table: pd.DataFrame) -> None:
-    numbers.table(table.assign(term=table["term"].map(report.words)), "crosschecks")
+def _side_by_side(measure: Measure) -> None:
+    numbers.table(measure.table, f"exploratory_{measure.name}")
     for explanation in EXPLANATIONS.values():
         st.caption(explanation)

@@ -47,6 +47,18 @@ def models(found: Analysed) -> None:
     numbers.heading("How much people and categories differ", found.label)
     rows = [(effect.group, effect.sd, effect.se, effect.variance) for effect in found.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "sd", "se", "variance"]), "variances")
+    numbers.heading("Profile intervals", found.label)
+    st.caption(
+        "95 % intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
+        "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
+    )
+    live.shown(analysiswork.profiled(found), _profiles, "profiles")
+
+
+def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    coefficients, deviations = made
+    numbers.table(coefficients, "profiles")
+    numbers.table(deviations.drop(columns="method"), "variance_profiles")
 
 
 def contrasts(found: Analysed) -> None:

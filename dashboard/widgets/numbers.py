@@ -12,7 +12,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from dashboard.widgets import files
-from study.analysis.report import p_text
+from study.analysis.sentences import p_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")

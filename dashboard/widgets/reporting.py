@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard import analysiswork
 from dashboard.analysiswork import Analysed
 from dashboard.widgets import files, live, numbers
+from study.bundle import Manifest
 
 WORDS = {
     "report.html": ("Report, one page (HTML)", "text/html"),
@@ -16,14 +17,15 @@ WORDS = {
 }
 
 
-def show(found: Analysed) -> None:
+def show(found: Analysed, manifest: Manifest | None) -> None:
     """Written beside the page, then files."""
     numbers.heading("Report", found.label)
     st.caption(
-        "The answer, figures and tables, planned apart from exploratory, with the hashes of rows, plan and code and "
-        "the versions: the same rows, plan, code and versions give the same bytes, here and by the verb `analyze`."
+        "The answer, figures and tables, planned apart from exploratory, with the hashes of rows, study, plan and "
+        "code and the versions: the same rows, study, plan, code and versions give the "
+        "same bytes, here and by the verb `analyze`."
     )
-    live.shown(analysiswork.reported(found), _files, "report")
+    live.shown(analysiswork.reported(found, manifest), _files, "report")
 
 
 def _files(contents: dict[str, bytes]) -> None:

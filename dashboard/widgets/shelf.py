@@ -51,7 +51,7 @@ class Study:
     @property
     def open_version(self) -> StudyStatus | None:
         """The version new participants take."""
-        return next((version for version in self.versions if version.state == "open"), None)
+        return next((version for version in self.versions if version.state in ("open", "paused")), None)
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Study:
     def state(self) -> str:
         """In one word or two."""
         if self.open_version is not None:
-            return "open"
+            return self.open_version.state
         if self.versions:
             return "closed"
         return "built" if self.bundle is not None else "not built"
@@ -155,4 +155,4 @@ def overview(studies: Sequence[Study]) -> pd.DataFrame:
             }
             for study in studies
         ]
-    )
+    ).astype({"Trials": "Int64"})

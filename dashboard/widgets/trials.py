@@ -10,9 +10,12 @@ import streamlit as st
 from dashboard.widgets.messages import escaped
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
+from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
 
 PER_PAGE = 6
 ALL = "All"
+TRUE = "True explanations"
 
 
 def show(bundle: Bundle) -> None:
@@ -24,6 +27,7 @@ def show(bundle: Bundle) -> None:
     kind = st.segmented_control(
         "Trials", kinds, default=ALL, required=True, key="trial_kind", label_visibility="collapsed"
     )
+    placebo = _placebo(manifest.conditions)
     found = kinds[kind]
     if not found:
         st.info("There are none.")
@@ -33,23 +37,57 @@ def show(bundle: Bundle) -> None:
     grid = place.grid(2, min_column_width=330)
     for trial in found[(page - 1) * PER_PAGE : page * PER_PAGE]:
         with grid.container(border=True):
-            _trial(bundle, trial)
+            _trial(bundle, trial, placebo)
 
 
-def _trial(bundle: Bundle, trial: Trial) -> None:
+def _placebo(conditions: tuple[str, ...]) -> Condition | None:
+    """Whose pictures are shown: the true explanations, or those of a placebo condition of this study."""
+    offered = [name for name in conditions if CONDITIONS[name].placebo]
+    if not offered:
+        return None
+    chosen = st.selectbox(
+        "Explanations",
+        [TRUE, *offered],
+        key="trial_placebo",
+        width=280,
+        help="A placebo says nothing of the AI's answer; participants see its pictures where the true ones would be.",
+    )
+    return None if chosen == TRUE else CONDITIONS[chosen]
+
+
+def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
     right = trial.truth == trial.target
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escaped(trial.target)}** or {escaped(trial.alternative)}?", width="content")
         st.badge("AI right" if right else f"AI wrong, truth: {trial.truth}", color="green" if right else "orange")
-    target, mapped = st.columns(2, wrap=False)
-    target.image(str(bundle.asset(trial.assets.target)), caption="Picture", width="stretch")
-    mapped.image(str(bundle.asset(trial.assets.target_map)), caption=f"Map for {trial.target}", width="stretch")
-    with st.expander("Examples"):
-        _examples(bundle, trial)
+    if placebo is None:
+        _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Map for {trial.target}")
+        with st.expander("Examples"):
+            _examples(bundle, trial)
+    else:
+        _shown(bundle, trial, placebo)
     with st.expander("What is known"):
         st.table(pd.DataFrame(known(trial)), border="horizontal", hide_header=True, hide_index=True)
         for warning in trial.saliency.get("warnings", []):
             st.warning(escaped(warning))
+
+
+def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
+    target, mapped = st.columns(2, wrap=False)
+    target.image(str(bundle.asset(plain)), caption="Picture", width="stretch")
+    if covered is not None:
+        mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
+
+
+def _shown(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
+    """Exactly what participants of the condition see, under the words they read."""
+    shown = placebo.shown(trial)
+    _pictures(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
+    for category, samples in shown.examples.items():
+        if samples:
+            st.caption(f"Placebo, said to be what the AI calls {escaped(category)}")
+            for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
+                place.image(str(bundle.asset(name)), width="stretch")
 
 
 def _examples(bundle: Bundle, trial: Trial) -> None:

@@ -18,7 +18,7 @@ from dashboard.jobs import Job
 from dashboard.keys import digest
 from dashboard.table import words
 from dashboard.unitwork import FoundRequest, MadeRequest
-from dashboard.widgets import files, takeaway
+from dashboard.widgets import effects, files, takeaway
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
@@ -118,6 +118,8 @@ def show(classifier: Classifier, unit: Unit, settings: Settings, images: ImageSe
         takeaway.offered((lambda: _files(shown, drawn)) if isinstance(drawn, Maximised) else None)
 
     live(collect, draw)
+    if images is not None and unit.layer:
+        effects.show(classifier, unit, images)
 
 
 def _capital(text: str) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
 import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard import door
 from dashboard.widgets.messages import errors_shown, escaped
-from study.monitor import Monitor
+from study.monitor import STEP_NS, Monitor
 from study.status import StudyStatus
 
 MIB = 1 << 20
@@ -16,21 +19,34 @@ WORDS = {
     "storage_failed": "Pages that could keep nothing in their browser",
     "offline": "Connections lost",
 }
+COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
+HELP = {
+    "Pause": "Nobody new is let in and is asked to come later; who has begun may finish.",
+    "Close": "Nobody new is let in and is told that the study has ended; who has begun may finish.",
+}
 SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
 
 
 def gate(study: str, version: StudyStatus) -> None:
     """Whether new people are let in, and the button that changes it."""
-    opened = version.state == "open"
+    service, state = door.service(), version.state if version.state in COLOURS else "closed"
+    acts: dict[str, Callable[[], object]] = {}
+    if state == "open":
+        acts["Pause"] = lambda: service.pause_study(study)
+    if state == "paused":
+        acts["Go on"] = lambda: service.resume_study(study)
+    if state == "closed":
+        counts = version.slots.get("live", {}).values()
+        acts["Open again"] = lambda: service.open_study(version.folder, max(sum(n.values()) for n in counts))
+    else:
+        acts["Close"] = lambda: service.close_study(study)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge("open" if opened else "closed", color="green" if opened else "gray")
-        if opened and st.button("Pause", help="Nobody new is let in; who has begun may finish.", key="monitor_pause"):
-            door.service().close_study(study)
-            st.rerun()
-        if not opened and st.button("Open again", type="primary", key="monitor_open"):
-            counts = version.slots.get("live", {}).values()
-            door.service().open_study(version.folder, max(sum(states.values()) for states in counts))
-            st.rerun()
+        st.badge(state, color=COLOURS[state])
+        for label, act in acts.items():
+            kind = "primary" if label in ("Go on", "Open again") else "secondary"
+            if st.button(label, type=kind, help=HELP.get(label), key=f"monitor_{label}"):
+                act()
+                st.rerun()
 
 
 def numbers(seen: Monitor) -> None:
@@ -60,10 +76,13 @@ def throughput(seen: Monitor) -> None:
         st.caption("None yet.")
         return
     bars = go.Bar(
-        x=seen.throughput["time"], y=seen.throughput["answers"], hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>"
+        x=seen.throughput["time"],
+        y=seen.throughput["answers"],
+        width=STEP_NS / 1e6,  # ms; else a single bar is as wide as the axis, which then is a few microseconds long
+        hovertemplate="%{x|%H:%M} UTC: %{y}<extra></extra>",
     )
     figure = go.Figure(bars).update_layout(height=220, margin={"l": 0, "r": 0, "t": 8, "b": 0}, bargap=0.15)
-    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True)
+    figure.update_yaxes(rangemode="tozero", fixedrange=True).update_xaxes(fixedrange=True, tickformat="%H:%M")
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
 
 
@@ -108,7 +127,8 @@ def unblinding(study: str) -> None:
     with st.expander("Look at outcomes before the end"):
         st.caption(
             "Whoever has seen how the groups do can no longer decide without bias when to stop or whom to leave out. "
-            "That you looked, when and why goes into the audit trail, which cannot be changed."
+            "That you looked, when and why goes into the audit trail, which cannot be changed. This is no planned "
+            "look: it ends no collection."
         )
         with st.form(f"unblind_{study}", border=False):
             reason = st.text_input("Why", key="unblind_reason", max_chars=300)
@@ -116,5 +136,5 @@ def unblinding(study: str) -> None:
         if asked:
             with errors_shown():
                 table = door.service().unblind(study, reason)
-                st.warning(f"Recorded: the outcomes of {escaped(study)} were looked at.")
+                st.warning(f"Recorded: the outcomes of {escaped(study)} were looked at. Interim, and not as planned.")
                 st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from core.errors import ForetellError
+from study.analysis import plots
 from study.analysis.nested import cell_name
 from study.bundle import Trial
 from study.people import PEOPLE, Theory
@@ -67,6 +69,22 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> Fitted:
     return Fitted(name, theory(**found), found, -loss(best.x if best is not None else start))
 
 
+def ranked(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[Fitted]:
+    """Every theory fitted, that of the smallest AIC first; errors are those of `fit`."""
+    return sorted((fit(frame, trials, name) for name in PEOPLE), key=lambda fitted: fitted.aic)
+
+
+def comparison(theories: Sequence[Fitted]) -> pd.DataFrame:
+    """theory, aic, loglik and every parameter, missing where a theory does not have it."""
+    rows = [{"theory": plain(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
+    return pd.DataFrame(rows)
+
+
+def plain(name: str) -> str:
+    """The name of a theory in words."""
+    return name.replace("_", " ")
+
+
 def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: Fitted) -> pd.DataFrame:
     """cell, answers, people (share of right answers) and theory (what the fitted theory expects)."""
     counts = _counts(frame, trials)
@@ -83,6 +101,16 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: Fitted) ->
             "theory": cells["expected"] / cells["answers"],
         }
     )
+
+
+def figure(cells: pd.DataFrame, name: str) -> go.Figure:
+    """People and theory in the cells of an `overlay`: marks on one another where they agree."""
+    drawn = go.Figure()
+    for k, (series, column) in enumerate((("people", "people"), (plain(name), "theory"))):
+        marker = {"color": plots.PALETTE[k], "symbol": plots.MARKS[k], "size": 11}
+        drawn.add_scatter(x=cells[column], y=cells["cell"], mode="markers", name=series, marker=marker)
+    plots.laid_out(drawn, "", percent=False)
+    return drawn.update_layout(height=90 + 32 * len(cells)).update_xaxes(tickformat=".0%", range=[0, 1.03])
 
 
 def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:

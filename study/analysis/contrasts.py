@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.stats import norm, t
-from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
 from study.analysis.records import Floats, MixedModel
@@ -97,11 +96,14 @@ def table(
 
 
 def holm(p: Floats) -> Floats:
-    """p corrected for their number; NaN stays and does not count."""
+    """p corrected for their number (Holm, 1979); NaN stays and does not count.
+
+    Not by statsmodels: its correction collects garbage, 0.2 s in a process that holds pages and networks.
+    """
+    tested = np.flatnonzero(~np.isnan(p))
+    ordered = tested[np.argsort(p[tested], kind="stable")]
     adjusted = np.full(len(p), np.nan)
-    tested = ~np.isnan(p)
-    if tested.any():
-        adjusted[tested] = multipletests(p[tested], method="holm")[1]
+    adjusted[ordered] = np.minimum(np.maximum.accumulate(p[ordered] * np.arange(len(ordered), 0, -1)), 1.0)
     return adjusted
 
 

@@ -98,7 +98,8 @@ def _bayes(design: Floats, hits: Floats, groups: list[Floats], start: Floats) ->
     mean = np.concatenate([start, np.full(len(groups), -0.5), np.zeros(len(identity))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is never exactly zero
-        found = model.fit_vb(mean=mean, sd=np.full(len(mean), 0.1))
+        # Its default, BFGS, keeps a matrix over every person and category: a minute where there are a thousand.
+        found = model.fit_vb(mean=mean, sd=np.full(len(mean), 0.1), fit_method="L-BFGS-B")
     return np.asarray(found.fe_mean), np.asarray(found.fe_sd)
 
 

@@ -14,10 +14,12 @@ import plotly.graph_objects as go
 from study.analysis.exploratory import Measure
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
+from study.bundle import Manifest
 from study.preregistration import Plan
 from study.provenance import code_digest
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
+CHANCES = ("p", "p_holm")
 SHOWN = 14
 """Rows of a table shown at once."""
 _STYLE = """
@@ -35,11 +37,12 @@ th:first-child, td:first-child { text-align: left }
 """
 
 
-def provenance(data: Responses, plan: Plan | None, seed: int) -> dict[str, str]:
-    """What the numbers come from: hashes of rows, plan and code, the seed, and versions."""
+def provenance(data: Responses, plan: Plan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
+    """What the numbers come from: hashes of rows, plan, study and code, the seed, and versions."""
     return {
         "data (SHA-256 of the rows as analysed)": data.sha256,
         "plan (SHA-256)": plan.sha256 if plan else "none",
+        "study (its hash)": manifest.study_hash if manifest else "none",
         "code (SHA-256)": code_digest(),
         "seed": str(seed),
         "python": platform.python_version(),
@@ -86,19 +89,21 @@ def _list(lines: Sequence[str]) -> str:
 
 def _table(table: pd.DataFrame) -> str:
     """Numbers to three decimals, integers whole, p as articles print it, a dash where there is none; long ones fold."""
-    p = {name: _p for name in ("p", "p_holm") if name in table}
-    shown = table.to_html(index=False, na_rep="–", border=0, float_format=_number, formatters=p, escape=True)
+    p = {name: chance for name in CHANCES if name in table}
+    shown = table.to_html(index=False, na_rep="–", border=0, float_format=number, formatters=p, escape=True)
     framed = f'<div class="table">{shown}</div>'
     if len(table) <= SHOWN:
         return framed
     return f"<details><summary>The numbers ({len(table)} rows)</summary>{framed}</details>"
 
 
-def _p(value: float | None) -> str:
+def chance(value: float | None) -> str:
+    """A p-value as articles print it."""
     return p_text(None if pd.isna(value) else value)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A number to three decimals, whole where it is."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import calibration, detection, items, learning, projection, speed, times
+from study.analysis import calibration, cognitive, crosschecks, detection, items, learning, projection, speed, times
 from study.analysis.intervals import wald
+from study.analysis.records import MixedModel
+from study.analysis.sentences import words
+from study.bundle import Manifest, Trial
 
 Made = tuple[pd.DataFrame, go.Figure | None]
 
@@ -47,10 +51,10 @@ class Offer:
         return Measure(self.name, self.title, self.says, *self.make())
 
 
-def measures(frame: pd.DataFrame, *, seed: int) -> tuple[list[Measure], list[str]]:
-    """What these data allow, and a sentence for each measure that they do not."""
+def measures(offered: Sequence[Offer]) -> tuple[list[Measure], list[str]]:
+    """What the data allow, and a sentence for each measure that they do not."""
     found, absent = [], []
-    for offer in offers(frame, seed=seed):
+    for offer in offered:
         try:
             found.append(offer.measure())
         except ForetellError as error:
@@ -58,12 +62,65 @@ def measures(frame: pd.DataFrame, *, seed: int) -> tuple[list[Measure], list[str
     return found, absent
 
 
-def offers(frame: pd.DataFrame, *, seed: int) -> list[Offer]:
-    """Every measure there is, whatever the data allow."""
-    return [Offer(*each) for each in _all(frame, seed)]
+def offers(frame: pd.DataFrame, *, seed: int, manifest: Manifest | None = None) -> list[Offer]:
+    """Every measure there is, whatever the data allow; those of trials and theories where the study is known."""
+    about_people = [Offer(*each) for each in _of_people(frame, seed)]
+    return about_people if manifest is None else [*about_people, *_of_trials(frame, manifest)]
 
 
-def _all(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], Made]]]:
+def other_roads(frame: pd.DataFrame, model: MixedModel) -> Offer:
+    """The model's coefficients by other methods (`study.analysis.crosschecks`), terms in words."""
+
+    def make() -> Made:
+        table = crosschecks.table(frame, model)
+        return table.assign(term=table["term"].map(words)), None
+
+    return Offer("crosschecks", "The same by other roads", " ".join(crosschecks.EXPLANATIONS.values()), make)
+
+
+def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
+    scores = items.trials(manifest)
+    known = {trial.id: trial for trial in manifest.trials}
+    yield Offer(
+        "associations",
+        "Trials and their explanations",
+        "Over trials, how often people foretell the AI beside what is known of the explanation: Spearman's rank "
+        "correlation in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
+        lambda: (items.associations(frame, scores), None),
+    )
+    for name in scores.columns.drop("item"):
+        yield Offer(
+            f"items_{name}",
+            f"Trials by {items.SCORES[name]}",
+            "Each mark is a trial in one condition.",
+            partial(_against, frame, scores, name),
+        )
+    yield Offer(
+        "theories",
+        "Theories of people",
+        "Parameters that make the answers likeliest, as if all people were alike; the smallest AIC first.",
+        lambda: (cognitive.comparison(cognitive.ranked(frame, known)), None),
+    )
+    yield Offer(
+        "overlay",
+        "People beside the likeliest theory",
+        "Share of right answers in each cell: of people, and as the theory of the smallest AIC expects it.",
+        lambda: _overlaid(frame, known),
+    )
+
+
+def _against(frame: pd.DataFrame, scores: pd.DataFrame, name: str) -> Made:
+    joined = items.against(frame, scores, name)
+    return joined, items.figure(joined, name)
+
+
+def _overlaid(frame: pd.DataFrame, known: Mapping[str, Trial]) -> Made:
+    best = cognitive.ranked(frame, known)[0]
+    cells = cognitive.overlay(frame, known, best)
+    return cells, cognitive.figure(cells, best.name)
+
+
+def _of_people(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], Made]]]:
     yield (
         "detection",
         "Telling when the AI errs",

@@ -100,7 +100,7 @@ def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
         tickmode="array",
         tickvals=list(range(len(conditions))),
         ticktext=conditions,
-        range=[-0.75, len(conditions) - 0.25],
+        range=[-0.95, len(conditions) - 0.05],
         title="Explanation shown",
         showgrid=False,
         zeroline=False,

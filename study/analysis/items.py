@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from scipy.stats import spearmanr
@@ -11,7 +12,21 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from study.analysis import plots
+from study.analysis.bootstrap import order
+from study.analysis.contrasts import holm
 from study.bundle import Manifest
+
+SCORES: Mapping[str, str] = {
+    "p_learner": "the learner's P of the AI's answer",
+    "gain": "what the examples teach (log-odds)",
+    "insertion": "insertion area of the map",
+    "deletion": "deletion area of the map",
+    "relevance": "share of the map on the object",
+    "effective_samples": "effective samples of the map",
+    "ai_probability": "how sure the AI is",
+}
+"""What is known of a trial and its explanations, by its name in the manifest, in words. A faithful map has a large
+insertion area and a small deletion area."""
 
 
 def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *, level: float = 0.95) -> pd.DataFrame:
@@ -32,13 +47,13 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
 
 
 def trials(manifest: Manifest) -> pd.DataFrame:
-    """item and what the study froze about its explanations: every number of its teaching set and of its map."""
-    rows = []
-    for trial in manifest.trials:
-        numbers = {**trial.teaching, **trial.saliency, "ai_probability": trial.ai_probability}
-        kept = {name: value for name, value in numbers.items() if isinstance(value, int | float)}
-        rows.append({"item": trial.id, "relevance": trial.relevance, **kept})
-    return pd.DataFrame(rows)
+    """item and each of `SCORES` that was frozen with the study and differs between its trials."""
+    rows = [
+        {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability, **t.teaching, **t.saliency}
+        for t in manifest.trials
+    ]
+    known = pd.DataFrame(rows)
+    return known[["item", *(name for name in SCORES if name in known and known[name].nunique() > 1)]]
 
 
 def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFrame:
@@ -53,7 +68,7 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        condition, trial_type, the item, answers, accuracy, low, high, and the score.
+        condition (in the order of the design), trial_type, the item, answers, accuracy, low, high, and the score.
     """
     key = next((name for name in ("item", "category") if name in frame and name in scores), None)
     if key is None or score not in scores:
@@ -62,19 +77,44 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
         )
     if scores[key].duplicated().any():
         raise ForetellError(f"The column {key!r} of the scores repeats itself: keep one row for each.")
-    return table(frame, ("condition", "trial_type", key)).merge(scores[[key, score]].dropna(), on=key, how="inner")
+    each = table(frame, ("condition", "trial_type", key)).merge(scores[[key, score]].dropna(), on=key, how="inner")
+    named = order(each)
+    each = each.sort_values(["trial_type", key], ignore_index=True)
+    return each.sort_values("condition", key=lambda names: names.map(named.index), kind="stable", ignore_index=True)
 
 
 def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
-    """condition, items, rho, p: Spearman's rank correlation of accuracy and score over items."""
+    """condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
+
+    Each trial type for itself: over all of them it would mostly say that trials where the AI is right are easier to
+    foretell, also where no explanation was shown.
+    """
     rows = []
-    for name, part in joined.groupby("condition", sort=False):
-        rho, p = spearmanr(part["accuracy"], part[score]) if len(part) > 2 else (float("nan"), float("nan"))
-        rows.append((name, len(part), float(rho), float(p)))
-    return pd.DataFrame(rows, columns=["condition", "items", "rho", "p"])
+    for (name, kind), part in joined.groupby(["condition", "trial_type"], sort=False, observed=True):
+        varies = len(part) > 2 and part["accuracy"].nunique() > 1 and part[score].nunique() > 1
+        rho, p = spearmanr(part["accuracy"], part[score]) if varies else (float("nan"), float("nan"))
+        rows.append((name, kind, len(part), float(rho), float(p)))
+    return pd.DataFrame(rows, columns=["condition", "trial_type", "items", "rho", "p"])
+
+
+def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected together.
+
+    Raises
+    ------
+    ForetellError
+        No score, or the responses name no items.
+    """
+    names = [name for name in SCORES if name in scores]
+    if not names:
+        raise ForetellError("The explanations of this study do not differ in any number.")
+    each = [association(against(frame, scores, name), name).assign(score=SCORES[name]) for name in names]
+    table = pd.concat(each, ignore_index=True)[["score", "condition", "trial_type", "items", "rho", "p"]]
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
 
 
 def figure(joined: pd.DataFrame, score: str) -> go.Figure:
     """Accuracy of each item by its score, from `against`."""
     key = "item" if "item" in joined else "category"
-    return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=score, title="Foretold")
+    named = SCORES.get(score, score)
+    return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Foretold")

@@ -19,6 +19,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import mixed, responses
 from study.analysis.records import MixedModel
+from study.bundle import Manifest
 from study.preregistration import NESTED, Plan
 
 RANDOM = "(1|participant) + (1|category)"
@@ -120,6 +121,7 @@ def analyze_file(
     seed: int = 0,
     *,
     plan: Plan | None = None,
+    manifest: Manifest | None = None,
     progress: Progress = silent,
 ) -> NestedAnalysis:
     """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
@@ -136,6 +138,8 @@ def analyze_file(
         Seed of the bootstrap.
     plan
         The analysis plan, if there was one.
+    manifest
+        Of the study that the file answers, if it is known.
 
     Raises
     ------
@@ -144,4 +148,4 @@ def analyze_file(
     """
     from study.analysis import results  # it reads what is defined here
 
-    return results.write(responses.read(path, columns), out, seed, plan=plan, progress=progress)
+    return results.write(responses.read(path, columns), out, seed, plan=plan, manifest=manifest, progress=progress)

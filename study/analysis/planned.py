@@ -121,8 +121,9 @@ def _stopping(frame: pd.DataFrame, plan: Plan) -> tuple[bool, str]:
         return True, "The plan names no number of participants at which collection stops."
     fewest = int(frame.groupby("condition")["participant"].nunique().min())
     if fewest < plan.participants:
+        unless = ", unless a declared look has closed the collection" if plan.stopping else ""
         return False, (
             f"Interim: the smallest condition has {fewest} of the {plan.participants} planned participants after "
-            "exclusions. These results are not the planned ones yet."
+            f"exclusions. These results are not the planned ones yet{unless}."
         )
     return True, f"The planned {plan.participants} participants per condition were reached after exclusions."

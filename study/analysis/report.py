@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis import contrasts, document, exploratory, figures, intervals, nested, placebos
+from study.analysis import contrasts, document, exploratory, figures, intervals, markdown, nested, placebos
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import Planned
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
-from study.analysis.sentences import p_text as p_text
+from study.analysis.sentences import p_text, words
+from study.bundle import Manifest
 from study.files import write_whole
 
 TITLE = "Do explanations help people foretell the AI?"
-WORDS = {
-    "(Intercept)": "(Intercept)",
-    "trial_typestd_incorrect": "standard incorrect",
-    "trial_typestd_correct": "standard correct",
-}
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -31,11 +28,6 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 def stars(p: float | None) -> str:
     """The customary stars: * below .05, ** below .01, *** below .001."""
     return "" if p is None else next((mark for bound, mark in STARS if p < bound), "")
-
-
-def words(term: str) -> str:
-    """A term in words: ``"standard correct × saliency"``."""
-    return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 
 def table(model: MixedModel) -> pd.DataFrame:
@@ -125,9 +117,15 @@ def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def write(
-    analysis: NestedAnalysis, data: Responses, out: Path, *, seed: int = 0, plan: Planned | None = None
+    analysis: NestedAnalysis,
+    data: Responses,
+    out: Path,
+    *,
+    seed: int = 0,
+    plan: Planned | None = None,
+    manifest: Manifest | None = None,
 ) -> tuple[Path, ...]:
-    """Write the results into `out`: the same bytes for the same rows, plan, seed, code and versions.
+    """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
 
     Parameters
     ----------
@@ -139,10 +137,16 @@ def write(
         Seed of everything resampled.
     plan
         What the plan gave, if there was one; without it the page labels everything exploratory.
+    manifest
+        Of the study that was answered, where it is known: its trials stand beside the answers.
     """
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     model = list(analysis.models.values())[-1]
-    found, absent = exploratory.measures(data.frame, seed=seed)
+    offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
+    found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers])
+    made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
+    answer = [*(test_sentence(test) for test in analysis.tests), _planned(plan)]
+    notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
         "table1": table(model),
         "lrt": tests_table(analysis),
@@ -157,20 +161,19 @@ def write(
         **{f"{name}.csv": content.to_csv(index=False, lineterminator="\n") for name, content in tables.items()},
         "table1.tex": latex(model),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
-        "report.md": markdown(analysis, data, seed=seed, plan=plan),
-        "report.html": _page(analysis, data, tables, figure, found, absent, seed, plan),
+        "report.md": markdown.report(TITLE, answer, analysis, data, found, made_from, seed, plan),
+        "report.html": _page(answer, notes, tables, figure, found, made_from, plan),
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
 def _page(
-    analysis: NestedAnalysis,
-    data: Responses,
+    answer: Sequence[str],
+    notes: Sequence[str],
     tables: dict[str, pd.DataFrame],
     figure: go.Figure,
     found: list[exploratory.Measure],
-    absent: list[str],
-    seed: int,
+    made_from: Mapping[str, str],
     plan: Planned | None,
 ) -> str:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
@@ -183,9 +186,6 @@ def _page(
         *([("Exclusions", label, plan.stopping, plan.exclusions, None)] if plan else []),
         *document.labelled(found),
     ]
-    answer = [test_sentence(test) for test in analysis.tests]
-    notes = [*_planned_lines(plan), *analysis.messages, *(f"Not shown. {line}" for line in absent)]
-    made_from = document.provenance(data, plan.plan if plan else None, seed)
     return document.page(TITLE, answer, sections, notes, made_from)
 
 
@@ -194,72 +194,7 @@ def _asked(data: Responses) -> list[contrasts.Contrast]:
     return [*contrasts.DEFAULT, *placebos.asked(data)]
 
 
-def _planned_lines(plan: Planned | None) -> list[str]:
+def _planned(plan: Planned | None) -> str:
     if plan is None:
-        return ["No analysis plan was given: everything here is exploratory."]
-    return [f"Planned before the data: models, contrasts, exclusions and stopping rule. {plan.stopping}"]
-
-
-def markdown(analysis: NestedAnalysis, data: Responses, *, seed: int = 0, plan: Planned | None = None) -> str:
-    """The report: data, tests, models, and what to know before believing them."""
-    frame = data.frame
-    people = frame.groupby("condition")["participant"].nunique()
-    messages = [f"- {message}" for message in analysis.messages] or ["- None."]
-    made_from = document.provenance(data, plan.plan if plan else None, seed)
-    return "\n".join(
-        [
-            f"# {TITLE}",
-            "",
-            *[test_sentence(test) for test in analysis.tests],
-            "",
-            *_planned_lines(plan),
-            "",
-            "## Data",
-            "",
-            f"{len(frame):,} answers of {frame['participant'].nunique():,} participants "
-            f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
-            f"target categories; {data.dropped:,} rows left out.",
-            "",
-            *(_exclusions(plan) if plan else []),
-            "## Models",
-            "",
-            "Logistic mixed models, crossed random intercepts of participant and category, maximum likelihood "
-            "(Laplace approximation). Reference levels: adversarial incorrect, no saliency, no examples.",
-            "",
-            *_models_table(analysis),
-            "",
-            "Table 1 (the largest model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
-            f"intervals from resampled participants (seed {seed}); everything on one page in `report.html`, where "
-            "what was not planned is labelled exploratory.",
-            "",
-            "## Before believing them",
-            "",
-            *messages,
-            "",
-            "## What made these numbers",
-            "",
-            *[f"- {name}: `{value}`" for name, value in made_from.items()],
-            "",
-        ]
-    )
-
-
-def _exclusions(plan: Planned) -> list[str]:
-    rows = [f"| {r.rule} | {r.people} | {r.answers} |" for r in plan.exclusions.itertuples()]
-    if not rows:
-        return ["The plan excludes nobody.", ""]
-    return ["| excluded by rule | people | answers |", "|---|---|---|", *rows, ""]
-
-
-def _models_table(analysis: NestedAnalysis) -> list[str]:
-    lines = [
-        "| model | log-likelihood | parameters | sd participant | sd category | converged |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, model in analysis.models.items():
-        sd = {effect.group: f"{effect.sd:.3f}" for effect in model.random}
-        lines.append(
-            f"| {name} | {model.loglik:.3f} | {model.df} | {sd.get('participant', '–')} | {sd.get('category', '–')} | "
-            f"{'yes' if model.converged else 'no'} |"
-        )
-    return lines
+        return "No analysis plan was given: everything here is exploratory."
+    return f"Planned before the data: models, contrasts, exclusions and stopping rule. {plan.stopping}"

@@ -8,11 +8,18 @@ from core.types import Progress, silent
 from study.analysis import nested, planned, report
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
+from study.bundle import Manifest
 from study.preregistration import Plan
 
 
 def write(
-    data: Responses, out: Path, seed: int = 0, *, plan: Plan | None = None, progress: Progress = silent
+    data: Responses,
+    out: Path,
+    seed: int = 0,
+    *,
+    plan: Plan | None = None,
+    manifest: Manifest | None = None,
+    progress: Progress = silent,
 ) -> NestedAnalysis:
     """Write models, tables, figures and reports into `out`.
 
@@ -20,11 +27,13 @@ def write(
     ----------
     plan
         Executed as written; without one the paper's analysis is made and everything labelled exploratory.
+    manifest
+        Of the study that was answered, where it is known.
     """
     if plan is None:
         analysis = nested.analyze(data, progress=progress)
-        report.write(analysis, data, out, seed=seed)
+        report.write(analysis, data, out, seed=seed, manifest=manifest)
         return analysis
     done = planned.execute(data, plan, progress=progress)
-    report.write(done.analysis, done.data, out, seed=seed, plan=done)
+    report.write(done.analysis, done.data, out, seed=seed, plan=done, manifest=manifest)
     return done.analysis

@@ -14,6 +14,12 @@ OUTSIZED = 10.0
 SHOWN = 6
 """Separated cells named in one sentence; the rest are counted."""
 
+WORDS = {
+    "(Intercept)": "(Intercept)",
+    "trial_typestd_incorrect": "standard incorrect",
+    "trial_typestd_correct": "standard correct",
+}
+
 _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exact_profile_fallback"}
 """In plainer words; and which search was taken does not matter where the top is checked."""
 
@@ -25,6 +31,11 @@ def p_text(p: float | None) -> str:
     if p < 0.001:
         return "< .001"
     return f"{p:.3f}".removeprefix("0") if p < 0.9995 else "> .999"
+
+
+def words(term: str) -> str:
+    """A term in words: ``"standard correct × saliency"``."""
+    return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 
 def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:

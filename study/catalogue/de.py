@@ -60,6 +60,15 @@ TEXTS: dict[str, str] = {
         "Sie möchten nicht teilnehmen. Nur diese Entscheidung wurde gespeichert. Sie können die Seite schließen."
     ),
     "full": "Vielen Dank für Ihr Interesse. Alle Plätze dieser Studie sind vergeben; Teilnehmen geht jetzt nicht.",
+    "paused": (
+        "Diese Studie macht gerade eine Pause und nimmt niemanden neu auf. Bitte öffnen Sie denselben Link später noch "
+        "einmal. Wenn Sie vermittelt wurden und nicht warten können, geben Sie Ihren Platz dort bitte zurück. Über Sie "
+        "wurde nichts gespeichert."
+    ),
+    "closed": (
+        "Vielen Dank für Ihr Interesse. Diese Studie ist beendet und nimmt niemanden mehr auf. Über Sie wurde nichts "
+        "gespeichert."
+    ),
     "screened": (
         "Vielen Dank für Ihr Interesse. Die Fragen zur Aufgabe wurden nicht so beantwortet, wie wir es für diese "
         "Studie brauchen; sie endet deshalb hier. Das ist kein Urteil über Sie und hat keine Nachteile."
@@ -86,12 +95,11 @@ TEXTS: dict[str, str] = {
     "ui.keys": (
         "{left} wählt den linken Namen, {right} den rechten. Sie können auch klicken oder tippen. Es hat keine Eile."
     ),
+    "ui.touch": "Tippen Sie auf den Namen, den Sie wählen. Es hat keine Eile.",
     "ui.mini_picture": "Das Bild, das die KI betrachtet hat",
     "ui.mini_map": "Daneben, worauf die KI sich stützte",
     "ui.mini_samples": "Über jedem Namen, was für die KI zu ihm gehört",
     "ui.mini_names": "Die zwei Namen: Wählen Sie den der KI",
-    "ui.mini_one": "ein Name",
-    "ui.mini_other": "ein anderer",
     "ui.practice": "Übung",
     "ui.main": "Die Studie beginnt",
     "ui.back": "Willkommen zurück",
@@ -123,6 +131,12 @@ TEXTS: dict[str, str] = {
     "ui.copied": "Kopiert",
     "ui.all_saved": "Alle Ihre Antworten sind gespeichert. Sie können die Seite schließen.",
     "ui.redirect": "Zurück zum Ausgangspunkt",
+    "ui.receipt": "Ihre Quittung: Der Server hat, was Sie geantwortet haben",
+    "ui.late": (
+        "Ihre Antworten sind beim Server, doch er ist nicht erreichbar, um die Studie abzuschließen. Diese Seite "
+        "versucht es weiter; bitte lassen Sie sie offen. Wenn das so bleibt, senden Sie den Forschenden diese "
+        "Quittung: {receipt}"
+    ),
     "ui.withdraw": "Zurückziehen",
     "ui.withdraw_title": "Von dieser Studie zurücktreten",
     "ui.withdraw_text": (

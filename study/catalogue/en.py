@@ -56,6 +56,11 @@ TEXTS: dict[str, str] = {
     ),
     "declined": "You chose not to take part. Nothing but this choice was kept. You may close this page.",
     "full": "Thank you for your interest. All places in this study are taken, so you cannot take part now.",
+    "paused": (
+        "This study is pausing and takes nobody new at the moment. Please open the same link again later. If you were "
+        "sent by a recruiter and cannot wait, please return your place there. Nothing about you was kept."
+    ),
+    "closed": "Thank you for your interest. This study has ended and takes nobody new. Nothing about you was kept.",
     "screened": (
         "Thank you for your interest. The questions about the task were not answered as we need it for this study, so "
         "it ends here. This is no judgement of you, and nothing is held against you."
@@ -80,12 +85,11 @@ TEXTS: dict[str, str] = {
     "ui.send": "Send",
     "ui.look": "What you will see",
     "ui.keys": "{left} chooses the left name, {right} the right one. You may also click or tap. There is no hurry.",
+    "ui.touch": "Tap the name that you choose. There is no hurry.",
     "ui.mini_picture": "The picture the AI looked at",
     "ui.mini_map": "Beside it, what the AI relied on",
     "ui.mini_samples": "Above each name, what goes with it for the AI",
     "ui.mini_names": "The two names: choose the one the AI gave",
-    "ui.mini_one": "one name",
-    "ui.mini_other": "another",
     "ui.practice": "Practice",
     "ui.main": "The study begins",
     "ui.back": "Welcome back",
@@ -117,6 +121,11 @@ TEXTS: dict[str, str] = {
     "ui.copied": "Copied",
     "ui.all_saved": "All your answers are saved. You may close this page.",
     "ui.redirect": "Back to where you came from",
+    "ui.receipt": "Your receipt: the server holds what you answered",
+    "ui.late": (
+        "Your answers are with the server, but it cannot be reached to end the study. This page keeps trying; please "
+        "leave it open. If that lasts, send the researchers this receipt: {receipt}"
+    ),
     "ui.withdraw": "Withdraw",
     "ui.withdraw_title": "Withdraw from this study",
     "ui.withdraw_text": (

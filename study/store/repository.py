@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import (
@@ -23,6 +23,19 @@ from study.store.tables import (
 )
 from study.store.upsert import insert_or
 
+# Written once: SQLAlchemy takes longer to put these together than the database to run them, at every request.
+_OF_TOKEN = select(session).where(session.c.token_hash == bindparam("token"))
+_CHANGE_SESSION = update(session).where(session.c.session_id == bindparam("changed"))
+_PLANNED = (
+    select(trial_plan)
+    .where(
+        trial_plan.c.session_id == bindparam("session"),
+        trial_plan.c.trial_index >= bindparam("first"),
+        trial_plan.c.trial_index < bindparam("end"),
+    )
+    .order_by(trial_plan.c.trial_index)
+)
+
 
 def open_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
     """Make this version the one new participants get; another open version of the name is superseded."""
@@ -39,8 +52,12 @@ def open_version(db: Connection, study_hash: str, name: str, folder: str, at: in
 
 def close_version(db: Connection, name: str) -> int:
     """Close the open version to new participants; the number of versions closed (0 or 1)."""
-    where = and_(study_version.c.name == name, study_version.c.state == "open")
-    return db.execute(update(study_version).where(where).values(state="closed")).rowcount
+    return db.execute(update(study_version).where(_open(name)).values(state="closed", paused=0)).rowcount
+
+
+def pause_version(db: Connection, name: str, paused: bool) -> int:
+    """Keep new participants from the open version for a while, or no more; the number of versions (0 or 1)."""
+    return db.execute(update(study_version).where(_open(name)).values(paused=int(paused))).rowcount
 
 
 def move_version(db: Connection, study_hash: str, folder: str) -> None:
@@ -55,8 +72,7 @@ def versions(db: Connection) -> list[Row]:
 
 def open_version_of(db: Connection, name: str) -> Row | None:
     """The version that new participants of a study get."""
-    where = and_(study_version.c.name == name, study_version.c.state == "open")
-    return at_most_one(db, select(study_version).where(where))
+    return at_most_one(db, select(study_version).where(_open(name)))
 
 
 def n_blocks(db: Connection, study_hash: str, mode: str) -> int:
@@ -120,7 +136,7 @@ def add_session(db: Connection, values: Mapping[str, Any]) -> None:
 
 def session_by_token(db: Connection, token_hash: str) -> Row | None:
     """The person who holds a token."""
-    return at_most_one(db, select(session).where(session.c.token_hash == token_hash))
+    return at_most_one(db, _OF_TOKEN, {"token": token_hash})
 
 
 def session_by_id(db: Connection, session_id: str) -> Row:
@@ -137,7 +153,7 @@ def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Ro
 
 def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -> None:
     """Set columns of a session."""
-    db.execute(update(session).where(session.c.session_id == session_id).values(values))
+    db.execute(_CHANGE_SESSION, {**values, "changed": session_id})
 
 
 def add_consent(db: Connection, values: Mapping[str, Any]) -> None:
@@ -232,6 +248,12 @@ def event_counts(db: Connection, session_id: str) -> dict[str, int]:
     return {row["kind"]: row["n"] for row in every(db, query)}
 
 
+def last_event(db: Connection, session_id: str, kind: str) -> Row | None:
+    """The newest event of a kind."""
+    mine = and_(event.c.session_id == session_id, event.c.kind == kind)
+    return at_most_one(db, select(event).where(mine).order_by(event.c.received_at.desc(), event.c.event_id).limit(1))
+
+
 def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
     """Every trial of a person, before the first is shown."""
     db.execute(insert(trial_plan), rows)
@@ -239,17 +261,15 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
 
 def planned(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
     """Up to `count` planned trials from index `first` on."""
-    index = trial_plan.c.trial_index
-    where = and_(trial_plan.c.session_id == session_id, index >= first, index < first + count)
-    return every(db, select(trial_plan).where(where).order_by(index))
+    return every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
 
 
 def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:
     """Append events; one whose id is known already is skipped. Returns how many were new."""
     new = 0
     for row in rows:
-        once = insert_or(db, event).values(row).on_conflict_do_nothing().returning(event.c.event_id)
-        new += len(db.execute(once).all())
+        once = insert_or(db, event).on_conflict_do_nothing().returning(event.c.event_id)
+        new += len(db.execute(once, row).all())
     return new
 
 
@@ -268,3 +288,7 @@ def slot_counts(db: Connection) -> list[Row]:
         allocation_slot.c.state,
     )
     return every(db, select(*by, func.count().label("n")).group_by(*by))
+
+
+def _open(name: str) -> ColumnElement[bool]:
+    return and_(study_version.c.name == name, study_version.c.state == "open")

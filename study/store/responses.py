@@ -7,26 +7,35 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select
 
 from study.store.rows import Row, at_most_one, every
 from study.store.tables import erased_answer, response, response_conflict, session, trial_plan
 from study.store.upsert import insert_or
 
 GENESIS = "0" * 64
+_CHAIN = (response, erased_answer)
+
+# Written once: SQLAlchemy takes longer to put these together than the database to run them, at every answer.
+_ANSWER_TO = select(response).where(
+    response.c.session_id == bindparam("session"), response.c.trial_index == bindparam("trial")
+)
+_ANSWER_OF_ATTEMPT = select(response).where(response.c.attempt_id == bindparam("attempt"))
+_ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1) for t in _CHAIN]
+_INSERT = insert(response)
+
 LATER = ("confidence", "dropped_frames", "clock_ms")
 """Columns that are younger than the first answers: where they hold nothing they are not hashed."""
 
 
 def answer_to(db: Connection, session_id: str, trial_index: int) -> Row | None:
     """The answer a trial has, if it has one."""
-    where = and_(response.c.session_id == session_id, response.c.trial_index == trial_index)
-    return at_most_one(db, select(response).where(where))
+    return at_most_one(db, _ANSWER_TO, {"session": session_id, "trial": trial_index})
 
 
 def answer_of_attempt(db: Connection, attempt_id: str) -> Row | None:
     """The answer that came with an attempt id."""
-    return at_most_one(db, select(response).where(response.c.attempt_id == attempt_id))
+    return at_most_one(db, _ANSWER_OF_ATTEMPT, {"attempt": attempt_id})
 
 
 def n_answers(db: Connection, session_id: str) -> int:
@@ -36,10 +45,10 @@ def n_answers(db: Connection, session_id: str) -> int:
 
 def append(db: Connection, values: Mapping[str, Any]) -> None:
     """Append an answer at the end of the chain."""
-    ends = [db.execute(select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1)).first() for t in _CHAIN]
+    ends = [db.execute(last).first() for last in _ENDS]
     seq, prev_hash = max((tuple(end) for end in ends if end), default=(0, GENESIS))
     row = {**values, "seq": seq + 1, "prev_hash": prev_hash}
-    db.execute(insert(response).values({**row, "row_hash": row_hash(row)}))
+    db.execute(_INSERT, {**row, "row_hash": row_hash(row)})
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
@@ -74,9 +83,6 @@ def broken_links(db: Connection) -> Iterator[str]:
         expected_seq, prev_hash = row["seq"] + 1, row["row_hash"]
 
 
-_CHAIN = (response, erased_answer)
-
-
 def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
     """Keep an answer that came too late, once."""
     db.execute(insert_or(db, response_conflict).values(values).on_conflict_do_nothing())
@@ -86,6 +92,16 @@ def of_session(db: Connection, session_id: str) -> list[Row]:
     """A person's answers, in the order of the trials."""
     mine = response.c.session_id == session_id
     return every(db, select(response).where(mine).order_by(response.c.trial_index))
+
+
+def hashes_of(db: Connection, session_id: str) -> list[str]:
+    """The hashes of a person's answers in the order they came, also after they were erased."""
+    found = [
+        tuple(row)
+        for table in _CHAIN
+        for row in db.execute(select(table.c.seq, table.c.row_hash).where(table.c.session_id == session_id))
+    ]
+    return [row_hash for _, row_hash in sorted(found)]
 
 
 def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:

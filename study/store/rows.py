@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection
@@ -10,12 +11,12 @@ from sqlalchemy.sql.expression import Executable
 Row = dict[str, Any]
 
 
-def every(db: Connection, query: Executable) -> list[Row]:
-    """All rows."""
-    return [{str(key): value for key, value in row.items()} for row in db.execute(query).mappings()]
+def every(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> list[Row]:
+    """All rows; `values` are those of the query's own parameters."""
+    return [{str(key): value for key, value in row.items()} for row in db.execute(query, values).mappings()]
 
 
-def at_most_one(db: Connection, query: Executable) -> Row | None:
+def at_most_one(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> Row | None:
     """The only row, or None; more than one is an error."""
-    row = db.execute(query).mappings().one_or_none()
+    row = db.execute(query, values).mappings().one_or_none()
     return None if row is None else {str(key): value for key, value in row.items()}

@@ -20,7 +20,9 @@ def table(called: str, metadata: MetaData = METADATA, /, **columns: TypeEngine[A
     return Table(called, metadata, *(Column(column, kind) for column, kind in columns.items()))
 
 
-study_version = table("study_version", study_hash=TEXT, name=TEXT, folder=TEXT, opened_at=WHOLE, state=TEXT)
+study_version = table(
+    "study_version", study_hash=TEXT, name=TEXT, folder=TEXT, opened_at=WHOLE, state=TEXT, paused=WHOLE
+)
 session = table(
     "session",
     session_id=TEXT, study=TEXT, study_hash=TEXT, participant_id=TEXT, mode=TEXT, token_hash=TEXT, stage=TEXT,

@@ -10,11 +10,13 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.answer import CheckAnswers
+from study.bundle import Bundle
 from study.catalogue import CATALOGUES
 from study.service import Service
 from tests.browser.road import WHOLE, agree, at_main, newest, query, shown
 from tests.conftest import write_bundle
 from tests.server import Server, serving
+from tests.study.participants import answer
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 720}
@@ -95,6 +97,7 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     page.click("#understood")
     answer_check(page, 1, 1)
     expect(page.locator("#example h1")).to_have_text(words["ui.look"])
+    annotated(page, server, study)
     page.click("#seen")
     page.click("#begin")
     trials(page, 1, 1)
@@ -112,6 +115,9 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     expect(page.locator("#code")).to_have_text("DONE42")
     expect(page.locator("#redirect")).to_have_attribute("href", "https://recruiter.test/complete?cc=DONE42")
     stored(server)
+    with Service(server.home) as service:
+        proved = service.receipt(page.text_content("#receipt") or "")
+    assert (proved.study, proved.answers, proved.stage) == (study, MAIN + 1, "done")
     private = page.text_content("#private") or ""
     page.goto(f"{server.url}/run/{study}?#withdraw")
     page.fill("#withdraw-code", "WRONG")
@@ -123,6 +129,18 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
     with Service(server.home) as service:
         assert service.verify() == []
+
+
+def annotated(page: Page, server: Server, study: str) -> None:
+    """The example shows the practice trial's own pictures, painted, and those of its condition only."""
+    page.wait_for_selector("#example:not([hidden])")
+    assets = Bundle(server.home / study).manifest.practice[-1].assets
+    sources = page.eval_on_selector_all("#mini img", "images => images.map(i => [i.src, i.naturalWidth])")
+    assert {source.rpartition("/")[2] for source, _ in sources} <= {*assets.every}
+    assert sources[0][0].endswith(assets.target)
+    assert all(width > 0 for _, width in sources)
+    [(condition,)] = query(server, "SELECT condition FROM session WHERE session_id = ?", newest(server))
+    assert len(sources) == {"none": 1, "saliency": 2, "examples": 5, "both": 6}[condition]
 
 
 def stored(server: Server) -> None:
@@ -149,12 +167,38 @@ def stored(server: Server) -> None:
     [(env,)] = query(server, "SELECT env_json FROM session WHERE session_id = ?", me)
     assert json.loads(env)["browser"] == "Chrome"
     assert query(server, "SELECT count(*) FROM event WHERE kind = 'break' AND session_id = ?", me) == [(1,)]
+    [(clock,)] = query(server, "SELECT payload_json FROM event WHERE kind = 'clock' AND session_id = ?", me)
+    apart = json.loads(clock)
+    assert abs(apart["offset_ms"]) <= apart["round_trip_ms"] / 2 + 1  # one machine, one clock
     files = [path for path in server.home.iterdir() if path.is_file()]
     secrets = (PID.encode(), STUDY_ID.encode(), b"Secret Device", b"133.7.7", b"127.0.0.1")
     own = server.url.encode()  # the address it announces at its start
     content = [(path.name.split(".db")[0], path.read_bytes().replace(own, b"")) for path in files]
     found = {(name, secret) for name, text in content for secret in secrets if secret in text}
     assert found == {("identity", PID.encode()), ("identity", STUDY_ID.encode())}
+
+
+def test_a_server_that_is_away_at_the_end_leaves_a_receipt(page: Page, server: Server) -> None:
+    """Two minutes of the page's clock without an answer to its last request; then the end comes all the same."""
+    with Service(server.home) as service:
+        token = service.begin("slow")
+        service.consent(token, True)
+        service.ready(token)
+        state = service.ready(token, "example")
+        while state["stage"] != "debrief":
+            state = service.record(token, answer(state["trial"]["index"])).state
+    page.clock.install()
+    page.route("**/api/v1/finish", lambda route: route.abort())
+    page.goto(f"{server.url}/run/slow#{token}")
+    page.wait_for_selector("#wait:not([hidden])")
+    page.clock.fast_forward(119_000)
+    assert state["receipt"] not in (page.text_content("#waiting") or "")
+    page.clock.fast_forward(2_000)
+    expect(page.locator("#waiting")).to_contain_text(state["receipt"])
+    page.unroute("**/api/v1/finish")
+    page.clock.fast_forward(60_000)
+    expect(page.locator("#end .prose")).to_contain_text("Thank you for taking part")
+    expect(page.locator("#receipt")).to_have_text(state["receipt"])
 
 
 def test_failing_the_check_twice_ends_politely(page: Page, server: Server) -> None:
@@ -178,6 +222,24 @@ def test_a_device_that_does_not_fit_leaves_nothing(page: Page, server: Server) -
     page.reload()
     expect(page.locator("#message .prose")).to_contain_text("does not let the page keep anything")
     assert query(server, "SELECT count(*) FROM session") == before
+
+
+def test_a_phone_is_told_to_tap_and_a_keyboard_which_keys(chromium: Browser, server: Server) -> None:
+    """The example page; what floats lies below the text, however long the page is."""
+    for touch, words in ((True, "Tap the name"), (False, "F chooses the left name")):
+        context = chromium.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(f"{server.url}/run/slow?preview=both")
+        agree(page)
+        page.click("#understood")
+        page.wait_for_selector("#example:not([hidden])")
+        expect(page.locator("#keys")).to_contain_text(words)
+        bottom, top = page.evaluate(
+            "() => ['#example .card', '#leave'].map(q => document.querySelector(q).getBoundingClientRect())"
+            ".map((box, i) => i ? box.top : box.bottom)"
+        )
+        assert bottom <= top
+        context.close()
 
 
 def test_a_phone_is_refused_where_the_study_says_so(chromium: Browser, server: Server) -> None:

@@ -389,6 +389,13 @@ def test_a_picture_that_does_not_load_stops_the_study_until_it_does(page: Page, 
     page.goto(f"{server.url}/run/demo?preview=none")
     agree(page)
     page.click("#understood")
+    page.wait_for_selector("#again:not([hidden])")
+    assert not page.locator("#example").is_visible()
+    page.unroute("**/assets/**")
+    page.click("#again")
+    page.wait_for_selector("#example:not([hidden])")
+    refused.clear()
+    page.route("**/assets/**", refuse)
     page.click("#seen")
     page.wait_for_selector("#again:not([hidden])")
     assert refused

@@ -165,6 +165,8 @@ def poisoned():
         (lambda: Classifier(Tuple(), unit, name="pair"), "pair returned tuple; wrap it"),
         (lambda: Classifier(poisoned(), unit, name="bad"), "bad has NaN or infinite values in 'conv1.weight'"),
         (lambda: Classifier(Awkward(), unit, ["a", "b"], name="net"), "net gives 3 logits but names 2 categories"),
+        (lambda: Classifier(nn.Linear(5, 2), unit, name="odd"), r"odd fails on a picture .*\(RuntimeError: .*shapes"),
+        (lambda: Classifier(Awkward(), lambda image: image, name="raw"), r"raw fails on a picture .*AttributeError"),
         (lambda: Classifier(NoHead(), unit, name="bare").head, "bare does not end in one linear layer"),
         (lambda: Classifier(SoftmaxAfter(), unit, name="soft").head, "soft does not end in one linear layer"),
         (lambda: gradient(awkward(), pictures(1), [3]), "Target 3 is not a class of awkward: it has classes 0 to 2"),

@@ -242,6 +242,24 @@ def test_attention_norms_and_gates_complete(rule):
     torch.testing.assert_close(found[1:2], alone, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("network", [small_network, Attending])
+def test_one_reference_for_all_passes_once_unless_the_network_turns_the_batch_around(network):
+    """And gives every picture what it gets alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        module = (network() if network is Attending else network(seeded())).double().eval()
+    x, reference = torch.randn(4, 3, 8, 8, generator=seeded(), dtype=torch.float64).split([3, 1])
+    rows: list[int] = []
+    with module.register_forward_pre_hook(lambda _, given: rows.append(len(given[0]))):
+        found, change = explained(module, x, reference.expand_as(x))
+    # Two passes where one reference did; where it did not, that pass, the one that stopped, and two of all.
+    assert rows == ([1, 3] if network is small_network else [1, 3, 3, 3])
+    for i in range(3):
+        alone, own = explained(module, x[i : i + 1], reference)
+        torch.testing.assert_close(found[i : i + 1], alone, rtol=1e-9, atol=1e-13)
+        torch.testing.assert_close(change[i : i + 1], own, rtol=1e-9, atol=1e-13)
+
+
 def test_close_to_the_reference_it_is_the_gradient():
     """Section 3.5.2: near the reference the quotient gives way to the derivative, not to rounding."""
     network = small_network(torch.Generator().manual_seed(3)).float()

@@ -9,6 +9,7 @@ import torch
 
 from core.errors import ForetellError
 from core.loading import load, torchvision
+from tests.conftest import ROOT
 
 OWN = """
 import torch
@@ -40,6 +41,27 @@ def test_a_users_file_with_a_neighbour_import_and_default_transforms(own):
 def test_torchvision_models_and_transforms_work():
     network = torchvision().models.get_model("resnet18", weights=None)
     assert network.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
+
+
+@pytest.mark.parametrize("where", ["top", "transforms"])
+def test_a_users_file_may_import_torchvision_itself(tmp_path, where):
+    """In a process of its own: here torchvision is loaded already. It fails by itself beside a CPU build of torch."""
+    use = "from torchvision.transforms.functional import to_tensor"
+    top, inside = (use, "") if where == "top" else ("", use + "; ")
+    (tmp_path / "mine.py").write_text(
+        f"from torch import nn\n{top}\ndef build():\n"
+        "    return nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(12, 2))\n"
+        f"def transforms(image):\n    {inside}return to_tensor(image)\n"
+    )
+    program = (
+        "from PIL import Image; from core.loading import load; "
+        "print(load('mine.py:build').preprocess(Image.new('RGB', (4, 5))).shape)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout.strip()) == (0, "torch.Size([3, 5, 4])"), ran.stderr
 
 
 REPAIR = """

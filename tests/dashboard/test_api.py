@@ -164,6 +164,7 @@ def test_the_same_person_comes_back_to_the_same_session(client: TestClient) -> N
 
 def test_events_are_counted_once(client: TestClient) -> None:
     me = begin(client)
+    client.post("/api/v1/consent", json={"agreed": True}, headers=me)
     events = [{"event_id": str(uuid.uuid4()), "kind": "blur", "t_client_ms": 3.5, "payload": {"a": 1}}]
     assert [client.post("/api/v1/events", json=events, headers=me).json() for _ in range(2)] == [{"new": 1}, {"new": 0}]
     assert client.post("/api/v1/events", json=events * 201, headers=me).status_code == 413

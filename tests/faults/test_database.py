@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from study.service import Service
 from study.store import StoreError
 from tests.conftest import write_bundle
 from tests.server import Server, serving
+from tests.study.participants import to_trials
 
 LOCK = """
 import sqlite3, sys, time
@@ -102,6 +104,48 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_kept(tmp_path: Path) -> No
         assert stored == acknowledged
         limit(service, 2**30)
         assert service.record(token, refused).code == 201
+        assert service.verify() == []
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 8 MiB; skipped visibly where none may be mounted."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system may be mounted here: run as root on Linux")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_really_full_disk_refuses_in_words_and_goes_on(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No space left on the device (ENOSPC) under a real server: 503 in words, then room, then the same again is 201."""
+    monkeypatch.setattr("study.disk.LEAST_FREE", 0)  # here only: the server lets nobody new in on such a disk
+    with Service(small_disk) as service:
+        folder = write_bundle(tmp_path / "bundle", name="demo", trials=300, practice=0, side=8)
+        service.open_study(folder, per_condition=1)
+        token = service.begin("demo")
+        to_trials(service, token)
+    with serving(small_disk) as running, httpx.Client(base_url=f"{running.url}/api/v1", timeout=40) as http:
+        http.headers["X-Session-Token"] = token
+        refused = http.post("begin", json={"study": "demo"})
+        assert (refused.status_code, "pausing" in refused.json()["error"]) == (410, True)
+        filler = small_disk / "filler"
+        with pytest.raises(OSError, match="No space left"):
+            filler.write_bytes(bytes(1 << 23))
+        sent, reply = [], None
+        while reply is None or reply.status_code == 201:
+            sent.append(body(len(sent)))
+            reply = http.post("responses", json=sent[-1])
+        assert (reply.status_code, reply.headers["Retry-After"]) == (503, "1")
+        assert "full" in reply.json()["error"]
+        filler.unlink()
+        assert http.post("responses", json=sent[-1]).status_code == 201
+    assert kept(running, sent) == [(index, answer["attempt_id"]) for index, answer in enumerate(sent)]
+    with Service(small_disk) as service:
         assert service.verify() == []
 
 

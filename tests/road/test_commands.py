@@ -198,6 +198,23 @@ def test_a_csv_is_analysed_by_a_plan(tmp_path):
     assert "planned, interim" in (tmp_path / "results" / "report.html").read_text()
 
 
+def test_a_csv_that_answers_a_built_study_has_its_trials_beside_it(tmp_path):
+    """Catches a file whose study is named and whose report knows nothing of it."""
+    from tests.conftest import write_bundle
+    from tests.study.analysis import simulated
+
+    write_bundle(tmp_path / "home" / "bundles" / "known-00", name="known", trials=12)
+    items = [f"main-{k}" for k in range(12)]
+    frame = simulated.study(24, 8, 8, seed=11)
+    frame.assign(item=[items[k % 12] for k in range(len(frame))]).to_csv(tmp_path / "answers.csv", index=False)
+    asked = ("analyze", tmp_path / "answers.csv", "--study", "known", "--out", tmp_path / "results")
+    done = run(*asked, home=tmp_path / "home")
+    assert done.returncode == 0, done.stderr
+    assert len(pd.read_csv(tmp_path / "results" / "exploratory_overlay.csv")) == 12
+    wrong = run(*asked, "--plan", "any.toml", home=tmp_path / "home")
+    assert (wrong.returncode, "--plan and --study name two plans" in wrong.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [

@@ -61,6 +61,8 @@ def test_a_category_the_pool_cannot_teach_is_no_target_and_no_foil():
     assert not m.teachable[2]
     assert candidates(m, 1, "std_incorrect") == []  # bee's errors are called cat
     assert all(c.alternative != 2 for c in candidates(m, 1, "std_correct"))
+    with pytest.raises(ForetellError, match="1, such as cat, have fewer than 2 pool pictures that the AI knows"):
+        chosen_categories(m, 5, 1)
 
 
 def test_categories_span_the_range_of_accuracy():

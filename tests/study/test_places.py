@@ -206,7 +206,7 @@ def test_a_study_opened_elsewhere_is_seen_at_once(service: Service, bundle: Make
 def test_a_closed_study_lets_people_finish_but_nobody_in(service: Service, study: str) -> None:
     token = service.begin(study)
     service.close_study(study)
-    with pytest.raises(Refused, match="not open"):
+    with pytest.raises(Refused, match="has ended"):
         service.begin(study)
     take_part(service, token)
     with pytest.raises(Refused, match="not open"):
@@ -247,3 +247,34 @@ def test_a_bundle_that_names_files_outside_itself_is_refused(service: Service, b
     with pytest.raises(ForetellError):
         service.open_study(folder, per_condition=1)
     assert service.studies() == []
+
+
+def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: str) -> None:
+    """Who has begun goes on and who comes is told so, in the study's words; each act is kept, a vain one is not."""
+    begun = service.begin(study, participant="begun")
+    service.pause_study(study)
+    assert service.studies()[-1].state == "paused"
+    with pytest.raises(Refused, match="pausing") as refused:
+        service.begin(study, participant="new")
+    assert refused.value.code == 410
+    assert query(service, "SELECT count(*) FROM session") == [(1,)]
+    assert to_trials(service, begun)["stage"] == "practice"
+    assert service.begin(study, mode="preview")
+    service.resume_study(study)
+    assert service.begin(study, participant="new")
+    service.close_study(study)
+    with pytest.raises(Refused, match="has ended"):
+        service.begin(study, participant="late")
+    with pytest.raises(ForetellError, match="not open"):
+        service.pause_study(study)
+    assert query(service, "SELECT act FROM audit ORDER BY seq") == [
+        ("opened",), ("paused",), ("resumed",), ("closed",)
+    ]  # fmt: skip
+
+
+def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = service.begin(study, participant="begun")
+    monkeypatch.setattr("study.disk.LEAST_FREE", 1 << 62)
+    with pytest.raises(Refused, match="pausing"):
+        service.begin(study, participant="new")
+    assert to_trials(service, begun)["stage"] == "practice"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from core.attribution.baselines import baselines
 from core.errors import ForetellError
 from core.rendering import fitted, overlay, scale_of
 from study.build import build, open_sources, planner_of
 from study.bundle import MANIFEST, Bundle, canonical
 from study.lessons import lesson
 from study.reopening import Reopened, reopen
-from study.stimuli import WEBP
+from study.stimuli import STEPS, WEBP
 from tests.study.studies import TINY
 
 
@@ -53,6 +56,31 @@ def test_the_map_is_the_frozen_one(again: Reopened, tmp_path: Path):
     drawn = overlay(fitted(again.picture(trial), grid), signed, (side, side), config.saliency.opacity)
     drawn.save(tmp_path / "map.webp", **WEBP)
     assert hashlib.sha256((tmp_path / "map.webp").read_bytes()).hexdigest() == trial.assets.target_map
+
+
+def test_the_areas_are_those_of_the_target_and_its_map(again: Reopened):
+    """By hand, one masked picture after the other; catches another class, map, order or fill.
+
+    The curves themselves are tested in tests/core.
+    """
+    for trial in again.bundle.manifest.trials[:3]:
+        classifier = again.sources.classifier
+        target = again.candidate(trial).target
+        picture = classifier.preprocess(again.picture(trial))[None]
+        order = again.target_map(trial).evidence[0].flatten().argsort(descending=True, stable=True)
+        counts = torch.linspace(0, len(order), STEPS + 1, dtype=torch.float64).round().long()
+        for name, fill in (("deletion", "mean"), ("insertion", "blur")):
+            other = baselines(classifier, picture, fill, 0)
+            said = []
+            for count in counts:
+                first = torch.zeros(len(order))
+                first[order[:count]] = 1
+                first = first.reshape(picture.shape[2:])
+                shown = first if name == "insertion" else 1 - first
+                mixed = picture * shown + other * (1 - shown)
+                said.append(float(classifier.probabilities(mixed)[0, target]))
+            area = np.trapezoid(said, counts / len(order))
+            assert trial.saliency[name] == pytest.approx(area, abs=1e-4)
 
 
 def test_other_weights_or_pictures_are_refused(again: Reopened, tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from study.answer import CheckAnswers, Device, Filled
+from core.errors import ForetellError
+from study.answer import CheckAnswers, ClientEvent, Device, Filled
 from study.bundle import Bundle
 from study.catalogue import CATALOGUES
 from study.catch import catch_trials, places
+from study.conditions.condition import Shown, no_examples
+from study.conditions.saliency import CONDITION
 from study.export import PERSONS
 from study.participation import Refused
 from study.persons import COLUMNS
@@ -381,3 +385,55 @@ def test_attempt_ids_are_the_pages_own(service: Service, opened: Open) -> None:
     codes = [service.record(token, sent[i]).code for i in (1, 0, 0, 3, 1, 0, 2, 1, 4, 3)]
     assert codes == [425, 201, 200, 425, 201, 200, 201, 200, 425, 201]
     assert query(service, "SELECT trial_index FROM response ORDER BY seq") == [(0,), (1,), (2,), (3,)]
+
+
+# The example, the clock, the bytes
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_the_example_is_a_practice_trial_as_this_person_will_see_it(
+    service: Service, bundle: MakeBundle, condition: str
+) -> None:
+    study = service.open_study(bundle(practice=2), 2)
+    token = service.begin(study, mode="preview", condition=condition)
+    service.consent(token, True)
+    shown = service.ready(token)["screen"]
+    assert service.ready(token, "example")["stage"] == "practice"
+    service.record(token, answer(0))
+    trial = service.state(token)["trial"]
+    assert trial["index"] == 1
+    assert shown == {key: value for key, value in trial.items() if key != "index"}
+
+
+def test_without_practice_no_test_trial_is_shown_before_its_time(service: Service, bundle: MakeBundle) -> None:
+    study = service.open_study(bundle(practice=0), 2)
+    token = service.begin(study)
+    service.consent(token, True)
+    assert service.ready(token)["screen"] is None
+
+
+def test_the_clocks_distance_is_kept_after_the_consent_only(service: Service, opened: Open, clock: Clock) -> None:
+    study = opened()
+    token = service.begin(study)
+    pinged = [ClientEvent(event_id=f"ping-{n:04}", kind="clock", payload={"offset_ms": 12.5 + n, "round_trip_ms": 3})
+              for n in range(2)]  # fmt: skip
+    assert service.events(token, pinged[:1]) == 0
+    service.consent(token, True)
+    assert service.events(token, pinged[:1]) == 1
+    assert service.persons(study)[["clock_offset_ms", "round_trip_ms"]].to_numpy().tolist() == [[12.5, 3.0]]
+    clock.minutes(1)
+    service.begin(study)
+    assert service.persons(study)["clock_offset_ms"].isna().tolist() == [False, True]
+
+
+def test_a_condition_that_loads_more_than_the_others_is_refused(
+    service: Service, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A condition of somebody's own that shows another trial's map, which nobody else loads for this trial."""
+    folder = bundle(trials=3, practice=0, conditions=("none", "saliency"))
+    first = Bundle(folder).manifest.trials[0].assets.target_map
+    wrong = replace(CONDITION, shown=lambda trial: Shown(trial.assets.target, first, no_examples(trial)))
+    monkeypatch.setattr("study.conditions.saliency.CONDITION", wrong)
+    with pytest.raises(ForetellError, match="'saliency' loads 1 picture") as refused:
+        service.open_study(folder, 1)
+    assert "response times would not compare" in str(refused.value)

@@ -183,6 +183,7 @@ def _words(content: Any) -> list[Any]:
 
 def test_events_are_kept_once(service: Service, study: str) -> None:
     token = service.begin(study)
+    service.consent(token, True)
     sent = [ClientEvent(event_id=str(uuid.uuid4()), kind="blur", t_client_ms=1.5) for _ in range(3)]
     assert [service.events(token, sent), service.events(token, sent)] == [3, 0]
 

@@ -210,7 +210,7 @@ def test_a_result_is_visible_to_others_at_once(store: Store, tmp_path: Path) -> 
     other = sqlite3.connect(tmp_path / "test.db")
     for n in range(20):
         values = (f"hash-{n}", f"name-{n}", "folder", n, "open")
-        store.write(lambda db, v=values: db.exec_driver_sql("INSERT INTO study_version VALUES (?,?,?,?,?)", v))
+        store.write(lambda db, v=values: db.exec_driver_sql("INSERT INTO study_version VALUES (?,?,?,?,?,0)", v))
         assert other.execute("SELECT count(*) FROM study_version").fetchone() == (n + 1,)
     other.close()
 

@@ -102,9 +102,9 @@ def test_a_killed_run_goes_on_where_it_was(scenes, found, tmp_path, monkeypatch)
 
     monkeypatch.setattr(module, "_asked", counted)
     with pytest.raises(KeyboardInterrupt):
-        uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path / "parts", killed)
+        uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path, killed)
     assert [rows.start for rows in asked] == [0, 16]
-    again = uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path / "parts")
+    again = uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path)
     assert [rows.start for rows in asked] == [0, 16, 32]
     pd.testing.assert_frame_equal(again.table, found.table, rtol=1e-4, atol=1e-5)
     assert not list(tmp_path.iterdir())

@@ -38,10 +38,14 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
     assert opened.dataframe[0].value["where"].tolist() == ["waiting"]
 
 
-def test_pausing_and_opening_again_keeps_the_places(opened: AppTest) -> None:
-    opened.button(key="monitor_pause").click().run()
+def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> None:
+    opened.button(key="monitor_Pause").click().run()
+    assert door.service().studies()[0].state == "paused"
+    opened.button(key="monitor_Go on").click().run()
+    assert door.service().studies()[0].state == "open"
+    opened.button(key="monitor_Close").click().run()
     assert door.service().studies()[0].state == "closed"
-    opened.button(key="monitor_open").click().run()
+    opened.button(key="monitor_Open again").click().run()
     assert not opened.exception
     assert door.service().studies()[0].state == "open"
     assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
@@ -55,3 +59,21 @@ def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
     opened.text_input(key="unblind_reason").set_value("the board asks")
     next(button for button in opened.button if button.label == "Look and record it").click().run()
     assert list(opened.dataframe[-1].value.columns)[:3] == ["condition", "begun", "done"]
+
+
+def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) -> None:
+    """The bound against the published one of a single look at half of the information (two-sided 0.05)."""
+    stopping = {"looks": [3, 6], "contrast": {"more": "saliency"}}
+    plan = {"analysis": {"participants": 6, "stopping": stopping}}
+    folder = write_bundle(workspace / "bundles" / "t-0123456789ab", name="t", trials=6, practice=0, config=plan)
+    door.service().open_study(folder, 6)
+    app = AppTest.from_function(script, default_timeout=60).run()
+    assert not app.exception
+    table = next(d.value for d in app.dataframe if "Bound" in d.value)
+    assert table["Bound"].round(4).tolist() == [2.9626, 1.9686]
+    assert app.button(key="monitor_look").disabled
+    assert app.button(key="monitor_look").label == "No look is due"
+
+
+def test_a_study_without_planned_looks_offers_none(opened: AppTest) -> None:
+    assert not any(button.key == "monitor_look" for button in opened.button)

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import analysiswork, door
 from dashboard.widgets import answers
-from study.analysis import bootstrap, contrasts, crosschecks, nested, report, responses
+from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.answer import Answer
 from study.bundle import MANIFEST, Bundle
@@ -92,16 +92,21 @@ def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
 def test_models_contrasts_and_checks_are_the_engines(app: AppTest) -> None:
     """The numbers of each section are those of the package; catches a table of another model or other rows."""
     choose(app, "Main")
-    analysis = nested.analyze(study(24, 8, 6, seed=5))
+    study_rows = responses.prepare(study(24, 8, 6, seed=5)).frame
+    analysis = nested.analyze(study_rows)
     largest = analysis.models["interaction"]
     section(app, "Models")
     pd.testing.assert_frame_equal(table(app, "models"), nested.comparison(analysis))
     pd.testing.assert_frame_equal(table(app, "table1"), report.table(largest))
+    profiles = intervals.profile(study_rows, largest, ["saliency"]).iloc[0]
+    shown = table(app, "profiles").set_index("term").loc["saliency"]
+    assert (shown["low"], shown["high"]) == pytest.approx((profiles["low"], profiles["high"]), abs=1e-3)
+    assert list(table(app, "variance_profiles")["group"]) == [effect.group for effect in largest.random]
     section(app, "Contrasts")
     pd.testing.assert_frame_equal(table(app, "contrasts"), contrasts.table(largest))
     assert set(table(app, "effects")["variable"]) == {"saliency", "examples"}
     section(app, "Checks")
-    assert list(table(app, "crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
+    assert list(table(app, "exploratory_crosschecks")["mixed"]) == [c.estimate for c in largest.coefficients]
     assert all(words in [c.value for c in app.caption] for words in crosschecks.EXPLANATIONS.values())
     said = [*app.success, *app.warning]
     assert all(any(box.value.startswith(f"Model {name}: ") for box in said) for name in analysis.models)
@@ -168,12 +173,25 @@ def test_own_file_with_other_names(app: AppTest) -> None:
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
         (study(1, 8, 6, seed=5), "names only one person"),
         (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
+        (study(24, 8, 6, seed=5).assign(correct=0.5), "Column 'correct' must be 0 or 1"),
+        (study(24, 8, 6, seed=5).assign(correct=None), "Every row lacks a required value"),
+        (pd.concat([study(24, 8, 6, seed=5)] * 2), "rows repeat a participant's trial"),
     ],
 )
 def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
     upload(choose(app, "A CSV file of mine"), content)
     assert len(app.error) == 1
     assert said in app.error[0].value
+
+
+def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -> None:
+    """Also of the cross-checks, whose search once kept a matrix over every category: a minute."""
+    frame = study(40, 1000, 30, seed=1)
+    upload(choose(app, "A CSV file of mine"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
+    assert not app.error
+    assert any("rows lack a required value and were left out" in warning.value for warning in app.warning)
+    section(app, "Checks")
+    assert table(app, "exploratory_crosschecks")["bayes"].notna().all()
 
 
 def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,8 +259,13 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
     app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
     made(app.selectbox(key="measure").select("Theories of people").run())
     assert table(app, "exploratory_theories")["aic"].is_monotonic_increasing
+    made(app.selectbox(key="measure").select("People beside the likeliest theory").run())
     assert len(table(app, "exploratory_overlay")) == 12
     made(app.selectbox(key="measure").select("Trials and their explanations").run())
+    named = table(app, "exploratory_associations")["condition"]
+    assert list(dict.fromkeys(named)) == ["none", "saliency", "examples", "both"]
+    assert len(named) == 4 * 3
+    made(app.selectbox(key="measure").select("Trials by the learner's P of the AI's answer").run())
     joined = table(app, "exploratory_items_p_learner")
     assert len(joined) == 18 * 4
     assert all(row.p_learner == int(row.item.split("-")[1]) / 20 for row in joined.itertuples())

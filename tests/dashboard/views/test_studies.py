@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import door
 from dashboard.widgets import exporting, shelf
+from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import made
 
@@ -136,6 +137,38 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     app.button_group(key="trial_kind").select("AI right").run()
     assert len(_trials(app)) == 4
     assert all("AI right" in table.to_string() for table in _trials(app))
+
+
+def test_trials_of_a_placebo_show_what_participants_see(opened: Open, workspace: Path) -> None:
+    """The pictures on the page, by the bundle's own table of what the condition shows in each place."""
+    conditions = ("none", "saliency", "random_maps", "wrong_examples")
+    folder = workspace / "bundles" / "fair-0123456789ab"
+    write_bundle(folder, name="fair", conditions=conditions, trials=3, practice=0)
+    app = opened(study="fair", section="Trials")
+    assert app.selectbox(key="trial_placebo").options == ["True explanations", "random_maps", "wrong_examples"]
+    trials = Bundle(folder).manifest.trials
+    for name, per_trial in (("random_maps", 2), ("wrong_examples", 5)):
+        app.selectbox(key="trial_placebo").select(name).run()
+        assert not app.exception
+        expected = [p for trial in trials for p in (trial.assets.target, *trial.assets.placebos[name].every)]
+        assert len(expected) == 3 * per_trial
+        assert _pictures(app) == _drawn([str(folder / "assets" / f"{asset}.webp") for asset in expected])
+
+
+def _drawn(paths: list[str]) -> list[str]:
+    """What Streamlit calls these files when it shows them: names by their content."""
+
+    def reference(paths: list[str]) -> None:
+        import streamlit as st
+
+        for path in paths:
+            st.image(path, width="stretch")
+
+    return _pictures(AppTest.from_function(reference, args=(paths,)).run())
+
+
+def _pictures(app: AppTest) -> list[str]:
+    return [url for image in app.get("image") for url in image.value]  # type: ignore[attr-defined]
 
 
 def _trials(app: AppTest) -> list[pd.DataFrame]:

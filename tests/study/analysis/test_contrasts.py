@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from core.errors import ForetellError
 from study.analysis import contrasts, nested
@@ -40,6 +41,16 @@ def test_holm_by_its_definition(model: nested.MixedModel) -> None:
         running = max(running, min(1.0, (k - i) * p))
         expected.append(running)
     np.testing.assert_allclose(found["p_holm"], expected, rtol=1e-12)
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    """Catches a correction that gives back other places than it was given, ties and missing ones included."""
+    p = np.array([0.04, np.nan, 0.001, 0.04, 0.9, 0.02, np.nan, 0.5])
+    known = ~np.isnan(p)
+    found = contrasts.holm(p)
+    np.testing.assert_allclose(found[known], multipletests(p[known], method="holm")[1], rtol=1e-15)
+    assert np.isnan(found[~known]).all()
+    assert np.isnan(contrasts.holm(np.array([np.nan]))).all()
 
 
 def test_a_contrast_without_an_estimate_claims_nothing() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from core.errors import ForetellError
 from study.analysis import calibration, items, learning, projection, responses, speed
+from study.bundle import Bundle
+from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 
 
@@ -83,7 +87,8 @@ def test_items_against_scores(frame: pd.DataFrame) -> None:
     joined = items.against(frame, scores, "deletion")
     assert joined["answers"].sum() == len(frame)
     rho = items.association(joined, "deletion")
-    assert list(rho["condition"]) == list(dict.fromkeys(joined["condition"]))
+    cells = joined[["condition", "trial_type"]].drop_duplicates()
+    assert rho[["condition", "trial_type"]].values.tolist() == cells.values.tolist()
     one = items.association(joined.assign(accuracy=-joined["deletion"]), "deletion")
     np.testing.assert_allclose(one["rho"], -1.0)
     assert sum(len(trace.x) for trace in items.figure(joined, "deletion").data) == len(joined)
@@ -93,6 +98,43 @@ def test_items_against_scores(frame: pd.DataFrame) -> None:
         items.against(frame, pd.concat([scores, scores]), "deletion")
     with pytest.raises(ForetellError, match="no column 'item'"):
         items.table(frame, ("item",))
+
+
+def test_every_score_of_a_study_beside_its_trials(tmp_path: Path) -> None:
+    """The numbers joined by the trial's id, rho by its definition from ranks; catches a join by place."""
+    manifest = Bundle(write_bundle(tmp_path, name="demo", trials=12)).manifest
+    rng = np.random.default_rng(3)
+    drawn = {trial.id: rng.permutation(60)[:2] / 60 for trial in manifest.trials}
+    known = tuple(
+        trial.model_copy(
+            update={
+                "teaching": {"p_learner": drawn[trial.id][0], "policy": "best", "seed": 3},
+                "saliency": {"deletion": drawn[trial.id][1], "samples": 256, "seed": int(1e9 * drawn[trial.id][0])},
+            }
+        )
+        for trial in manifest.trials
+    )
+    scores = items.trials(manifest.model_copy(update={"trials": known[::-1]}))
+    assert list(scores) == ["item", "p_learner", "deletion"]  # what is the same in all, and seeds, are no scores
+    answered = rng.permutation([trial.id for trial in manifest.trials for _ in range(50)])
+    frame = pd.DataFrame({"item": answered, "condition": "both", "trial_type": "std_correct"})
+    frame["correct"] = (rng.random(len(frame)) < [drawn[item][0] for item in answered]).astype(int)
+    table = items.associations(frame, scores).set_index("score")
+    share = frame.groupby("item")["correct"].mean()
+    for name, k in (("p_learner", 0), ("deletion", 1)):
+        other = pd.Series({item: numbers[k] for item, numbers in drawn.items()})[share.index]
+        rho = np.corrcoef(share.rank(), other.rank())[0, 1]
+        assert table.loc[items.SCORES[name], "rho"] == pytest.approx(rho)
+    assert table.loc[items.SCORES["p_learner"], "rho"] > 0.8
+    assert (table["p_holm"] >= table["p"]).all()
+    with pytest.raises(ForetellError, match="do not differ in any number"):
+        items.associations(frame, scores[["item"]])
+    easy = frame["item"].map(scores.set_index("item")["p_learner"]) > 0.5
+    confounded = frame.assign(trial_type=np.where(easy, "std_correct", "adv_incorrect"), correct=easy.astype(int))
+    apart = items.associations(confounded, scores)
+    assert apart["rho"].isna().all()  # right or wrong by the type alone: the scores say nothing beyond it
+    flat = items.association(items.against(frame.assign(correct=1), scores, "deletion"), "deletion")
+    assert flat[["rho", "p"]].isna().all(axis=None)  # no correlation with what never varies, and no warning
 
 
 def test_times_are_averaged_over_people(frame: pd.DataFrame) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import math
 import re
@@ -13,10 +15,13 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser
 
-from study.analysis import nested, report, responses, results
+from study.analysis import cognitive, crosschecks, nested, report, responses, results, sentences
 from study.analysis.nested import RatioTest
 from study.analysis.records import Coefficient, MixedModel
+from study.bundle import Bundle, Manifest
+from study.people import PEOPLE
 from study.preregistration import Plan
+from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 
 MODEL = MixedModel(
@@ -51,7 +56,7 @@ MODEL = MixedModel(
     ],
 )
 def test_p_values(p: float | None, text: str, mark: str) -> None:
-    assert (report.p_text(p), report.stars(p)) == (text, mark)
+    assert (sentences.p_text(p), report.stars(p)) == (text, mark)
 
 
 def test_latex() -> None:
@@ -100,7 +105,9 @@ def test_files(tmp_path: Path) -> None:
     written = report.write(analysis, data, out, seed=1)
     names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
     names |= {"figure1.html", "report.md", "report.html"}
-    names |= {f"exploratory_{name}.csv" for name in ("detection", "projection", "learning", "categories")}
+    names |= {
+        f"exploratory_{name}.csv" for name in ("crosschecks", "detection", "projection", "learning", "categories")
+    }
     assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
     assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
     table = pd.read_csv(out / "table1.csv")
@@ -140,6 +147,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     page = (tmp_path / "planned" / "report.html").read_text()
     assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
         *[(name, "planned") for name in ("Figure 1", "Models", "Table 1", "Contrasts", "Exclusions")],
+        ("The same by other roads", "exploratory"),
         ("Telling when the AI errs", "exploratory"),
         ("Belief projection", "exploratory"),
         ("Learning over trials", "exploratory"),
@@ -167,14 +175,62 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     page.on("request", lambda request: asked.append(request.url))
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
-    page.wait_for_selector("#figure5 .scatterlayer .point")
+    page.wait_for_selector("#figure6 .scatterlayer .point")
     page.close()
     assert asked == [(tmp_path / "report.html").as_uri()]
 
 
-def test_same_seed_same_files(tmp_path: Path) -> None:
-    data = responses.prepare(study(seed=11))
+def answered(folder: Path) -> tuple[responses.Responses, Manifest]:
+    """A study of 12 trials whose explanations differ, and 24 people who answered it."""
+    manifest = Bundle(write_bundle(folder, name="demo", trials=12)).manifest
+    facts = [{"teaching": {"p_learner": k / 12, "gain": k / 6 - 1}, "relevance": k / 24} for k in range(12)]
+    trials = tuple(t.model_copy(update=new) for t, new in zip(manifest.trials, facts, strict=True))
+    manifest = manifest.model_copy(update={"trials": trials})
+    rng = np.random.default_rng(2)
+    rows = [
+        {
+            "participant": f"p{person}",
+            "item": trial.id,
+            "category": trial.target,
+            "trial_type": trial.trial_type,
+            "saliency": person % 2,
+            "examples": person // 2 % 2,
+            "correct": int(rng.random() < 0.6),
+        }
+        for person in range(24)
+        for trial in trials
+    ]
+    return responses.prepare(pd.DataFrame(rows)), manifest.model_copy(update={"study_hash": manifest.hashed()})
+
+
+def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> None:
+    """As page, text and files; catches a measure that reached the page only, or numbers of another fit."""
+    data, manifest = answered(tmp_path / "bundle")
     analysis = nested.analyze(data)
-    first, again = (report.write(analysis, data, tmp_path / name, seed=3) for name in "ab")
+    report.write(analysis, data, tmp_path / "out", manifest=manifest)
+    files = {path.name: path.read_text() for path in (tmp_path / "out").iterdir()}
+    checks = pd.read_csv(io.StringIO(files["exploratory_crosschecks.csv"]))
+    estimates = [c.estimate for c in analysis.models["interaction"].coefficients]
+    np.testing.assert_allclose(checks["mixed"], estimates, rtol=1e-12)
+    cells = pd.read_csv(io.StringIO(files["exploratory_overlay.csv"]))
+    known = {trial.id: trial for trial in manifest.trials}
+    best = min((cognitive.fit(data.frame, known, name) for name in PEOPLE), key=lambda fitted: fitted.aic)
+    pd.testing.assert_frame_equal(cells, cognitive.overlay(data.frame, known, best))
+    titles = ["The same by other roads", "Trials and their explanations", "Theories of people"]
+    for title in (*titles, "People beside the likeliest theory", "Trials by the learner's P of the AI's answer"):
+        assert f"### {title}" in files["report.md"]
+        assert f">{html.escape(title)} <" in files["report.html"]
+    first = cells.iloc[0]
+    assert f"| {first['cell']} | {first['answers']} | {first['people']:.3f} | " in files["report.md"]
+    assert "48 rows in `exploratory_items_p_learner.csv`." in files["report.md"]
+    assert all(manifest.study_hash in files[name] for name in ("report.md", "report.html"))
+    assert all(sentence in files["report.md"] for sentence in crosschecks.EXPLANATIONS.values())
+
+
+def test_same_seed_same_files(tmp_path: Path) -> None:
+    """Also of a study that is known, with everything on its page; catches what hangs on the clock or on an order."""
+    data, manifest = answered(tmp_path / "bundle")
+    analysis = nested.analyze(data)
+    first, again = (report.write(analysis, data, tmp_path / name, seed=3, manifest=manifest) for name in "ab")
     for a, b in zip(first, again, strict=True):
         assert a.read_bytes() == b.read_bytes(), a.name

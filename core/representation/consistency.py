@@ -1,0 +1,162 @@
+"""Knowledge consistency: how much of one layer can be made again from another, by maps of growing fuzziness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+
+ORDERS = 2
+STEPS, PATIENCE, RATE = 600, 60, 5e-3
+LEAST_WIDTH = 64
+RIDGE = 1e-3
+"""Of the variance, added to each direction of the linear part."""
+PARTS = 4
+"""Pictures are dealt to four parts: two train, one says when to stop, one is reported on."""
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """Shares of a layer's variance on pictures that no map was trained on.
+
+    Attributes
+    ----------
+    shares
+        (orders + 1,) float64: what the map of each order explains beyond those below it. Order 0 is linear, order k
+        has k hidden layers of rectified units.
+    errors
+        (orders + 1,) standard errors of `shares` over the held-out pictures.
+    inconsistent
+        The rest: what of the layer the other does not hold (or a small map cannot find there).
+    """
+
+    shares: Tensor
+    errors: Tensor
+
+    @property
+    def inconsistent(self) -> float:
+        """1 - sum of `shares`."""
+        return 1 - float(self.shares.sum())
+
+
+def consistency(
+    layer: Tensor,
+    other: Tensor,
+    *,
+    pictures: Tensor | None = None,
+    orders: int = ORDERS,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> Consistency:
+    """Make ``layer`` (N, D) again from ``other`` (N, E), answers of two layers to the same N pictures (or places).
+
+    After Liang et al. 2019 (arXiv:1908.01581), section 3: x = x(0) + x(1) + ... + rest, where x(k) needs a map of k
+    nonlinear layers. There one network is trained for all orders with penalties that push what can be linear into the
+    linear part; here each order is trained on what the orders below it leave, which does the same without weights to
+    choose. ``pictures`` (N,) names the picture of each row, where rows are places: rows of a picture stay together.
+
+    Raises
+    ------
+    ForetellError
+        Different rows, fewer than 8 pictures, or a layer that says the same of all.
+    """
+    if len(layer) != len(other):
+        raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must have answered the same pictures.")
+    owner = torch.arange(len(layer)) if pictures is None else torch.unique(pictures, return_inverse=True)[1]
+    count = int(owner.max()) + 1
+    if count < 2 * PARTS:
+        raise ForetellError(f"{count} pictures: consistency trains on some and tells of others; give 8 or more.")
+    generator = generator or torch.Generator().manual_seed(0)
+    part = (torch.randperm(count, generator=generator) % PARTS)[owner]
+    train, stop, told = part < PARTS - 2, part == PARTS - 2, part == PARTS - 1
+    y, x = _scaled(layer, train), _scaled(other, train)
+    rest = y
+    losses = [_loss_by_picture(y[told], owner[told])]
+    for order in range(orders + 1):
+        rest = rest - (_linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator))
+        losses.append(_loss_by_picture(rest[told], owner[told]))
+        progress(order + 1, orders + 1, "making a layer again from another")
+    gains, whole = -torch.stack(losses).diff(dim=0), losses[0]
+    shares = gains.mean(1) / whole.mean()
+    # Of a ratio of means: pictures with more to explain count for more in both.
+    spread = (gains - shares[:, None] * whole).std(1)
+    return Consistency(shares, spread / whole.mean() / len(whole) ** 0.5)
+
+
+def _scaled(values: Tensor, train: Tensor) -> Tensor:
+    """Centred by the mean of the training rows, and of mean variance 1 over the channels."""
+    values = values.double().flatten(1)
+    values = values - values[train].mean(0)
+    size = values[train].square().mean().sqrt()
+    if not size > 0:
+        raise ForetellError("The layer says the same of all these pictures: choose another layer.")
+    return values / size
+
+
+def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:
+    """Mean over the rows of each picture of the squared length of what is left, (pictures,)."""
+    own = torch.unique(owner, return_inverse=True)[1]
+    sums = torch.zeros(int(own.max()) + 1, dtype=rest.dtype).index_add(0, own, rest.square().sum(1))
+    mean: Tensor = sums / own.bincount()
+    return mean
+
+
+def _linear(x: Tensor, y: Tensor, train: Tensor) -> Tensor:
+    """Ridge regression of y on x, trained on some rows, said of all."""
+    inside = x[train]
+    gram = inside.T @ inside
+    ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
+    predicted: Tensor = x @ torch.linalg.solve(gram + ridge, inside.T @ y[train])
+    return predicted
+
+
+def _nonlinear(x: Tensor, y: Tensor, train: Tensor, stop: Tensor, depth: int, generator: torch.Generator) -> Tensor:
+    """What a map of ``depth`` hidden layers makes of y; stopped where other rows are explained best, at 0 if never."""
+    x, y = x.float(), y.float()
+    network = _perceptron(x.shape[1], y.shape[1], depth, generator)
+    optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
+    best, waited, answer = float(y[stop].square().mean()), 0, torch.zeros_like(y)
+    for _ in range(STEPS):
+        with torch.enable_grad():
+            loss = (network(x[train]) - y[train]).square().mean()
+            optimiser.zero_grad()
+            loss.backward()
+        optimiser.step()
+        with torch.no_grad():
+            left = float((network(x[stop]) - y[stop]).square().mean())
+        waited += 1
+        if left < best:
+            best, waited = left, 0
+            with torch.no_grad():
+                answer = network(x)
+        if waited == PATIENCE:
+            break
+    return answer.double()
+
+
+def _perceptron(inputs: int, outputs: int, depth: int, generator: torch.Generator) -> nn.Sequential:
+    """``depth`` hidden layers as wide as the wider end (`LEAST_WIDTH` at least), and an output that begins at 0."""
+    widths: Sequence[int] = [inputs, *[max(inputs, outputs, LEAST_WIDTH)] * depth]
+    layers: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        layer = _unset(before, after)
+        with torch.no_grad():
+            layer.weight.normal_(0, (2 / before) ** 0.5, generator=generator)
+            layer.bias.zero_()
+        layers += [layer, nn.ReLU()]
+    last = _unset(widths[-1], outputs)
+    for parameter in last.parameters():
+        nn.init.zeros_(parameter)
+    return nn.Sequential(*layers, last)
+
+
+def _unset(inputs: int, outputs: int) -> nn.Linear:
+    """A layer whose weights are still to be written: its own would take from everybody's random numbers."""
+    layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
+    return layer

@@ -1,0 +1,117 @@
+"""The report as text that is read anywhere: data, tests, models, what no plan named, and what made the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.document import CHANCES, SHOWN, chance, number
+from study.analysis.exploratory import Measure
+from study.analysis.nested import NestedAnalysis
+from study.analysis.planned import Planned
+from study.analysis.responses import Responses
+
+
+def report(
+    title: str,
+    answer: Sequence[str],
+    analysis: NestedAnalysis,
+    data: Responses,
+    found: Sequence[Measure],
+    made_from: Mapping[str, str],
+    seed: int,
+    plan: Planned | None,
+) -> str:
+    """The whole text; `answer` are its first sentences, `found` what no plan named."""
+    messages = [f"- {message}" for message in analysis.messages] or ["- None."]
+    return "\n".join(
+        [
+            f"# {title}",
+            "",
+            *(line for said in answer for line in (said, "")),
+            "## Data",
+            "",
+            _data(data),
+            "",
+            *(_exclusions(plan) if plan else []),
+            "## Models",
+            "",
+            "Logistic mixed models, crossed random intercepts of participant and category, maximum likelihood "
+            "(Laplace approximation). Reference levels: adversarial incorrect, no saliency, no examples.",
+            "",
+            *_models_table(analysis),
+            "",
+            "Table 1 (the largest model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
+            f"intervals from resampled participants (seed {seed}); everything on one page in `report.html`.",
+            "",
+            "## Before believing them",
+            "",
+            *messages,
+            "",
+            "## What no plan named (exploratory)",
+            "",
+            *(line for measure in found for line in _measure(measure)),
+            "## What made these numbers",
+            "",
+            *[f"- {name}: `{value}`" for name, value in made_from.items()],
+            "",
+        ]
+    )
+
+
+def table(frame: pd.DataFrame) -> list[str]:
+    """The lines of a table, its numbers as the page prints them."""
+    names = [str(name) for name in frame.columns]
+    rows = [[_cell(name, value) for name, value in row.items()] for row in frame.to_dict("records")]
+    return [_row(names), _row(["---"] * len(names)), *map(_row, rows)]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(name: Any, value: Any) -> str:
+    if pd.isna(value):
+        return "–"
+    if name in CHANCES:
+        return chance(value)
+    return number(value) if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+def _data(data: Responses) -> str:
+    frame = data.frame
+    people = frame.groupby("condition")["participant"].nunique()
+    return (
+        f"{len(frame):,} answers of {frame['participant'].nunique():,} participants "
+        f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
+        f"target categories; {data.dropped:,} rows left out."
+    )
+
+
+def _exclusions(plan: Planned) -> list[str]:
+    if plan.exclusions.empty:
+        return ["The plan excludes nobody.", ""]
+    return [*table(plan.exclusions.rename(columns={"rule": "excluded by rule"})), ""]
+
+
+def _models_table(analysis: NestedAnalysis) -> list[str]:
+    rows = []
+    for name, model in analysis.models.items():
+        sd = {f"sd {effect.group}": effect.sd for effect in model.random}
+        converged = "yes" if model.converged else "no"
+        rows.append(
+            {"model": name, "log-likelihood": model.loglik, "parameters": model.df, **sd, "converged": converged}
+        )
+    return table(pd.DataFrame(rows))
+
+
+def _measure(measure: Measure) -> Iterator[str]:
+    """A short table stands here, a long one in its file."""
+    yield from (f"### {measure.title}", "", measure.says, "")
+    if len(measure.table) <= SHOWN:
+        yield from table(measure.table)
+    else:
+        yield f"{len(measure.table)} rows in `exploratory_{measure.name}.csv`."
+    yield ""

@@ -1,0 +1,106 @@
+"""Looks at the answers on the way, as the plan declares them: may the collection end here?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.analysis import planned, responses
+from study.analysis.bounds import bounds
+from study.preregistration import Plan, Stopping
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look.
+
+    Attributes
+    ----------
+    number, of
+        Which look, from 1, and how many the plan declares.
+    participants
+        Per condition, counted by who finished first; the plan's exclusions come after.
+    bound, z
+        ``|z|`` of the planned contrast beyond `bound` ends the collection; `z` is NaN where the model has no finite
+        estimate, which ends nothing.
+    """
+
+    number: int
+    of: int
+    participants: int
+    bound: float
+    z: float
+
+    @property
+    def crossed(self) -> bool:
+        """Whether the contrast is beyond its bound."""
+        return bool(abs(self.z) > self.bound)
+
+    @property
+    def last(self) -> bool:
+        """Whether everybody planned is there."""
+        return self.number == self.of
+
+    @property
+    def sentence(self) -> str:
+        """What to do, and nothing else: not which way the contrast goes, nor how near the bound it is."""
+        where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"
+        if self.crossed:
+            return f"{where}: the bound is crossed. The collection is closed."
+        if self.last:
+            return f"{where}: the bound is not crossed, and this was the planned end. The collection is closed."
+        return f"{where}: the bound is not crossed. Go on."
+
+
+def schedule(plan: Plan) -> pd.DataFrame:
+    """look, participants (per condition), bound (on ``|z|``)."""
+    stopping = _declared(plan)
+    found = bounds([n / stopping.looks[-1] for n in stopping.looks], plan.alpha, stopping.spending)
+    return pd.DataFrame({"look": np.arange(len(found)) + 1, "participants": stopping.looks, "bound": found})
+
+
+def due(finished: Mapping[str, int], plan: Plan) -> int:
+    """The number of the last look that so many finished people per condition allow; 0 before the first."""
+    fewest = min(finished.values(), default=0)
+    return sum(fewest >= participants for participants in _declared(plan).looks)
+
+
+def look(frame: pd.DataFrame, plan: Plan, number: int, progress: Progress = silent) -> Look:
+    """One look, the same whenever it is made: at those who finished first in each condition.
+
+    Parameters
+    ----------
+    frame
+        The answers of people who finished, as `study.frames.response_frame` has them.
+
+    Raises
+    ------
+    ForetellError
+        The plan declares no such look, or its exclusions leave nobody.
+    """
+    planned_look = schedule(plan).set_index("look").loc[number]
+    participants = int(planned_look["participants"])
+    data = responses.prepare(_first(frame, participants), name="The answers of this look")
+    largest = dict([list(plan.models.items())[-1]])
+    only = plan.model_copy(update={"models": largest, "contrasts": (_declared(plan).contrast,)})
+    found = planned.execute(data, only, progress=progress)
+    z = float(found.contrasts["z"].iloc[0])
+    return Look(number, len(_declared(plan).looks), participants, float(planned_look["bound"]), z)
+
+
+def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:
+    """The answers of those who gave their last answer first, so many in each condition."""
+    ended = frame.groupby(["condition", "participant"])["received_at"].max().sort_values(kind="stable")
+    chosen = ended.groupby(level="condition").head(participants).index.get_level_values("participant")
+    return frame[frame["participant"].isin(chosen)]
+
+
+def _declared(plan: Plan) -> Stopping:
+    if plan.stopping is None:
+        raise ForetellError("The plan declares no looks: add [analysis.stopping] to the study file before the data.")
+    return plan.stopping

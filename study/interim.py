@@ -1,0 +1,103 @@
+"""The looks that a study's plan declares: which were made, which is due, and making it. Every one leaves a trace."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress
+from study.bundle import Manifest
+from study.preregistration import Plan, frozen_with
+from study.store import Connection, audit, repository
+
+if TYPE_CHECKING:
+    from study.analysis.stopping import Look
+
+LOOKED = "looked as planned"
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Where the looks of a study stand.
+
+    Attributes
+    ----------
+    schedule
+        look, participants (per condition), bound (on ``|z|``), verdict (of a look that was made; else empty).
+    finished
+        People who finished in the smallest condition.
+    due
+        The number of the look that can be made now, or None.
+    """
+
+    schedule: pd.DataFrame
+    finished: int
+    due: int | None
+
+
+def plan_of(manifest: Manifest) -> Plan | None:
+    """The plan of a study, if it declares looks."""
+    plan = frozen_with(manifest)
+    return plan if plan is not None and plan.stopping is not None else None
+
+
+def looks(db: Connection, manifest: Manifest, plan: Plan, people: pd.DataFrame) -> Looks:
+    """Of people the columns condition, stage and study_hash are read, and nothing of their answers."""
+    from study.analysis import stopping  # the models take seconds to import
+
+    done = people[(people["stage"] == "done") & (people["study_hash"] == manifest.study_hash)]
+    finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
+    made = _made(db, manifest.study_hash)
+    table = stopping.schedule(plan)
+    table["verdict"] = [made.get(number, "") for number in table["look"]]
+    following = len(made) + 1
+    ended = any("closed" in verdict for verdict in made.values())
+    due = following if not ended and following <= stopping.due(finished, plan) else None
+    return Looks(table, min(finished.values()), due)
+
+
+def due(study: str, standing: Looks | None) -> int:
+    """The number of the look to make now; raises `ForetellError` where there is none."""
+    if standing is None:
+        raise ForetellError(
+            f"The plan of {study!r} declares no looks: collect all planned participants, and declare "
+            "[analysis.stopping] in the next study's file."
+        )
+    if standing.due is None:
+        at = ", ".join(map(str, standing.schedule["participants"]))
+        raise ForetellError(
+            f"No look of {study!r} is due: its looks are at {at} participants per condition, {standing.finished} "
+            "finished in the smallest, and each look is made once, until one closes the collection."
+        )
+    return standing.due
+
+
+def make(manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.DataFrame, progress: Progress) -> Look:
+    """A look at the answers of those who finished this version of a study; nothing is kept yet."""
+    from study.analysis import stopping
+
+    plan, finished = plan_of(manifest), people.loc[people["stage"] == "done", "participant"]
+    assert plan is not None
+    mine = (answers["study_hash"] == manifest.study_hash) & answers["participant"].isin(set(finished))
+    return stopping.look(answers[mine], plan, number, progress)
+
+
+def keep(db: Connection, study: str, study_hash: str, look: Look, now: int) -> None:
+    """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
+    if look.number in _made(db, study_hash):
+        raise ForetellError(f"Look {look.number} was made already: its verdict is in the audit trail.")
+    detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
+    audit.append(db, now, "researcher", LOOKED, detail)
+    if look.crossed or look.last:
+        audit.append(db, now, "server", "closed", {"study": study, "by": f"look {look.number}"})
+        repository.close_version(db, study)
+
+
+def _made(db: Connection, study_hash: str) -> dict[int, str]:
+    """The verdicts of looks at a frozen study, by their number."""
+    details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == LOOKED]
+    return {d["number"]: d["verdict"] for d in details if d["study_hash"] == study_hash}

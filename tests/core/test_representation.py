@@ -1,0 +1,289 @@
+"""What layers hold. Numbers from closed forms, planted truths, statsmodels, and slow re-implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from statsmodels.multivariate.cancorr import CanCorr
+from torch import nn
+from torch.nn import functional as F
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.representation.consistency import consistency
+from core.representation.deletion import delete_units
+from core.representation.dissection import dissect
+from core.representation.layers import maps_of, means_of
+from core.representation.probe import _fitted, linear_probe
+from core.representation.similarity import svcca
+from data.scenes.splits import picture
+from tests.core.networks import awkward, pictures
+from tests.core.scenes import scene_net
+
+
+def drawn(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, generator=drawn(seed), dtype=torch.float64)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    """128 scenes: their inputs (N, 3, 96, 96), classes, contexts and object masks."""
+    network = scene_net()
+    shown = [picture("standard", 3, i) for i in range(128)]
+    inputs = torch.stack([network.preprocess(one.image) for one in shown])
+    names = sorted({one.context for one in shown})
+    contexts = torch.tensor([names.index(one.context) for one in shown])
+    return network, inputs, contexts, torch.from_numpy(np.stack([one.mask for one in shown]))
+
+
+# Layers
+
+
+def test_maps_are_what_a_hook_sees_and_the_network_stays_as_it_was():
+    classifier, images = awkward(), pictures(3)
+    seen = []
+    with classifier.exclusive() as module:
+        before = {name: value.clone() for name, value in module.state_dict().items()}
+        layer = next(name for name, part in module.named_modules() if isinstance(part, nn.Conv2d))
+        with module.get_submodule(layer).register_forward_hook(lambda _, __, out: seen.append(out.clone())):
+            module(images.clone())  # its first operation is in place
+    found = maps_of(classifier, images, layer)
+    torch.testing.assert_close(found, seen[0].detach(), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(means_of(classifier, images, layer), found.mean((2, 3)))
+    with classifier.exclusive() as module:
+        assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+        assert not any(part._forward_hooks for part in module.modules())
+    with pytest.raises(ForetellError, match="has no layer 'conv9'"):
+        maps_of(classifier, images, "conv9")
+
+
+# Probes
+
+
+def test_a_probe_reads_what_is_there_and_nothing_else():
+    """Labels that are a linear function: all; labels of their own: the interval holds what guessing gives."""
+    x = normal(300, 5)
+    there = (x[:, 0] > 0).long() + 2 * (x[:, 1] > 0).long()
+    found = linear_probe(x, there * 7)  # labels need not be 0, 1, 2
+    assert found.accuracy > 0.93
+    assert set(found.predicted.tolist()) <= {0, 7, 14, 21}
+    nothing = linear_probe(x, torch.randint(0, 2, (300,), generator=drawn(1)))
+    assert nothing.low < 0.5 < nothing.high
+    assert 0.5 <= nothing.chance < 0.6
+
+
+def test_the_probe_is_the_penalised_multinomial_regression():
+    """Against a search over all D weights at once, by torch, where there are more dimensions than pictures."""
+    x, y = normal(30, 50).numpy(), np.arange(30) % 3
+    weights, bias = _fitted(x, y, 3, 2.0)
+    w, b = (
+        torch.zeros(50, 3, dtype=torch.float64, requires_grad=True),
+        torch.zeros(3, dtype=torch.float64).requires_grad_(),
+    )
+    search = torch.optim.LBFGS([w, b], max_iter=2000, tolerance_grad=1e-12, line_search_fn="strong_wolfe")
+
+    def loss():
+        search.zero_grad()
+        value = F.cross_entropy(torch.from_numpy(x) @ w + b, torch.from_numpy(y)) + 2.0 / 60 * w.square().sum()
+        value.backward()
+        return value
+
+    search.step(loss)
+    np.testing.assert_allclose(weights, w.detach().numpy(), atol=1e-4)
+    biases = b.detach().numpy()  # of which a constant for all classes changes nothing
+    np.testing.assert_allclose(bias[0] - bias.mean(), biases - biases.mean(), atol=1e-4)
+
+
+def test_a_picture_is_read_by_a_reader_that_has_not_seen_it():
+    """With a random label each and 200 dimensions every label is learned by heart, and none is read rightly."""
+    labels = torch.randint(0, 4, (120,), generator=drawn(2))
+    found = linear_probe(normal(120, 200), labels, penalty=1e-3)
+    assert found.accuracy < 0.4
+    with pytest.raises(ForetellError, match="5 pictures of each, not 1 of the rarest of 2"):
+        linear_probe(normal(9, 2), torch.tensor([0] * 8 + [1]))
+    with pytest.raises(ForetellError, match="says the same of all"):
+        linear_probe(torch.ones(20, 3), torch.arange(20) % 2)
+
+
+# Similarity
+
+
+def test_correlations_agree_with_statsmodels():
+    x = normal(80, 4)
+    y = x @ normal(4, 6, seed=1) + 0.8 * normal(80, 6, seed=2)
+    found = svcca(x, y, share=1.0)
+    expected = CanCorr((y - y.mean(0)).numpy(), (x - x.mean(0)).numpy()).cancorr
+    np.testing.assert_allclose(found.correlations.numpy(), expected, atol=1e-10)
+    assert found.kept == (4, 6)
+
+
+def test_similarity_minds_no_axes_and_tells_chance():
+    x, turn = normal(200, 6), normal(6, 6, seed=1)
+    y = x @ normal(6, 5, seed=2) + normal(200, 5, seed=3)
+    one, other = svcca(x, y, share=1.0), svcca(x @ turn + 3, y, share=1.0)
+    torch.testing.assert_close(one.correlations, other.correlations)
+    assert svcca(x, x @ turn, share=1.0).mean == pytest.approx(1)
+    apart = svcca(x, normal(200, 6, seed=9), share=1.0)
+    assert abs(apart.mean - apart.chance) < 3 * apart.chance_error
+    assert apart.chance > 0.05  # above nothing: six directions of 200 pictures
+
+
+def test_directions_of_little_variance_are_left_out():
+    """Two that hold .995 of it are kept, and the noise of the others correlates with nothing."""
+    x = torch.cat([normal(300, 2), 0.03 * normal(300, 8, seed=1)], 1)
+    found = svcca(x, torch.cat([x[:, :2], 0.03 * normal(300, 8, seed=2)], 1))
+    assert found.kept == (2, 2)
+    assert found.mean > 0.999
+    with pytest.raises(ForetellError, match="everything correlates"):
+        svcca(normal(10, 6), normal(10, 6, seed=1), share=1.0)
+    with pytest.raises(ForetellError, match="10 and 9 rows"):
+        svcca(normal(10, 2), normal(9, 2))
+
+
+# Knowledge consistency
+
+
+def test_consistency_puts_each_part_into_its_order():
+    x = normal(1200, 6)
+    bent = torch.relu(x @ normal(6, 6, seed=1))
+    for layer, expected in ((x @ normal(6, 4, seed=2), 0.99), (normal(1200, 4, seed=3), 0.0)):
+        found = consistency(layer, x)
+        assert float(found.shares[0]) == pytest.approx(expected, abs=0.02)
+        assert float(found.shares[1:].abs().max()) < 0.02
+    found = consistency(bent, x)
+    # The linear part of relu(z) explains 1/4 of its 1/2 - 1/(2 pi) of variance, whatever the weights.
+    assert float(found.shares[0]) == pytest.approx(0.25 / (0.5 - 0.5 / np.pi), abs=0.05)
+    assert float(found.shares[1]) > 0.2
+    assert found.inconsistent < 0.1
+    assert float(found.shares.sum()) + found.inconsistent == pytest.approx(1)
+
+
+def _noisy(seed):
+    signal = normal(1600, 3, seed=100 + seed)
+    return signal + normal(1600, 3, seed=200 + seed), signal
+
+
+def test_noise_that_the_other_does_not_hold_is_inconsistent():
+    """x = signal + noise of equal variance: half is consistent, and the standard error says how surely."""
+    found = consistency(*_noisy(99))
+    signal = normal(1600, 3)
+    assert abs(found.inconsistent - 0.5) < 4 * float(found.errors.square().sum().sqrt())
+    spread = [float(consistency(*_noisy(seed)).shares[0]) for seed in range(12)]
+    assert 0.5 < float(found.errors[0]) / np.std(spread, ddof=1) < 2  # against the spread over sets of pictures
+    assert float(consistency(signal, signal).errors[0]) < 1e-6
+
+
+def test_places_of_a_picture_stay_together():
+    """Places of a picture are copies of each other here: dealt apart, anything could be learned by heart."""
+    owner = torch.arange(16).repeat_interleave(40)
+    x, y = normal(16, 30)[owner], normal(16, 5, seed=1)[owner]
+    assert consistency(y, x, pictures=owner).inconsistent > 0.8
+    assert consistency(y, x).inconsistent < 0.2
+    with pytest.raises(ForetellError, match="7 pictures: consistency trains on some"):
+        consistency(normal(7, 2), normal(7, 2))
+
+
+# Dissection
+
+
+def slow_agreement(maps, masks, top):
+    """Bau et al. 2017, section 2, a pixel at a time as it were."""
+    found = np.zeros((maps.shape[1], masks.shape[1]))
+    for k in range(maps.shape[1]):
+        values = np.sort(maps[:, k].numpy().ravel())[::-1]
+        threshold = values[int(top * len(values))]
+        large = F.interpolate(maps[:, k : k + 1], masks.shape[2:], mode="bilinear", align_corners=False)[:, 0]
+        lit = large.numpy() > threshold
+        for m in range(masks.shape[1]):
+            concept = masks[:, m].numpy()
+            found[k, m] = (lit & concept).sum() / (lit | concept).sum()
+    return found
+
+
+def test_agreement_is_that_of_the_paper():
+    maps = torch.randn(20, 3, 6, 5, generator=drawn())
+    masks = torch.rand(20, 4, 24, 20, generator=drawn(1)) > 0.8
+    found = dissect(maps, masks, list("abcd"), top=0.05)
+    np.testing.assert_allclose(found.agreement.numpy(), slow_agreement(maps, masks, 0.05), atol=1e-12)
+
+
+def test_a_planted_detector_is_found_and_noise_is_not():
+    masks = torch.zeros(40, 2, 32, 32, dtype=torch.bool)
+    for i in range(40):  # "dog" in every second picture, "cat" in the others, an eighth of the picture
+        row = int(torch.randint(0, 24, (1,), generator=drawn(i)))
+        masks[i, i % 2, row : row + 8, 8:24] = True
+    dog = masks[:, :1].float() + 0.01 * torch.randn(40, 1, 32, 32, generator=drawn(1))
+    maps = torch.cat([dog, torch.randn(40, 1, 32, 32, generator=drawn(2))], 1)
+    found = dissect(maps, masks, ["dog", "cat"], top=0.0625)
+    assert found.best[1][0] == 0
+    assert float(found.agreement[0, 0]) > 0.99
+    assert found.detects.tolist() == [True, False]
+    with pytest.raises(ForetellError, match="is none: give more pictures"):
+        dissect(maps[:1, :, :4, :4], masks[:1], ["dog", "cat"])
+    with pytest.raises(ForetellError, match="for 1 names"):
+        dissect(maps, masks, ["dog"])
+
+
+# Deletion
+
+
+class Sum(nn.Module):
+    """Logits of the picture's mean colours through two features, one for each class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.features, self.head = nn.Linear(3, 2, bias=False), nn.Linear(2, 2, bias=False)
+        with torch.no_grad():
+            self.features.weight.copy_(torch.tensor([[1.0, 0, 0], [0, 1, 0]]))
+            self.head.weight.copy_(torch.tensor([[2.0, 0], [0, 1]]))
+
+    def forward(self, x):
+        return self.head(self.features(x.mean((2, 3))))
+
+
+def coloured(image):
+    return torch.from_numpy(np.asarray(image).copy()).float().permute(2, 0, 1) / 255
+
+
+def test_deleting_a_unit_costs_its_class_the_closed_form():
+    """Logits 2 r and g: without unit 0 class 0 keeps 1 / (1 + exp(g)) of 1 / (1 + exp(g - 2 r))."""
+    colours = torch.tensor([[0.9, 0.2, 0], [0.5, 0.1, 0], [0.1, 0.8, 0], [0.0, 0.6, 0]])
+    inputs = colours[:, :, None, None].expand(4, 3, 2, 2)
+    found = delete_units(Classifier(Sum(), coloured, name="sum"), inputs, torch.tensor([0, 0, 1, 1]), "features")
+    r, g = colours[:2, 0].double(), colours[:2, 1].double()
+    drops = torch.sigmoid(2 * r - g) - torch.sigmoid(-g)
+    assert float(found.drop[0, 0]) == pytest.approx(float(drops.mean()), rel=1e-6)
+    assert float(found.error[0, 0]) == pytest.approx(float(drops.std() / 2**0.5), rel=1e-6)
+    assert float(found.drop[1, 0]) < 0 < float(found.drop[1, 1])  # unit 1 speaks against class 0
+    assert found.whole.tolist() == [1, 1]
+    assert found.accuracy.tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(ForetellError, match="two or more pictures of each class"):
+        delete_units(Classifier(Sum(), coloured, name="sum"), inputs, torch.tensor([0, 0, 1, 2]), "features")
+
+
+# The built-in network
+
+
+def test_the_scenes_network_knows_the_context_it_was_never_asked_about(scenes):
+    network, inputs, contexts, masks = scenes
+    found = linear_probe(means_of(network, inputs, "features"), contexts)
+    assert found.low > found.chance
+    maps = maps_of(network, inputs, "features")
+    dissected = dissect(maps, torch.stack([masks, ~masks], 1), ["object", "context"], top=0.05)
+    assert bool(dissected.detects.any())
+
+
+def test_a_layer_holds_itself_and_an_untrained_network_less(scenes):
+    network, inputs, *_ = scenes
+    own = means_of(network, inputs, "features")
+    again = svcca(own, own)
+    assert again.mean == pytest.approx(1)
+    found = consistency(own, own)
+    assert float(found.shares[0]) > 0.98
+    other = consistency(own, normal(len(own), own.shape[1]))
+    assert other.inconsistent > 0.9

@@ -1,0 +1,29 @@
+"""What the first visitor of the results waits for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from dashboard import warming
+from tests.conftest import ROOT
+
+
+def imported_by(statement: str) -> set[str]:
+    """The modules that a fresh Python holds after a statement."""
+    command = [sys.executable, "-c", f"{statement}; import sys; print(*sys.modules)"]
+    return set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> None:
+    """Catches a network's library on the way to a table, and a list of libraries that the page has left behind."""
+    modules = imported_by("import dashboard.views.results")
+    assert "torch" not in modules
+    assert set(warming.LIBRARIES) <= modules
+
+
+def test_it_begins_once() -> None:
+    thread = warming.begin()
+    thread.join()
+    assert warming.begin() is thread
+    assert set(warming.LIBRARIES) <= set(sys.modules)

@@ -1,0 +1,63 @@
+"""What a channel does, on the Units view, against the engine asked directly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from core.representation.deletion import delete_units
+from core.representation.dissection import dissect
+from core.representation.layers import maps_of
+from dashboard import cache
+from dashboard.effectwork import EffectsRequest
+from dashboard.widgets import effects
+from study.questions import concept_masks, lit_share
+from study.reading import batches
+from study.sources import class_of_labels
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import app, opened, settled
+from tests.dashboard.views.test_units import QUICK
+
+__all__ = ["app", "opened"]  # the fixtures
+
+LAYER, CHANNEL = "features.1.2", 5
+
+
+@pytest.fixture
+def whole():
+    """All channels of the layer, asked of the set as the verb asks it."""
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    inputs = torch.cat(list(batches(classifier, images)))
+    deletion = delete_units(classifier, inputs, torch.from_numpy(class_of_labels(images, classifier)), LAYER)
+    masks, names = concept_masks(images)
+    maps = maps_of(classifier, inputs, LAYER)
+    return deletion, dissect(maps, masks, names, top=lit_share(maps))
+
+
+def test_one_channel_alone_is_what_all_together_say(whole) -> None:
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    found = EffectsRequest(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
+    np.testing.assert_allclose(found.deletion.drop[0], whole[0].drop[CHANNEL], atol=1e-6)
+    np.testing.assert_allclose(found.dissection.agreement[0], whole[1].agreement[CHANNEL], atol=1e-12)
+    bars = effects.losses(classifier, found).data[0]
+    largest = int(found.deletion.drop[0].abs().argmax())
+    assert bars.y[-1] == classifier.categories[int(found.deletion.classes[largest])]
+    assert bars.x[-1] == pytest.approx(float(found.deletion.drop[0, largest]))
+    assert bars.error_x.array[-1] == pytest.approx(1.96 * float(found.deletion.error[0, largest]))
+
+
+def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
+    query = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": str(CHANNEL)}
+    app = settled(opened(view="Units", **QUICK, **query))
+    (table,) = [table.value for table in app.table if "Lights up at" in table.value.columns]
+    found = whole[1]
+    best = found.agreement[CHANNEL].argsort(descending=True)[:3].tolist()
+    assert table["Lights up at"].tolist() == [found.concepts[k] for k in best]
+    detector = "It is a detector of the first" if found.detects[CHANNEL] else "It is a detector of none"
+    assert any(caption.value.startswith(detector) for caption in app.caption)
+
+
+def test_a_class_is_no_channel(opened) -> None:
+    app = settled(opened(view="Units", **QUICK))
+    assert not any("What it does" in text.value for text in app.markdown)
