@@ -40,7 +40,7 @@ class Example(Record):
 
 
 class Placebo(Record):
-    """An explanation that says nothing of the AI's answer, and what a simulated person makes of it.
+    """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
 
     ``examples`` are pictures by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
     of what is shown, as `Trial.relevance` and ``Trial.teaching["gain"]`` are of the true explanation.

@@ -22,6 +22,7 @@ from core.teaching.masks import elsewhere
 from core.types import Explanation, Progress, silent
 from data.types import ImageSet
 from study.bundle import Example, Placebo, Trial, TrialAssets
+from study.conceptcharts import ConceptEffects, chart, concept_effects
 from study.conditions import CONDITIONS
 from study.config import StudyConfig
 from study.design import Candidate, Material
@@ -103,7 +104,12 @@ class Studio:
 
     @property
     def _placebos(self) -> list[str]:
-        return [name for name in self.config.conditions if CONDITIONS[name].placebo]
+        return [name for name in self.config.conditions if CONDITIONS[name].beside]
+
+    @cached_property
+    def _relied_on(self) -> ConceptEffects:
+        """What the network goes by, over the pool."""
+        return concept_effects(self.classifier, self.sets["pool"], seed_of(self.config.study.seed, "concepts"))
 
     @cached_property
     def _forgotten(self) -> MapCache:
@@ -122,10 +128,23 @@ class Studio:
                 sources=tuple(self.sets["pool"].ids[i] for i in planned.wrong.indices),
                 gain=_rounded(planned.wrong.gain),
             )
+        if name == "concepts":
+            return self._charts(planned.candidate, options)
         evidence, signed = self._placebo_map(name, planned, picture, true)
         drawn = overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
         relevance, _ = self._relevance(planned.candidate, evidence)
         return Placebo(target_map=self._write(drawn), relevance=relevance)
+
+    def _charts(self, candidate: Candidate, options: tuple[str, str]) -> Placebo:
+        """What makes the AI say each option, and how that speaks for its answer to this picture."""
+        classes, effects = (candidate.target, candidate.alternative), self._relied_on
+        found = [self._write(chart(effects.strongest(k), self._size)) for k in classes]
+        own = {name: factor.known for name, factor in self.sets[candidate.role].factors.items()}
+        seen = {name: known[candidate.index] for name, known in own.items() if known is not None}
+        return Placebo(
+            examples={name: (drawn,) for name, drawn in zip(options, found, strict=True)},
+            gain=_rounded(effects.gain(seen, *classes)),
+        )
 
     def _placebo_map(
         self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation

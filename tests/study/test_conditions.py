@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Example, Placebo, Trial, TrialAssets
-from study.conditions import CONDITIONS, placebos
+from study.conditions import CONDITIONS, beside, placebos
 from study.people import BayesianLearner, MapReader
 from study.screens import assets, planned, shown_hash
 
@@ -19,6 +19,7 @@ PLACEBOS = {
     "random_maps": Placebo(target_map="random-map", relevance=0.5),
     "reinitialised_maps": Placebo(target_map="forgotten-map", relevance=0.4),
     "wrong_examples": Placebo(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
+    "concepts": Placebo(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
 }
 TRIAL = Trial(
     id="t",
@@ -50,6 +51,7 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("random_maps", True, False, "random-map", NOTHING),
         ("reinitialised_maps", True, False, "forgotten-map", NOTHING),
         ("wrong_examples", False, True, None, {"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}),
+        ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
     ],
 )
 def test_slots(name: str, saliency: bool, examples: bool, target_map: str | None, shown: object) -> None:
@@ -84,6 +86,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "reinitialised_maps": ("map", log(9) + 10 * (0.4 - 0.5), -1),
         "examples": ("examples", -log(9) + 2.0, 1),
         "wrong_examples": ("examples", -log(9) - 0.3, 1),
+        "concepts": ("examples", -log(9) + 1.5, 1),
     }
     for name, (kind, odds, sign) in expected.items():
         condition = CONDITIONS[name]
@@ -94,6 +97,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
 
 def test_placebos_are_those_that_say_so() -> None:
     assert placebos() == ("random_maps", "reinitialised_maps", "wrong_examples")
+    assert beside() == (*placebos(), "concepts")
 
 
 def test_a_study_without_placebos_keeps_its_hash() -> None:
