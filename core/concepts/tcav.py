@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind_from_stats
 from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient, refuse_unknown
 from core.attribution.common import checked, in_parts
 from core.classifier import Classifier
-from core.concepts.vector import concept_vector
+from core.concepts.vector import Activations
 from core.device import draw_seed
 from core.errors import ForetellError
 from core.types import Progress, silent
@@ -108,15 +108,16 @@ def tcav(
     for layer in layers:
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
-        known, pool = (_read(classifier, part, 0, layer, "activation", progress) for part in (concept, random))
-        gradient = _read(classifier, images, target, layer, "gradient", progress)
+        seen = Activations(_read(classifier, torch.cat([concept, random]), 0, layer, "activation", progress))
+        slopes = seen.products(_read(classifier, images, target, layer, "gradient", progress))
+        known, pool = torch.arange(len(concept)), torch.arange(len(concept), len(concept) + len(random))
         draws = torch.Generator().manual_seed(seed)
-        own = _along(gradient, known, pool, runs, penalty, draws)
+        own = _along(slopes, seen, known, pool, runs, penalty, draws)
         chance = []
         for k in range(concepts):
-            order = torch.randperm(len(pool), generator=draws)
+            order = pool[torch.randperm(len(pool), generator=draws)]
             none, rest = order[: len(known)], order[len(known) :]
-            chance.append(_along(gradient, pool[none], pool[rest], runs, penalty, draws))
+            chance.append(_along(slopes, seen, none, rest, runs, penalty, draws))
             progress(k + 1, concepts, f"concepts that are none, {layer}")
         found.append(_judged(layer, target, own, chance, len(layers)))
     return tuple(found)
@@ -131,12 +132,16 @@ class _Along(NamedTuple):
 
 
 def _along(
-    gradient: Tensor, concept: Tensor, pool: Tensor, runs: int, penalty: float, draws: torch.Generator
+    slopes: Tensor, seen: Activations, concept: Tensor, pool: Tensor, runs: int, penalty: float, draws: torch.Generator
 ) -> _Along:
+    """Along the vectors of the pictures ``concept`` (n,) against draws from ``pool`` (m,), both indices.
+
+    ``slopes`` (B, N) are the products of B gradients with the activations of all N pictures.
+    """
     size = min(len(concept), len(pool))
-    chosen = [torch.randperm(len(pool), generator=draws)[:size] for _ in range(runs)]
-    vectors = [concept_vector(concept, pool[rows], penalty=penalty) for rows in chosen]
-    derivative = (gradient @ torch.stack([vector.direction for vector in vectors], 1)).double()
+    chosen = [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
+    vectors = [seen.vector(concept, others, penalty) for others in chosen]
+    derivative = slopes @ torch.stack([vector.combination for vector in vectors], 1)
     accuracy = sum(vector.accuracy for vector in vectors) / runs
     return _Along((derivative > 0).double().mean(0), derivative.mean(0), accuracy)
 
@@ -164,7 +169,8 @@ def _judged(layer: str, target: int, own: _Along, chance: list[_Along], layers: 
     p_value = (1 + int((random.abs() >= abs(strength)).sum())) / (1 + len(random))
     every = torch.cat([one.scores for one in chance])
     varies = float(own.scores.var() + every.var()) > 1e-12  # beyond rounding
-    t_test = float(ttest_ind(own.scores.numpy(), every.numpy(), equal_var=False).pvalue) if varies else 1.0
+    moments = [float(moment) for one in (own.scores, every) for moment in (one.mean(), one.std(), len(one))]
+    t_test = float(ttest_ind_from_stats(*moments, equal_var=False).pvalue) if varies else 1.0
     warnings = []
     if own.accuracy < KNOWN:
         warnings.append(

@@ -1,4 +1,8 @@
-"""Concept activation vectors: the direction in a layer that leads from random pictures to those of a concept."""
+"""Concept activation vectors: the direction in a layer that leads from random pictures to those of a concept.
+
+All that such vectors say depends on the pictures' inner products alone (representer theorem): `Activations` takes these
+once, and each of the many fits of a test is within as many dimensions as it has pictures.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 from torch import Tensor
@@ -16,6 +21,10 @@ LEAST = 8
 """Pictures of either kind below which a direction and its accuracy mean nothing."""
 HELD_OUT = 4
 """One picture in so many is kept for the accuracy."""
+COLUMNS = 2**14
+"""Dimensions of which a copy in float64 is made at a time."""
+ALIKE = 1e-12
+"""Share of the pictures' mean square below which what tells them apart is rounding."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,67 @@ class ConceptVector:
 
     direction: Tensor
     accuracy: float
+
+
+@dataclass(frozen=True)
+class Combined:
+    """The unit normal as a ``combination`` (N,) of N pictures' activations, which sums to 0, float64; its accuracy."""
+
+    combination: Tensor
+    accuracy: float
+
+
+class Activations:
+    """Activations (N, D) of all pictures that the vectors of a layer are learned from."""
+
+    def __init__(self, x: Tensor) -> None:
+        self._x, self._mean = x, x.mean(0, dtype=torch.float64)
+        self._gram = self.products(x)
+        self._sums = x.sum(1, dtype=torch.float64)
+        self._squares = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64).square()
+
+    def products(self, others: Tensor) -> Tensor:
+        """Inner products (M, N), float64, of ``others`` (M, D) with the activations less their mean."""
+        total = torch.zeros(len(others), len(self._x)).double()
+        for first in range(0, self._x.shape[1], COLUMNS):
+            part = slice(first, first + COLUMNS)
+            total += others[:, part].double() @ (self._x[:, part] - self._mean[part]).T
+        return total
+
+    def vector(self, concept: Tensor, others: Tensor, penalty: float = 1.0) -> Combined:
+        """Separate the pictures ``concept`` (n,) from ``others`` (m,), both indices, as `concept_vector` does.
+
+        Raises
+        ------
+        ForetellError
+            Too few pictures, a layer that says the same of all of them, or a penalty that is none.
+        """
+        _refuse(concept, others, penalty)
+        rows = torch.cat([concept, others])
+        sign = torch.cat([torch.ones(len(concept)), -torch.ones(len(others))]).double()
+        learned = torch.cat([torch.arange(len(part)) % HELD_OUT != HELD_OUT - 1 for part in (concept, others)])
+        gram, centred, spread = self._scaled(rows, learned)
+        weights, bias = _fitted(gram[learned][:, learned].numpy(), sign[learned].numpy(), penalty)
+        margin = gram[:, learned] @ weights + bias
+        right = (margin > 0) == (sign > 0)
+        length = (weights @ gram[learned][:, learned] @ weights).sqrt() * spread
+        combination = torch.zeros(len(self._x)).double()
+        combination[rows] = weights @ centred[learned] / length
+        return Combined(combination, float(right[~learned].double().mean()))
+
+    def _scaled(self, rows: Tensor, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Of n pictures, less the mean of those learned from, divided by the spread of all the numbers of these.
+
+        Inner products (n, n); what makes activations such differences (n, n); the spread.
+        """
+        own = rows[learned]
+        size, squares = len(own) * self._x.shape[1], self._squares[own].sum()
+        variance = (squares - self._sums[own].sum().square() / size) / (size - 1)
+        centred = torch.eye(len(rows)).double() - learned.double() / learned.sum()
+        gram = centred @ self._gram[rows][:, rows] @ centred.T
+        if not gram.diagonal()[learned].sum() > ALIKE * squares:
+            raise ForetellError("The layer says the same of all these pictures: choose another layer.")
+        return gram / variance, centred, variance.sqrt()
 
 
 def concept_vector(concept: Tensor, others: Tensor, *, penalty: float = 1.0) -> ConceptVector:
@@ -36,38 +106,37 @@ def concept_vector(concept: Tensor, others: Tensor, *, penalty: float = 1.0) -> 
     Raises
     ------
     ForetellError
-        Too few pictures, or a layer that says the same of all of them.
+        Too few pictures, a layer that says the same of all of them, or a penalty that is none.
     """
+    x = torch.cat([concept, others]).flatten(1)
+    found = Activations(x).vector(torch.arange(len(concept)), torch.arange(len(concept), len(x)), penalty)
+    return ConceptVector((found.combination @ x.double()).float(), found.accuracy)
+
+
+def _refuse(concept: Tensor, others: Tensor, penalty: float) -> None:
     if min(len(concept), len(others)) < LEAST:
         raise ForetellError(
             f"{len(concept)} pictures of the concept and {len(others)} others: give at least {LEAST} of each."
         )
-    x = torch.cat([concept, others]).double().flatten(1)
-    y = torch.cat([torch.ones(len(concept)), torch.zeros(len(others))]).double()
-    kept_out = torch.cat([torch.arange(len(part)) % HELD_OUT == HELD_OUT - 1 for part in (concept, others)])
-    centre, spread = x[~kept_out].mean(0), x[~kept_out].std()
-    if not spread > 0:
-        raise ForetellError("The layer says the same of all these pictures: choose another layer.")
-    scaled = (x - centre) / spread
-    weights, bias = _fitted(scaled[~kept_out], y[~kept_out], penalty)
-    right = ((scaled[kept_out] @ weights + bias > 0) == (y[kept_out] > 0)).double().mean()
-    return ConceptVector((weights / weights.norm()).float(), float(right))
+    if not penalty > 0:
+        raise ForetellError(f"penalty={penalty}: one of many planes is taken only by a penalty above 0; give one.")
 
 
-def _fitted(x: Tensor, y: Tensor, penalty: float) -> tuple[Tensor, float]:
-    """Weights and bias with the least mean logistic loss + penalty |w|^2 / (2 N).
+def _fitted(gram: NDArray[np.float64], sign: NDArray[np.float64], penalty: float) -> tuple[Tensor, float]:
+    """Weights as a combination (N,) of N pictures with inner products ``gram``, and the bias.
 
-    The best weights are a sum of the pictures (representer theorem): the search is within their span, of N dimensions
-    at most, and not over all D.
+    They have the least mean logistic loss + penalty |w|^2 / (2 N). Where its gradient is 0, each picture's part in
+    them is ``sign expit(-margin) / penalty``.
     """
-    span = torch.linalg.svd(x, full_matrices=False).Vh
-    z, sign, size = (x @ span.T).numpy(), (2 * y - 1).numpy(), len(y)
+    scale, basis = np.linalg.eigh(gram)
+    z, size = basis * np.sqrt(np.maximum(scale, 0)), len(sign)
 
-    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
+    def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         weights, margin = parameters[:-1], sign * (z @ parameters[:-1] + parameters[-1])
         pull = -sign * expit(-margin) / size
         value = np.logaddexp(0, -margin).mean() + penalty / (2 * size) * weights @ weights
         return value, np.append(pull @ z + penalty / size * weights, pull.sum())
 
-    best = minimize(loss, np.zeros(z.shape[1] + 1), jac=True, method="L-BFGS-B").x
-    return span.T @ torch.from_numpy(best[:-1]), float(best[-1])
+    best = minimize(loss, np.zeros(size + 1), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-11}).x
+    margin = sign * (z @ best[:-1] + best[-1])
+    return torch.from_numpy(sign * expit(-margin) / penalty), float(best[-1])

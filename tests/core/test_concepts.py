@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize
+from scipy.stats import ttest_ind
 from torch import nn
 
 from core.classifier import Classifier
 from core.concepts.effect import causal_effect, observed_effect
-from core.concepts.tcav import tcav
-from core.concepts.vector import concept_vector
+from core.concepts.tcav import _Along, _judged, tcav
+from core.concepts.vector import Activations, concept_vector
 from core.errors import ForetellError
 from data.scenes.generator import render
 from data.scenes.splits import picture
@@ -40,6 +43,44 @@ def test_the_vector_is_that_of_a_logistic_regression_over_all_weights():
     held = torch.cat([one[3::4], other[3::4]]).double().numpy()
     sorted_ = ((held - train.mean(0).numpy()) / float(train.std())) @ best[:4] + best[4] > 0
     assert found.accuracy == pytest.approx(np.mean(sorted_ == ([True] * 3 + [False] * 4)))
+
+
+def by_decomposition(one, other, penalty):
+    """Slow re-implementation: the pictures themselves, scaled, and a decomposition of them for this fit alone."""
+    train = torch.cat([part[torch.arange(len(part)) % 4 != 3] for part in (one, other)]).double()
+    held = torch.cat([part[3::4] for part in (one, other)]).double()
+    sign = np.concatenate([np.full(len(part) - len(part[3::4]), s) for part, s in ((one, 1), (other, -1))])
+    x = (train - train.mean(0)) / train.std()
+    span = torch.linalg.svd(x, full_matrices=False).Vh
+    z = (x @ span.T).numpy()
+
+    def loss(w):
+        margin = sign * (z @ w[:-1] + w[-1])
+        pull = -sign / (1 + np.exp(margin)) / len(z)
+        value = np.logaddexp(0, -margin).mean() + penalty / (2 * len(z)) * w[:-1] @ w[:-1]
+        return value, np.append(pull @ z + penalty / len(z) * w[:-1], pull.sum())
+
+    best = minimize(loss, np.zeros(z.shape[1] + 1), jac=True, method="L-BFGS-B", options={"ftol": 0, "gtol": 1e-12}).x
+    weights = span.T @ torch.from_numpy(best[:-1])
+    right = ((held - train.mean(0)) / train.std() @ weights + best[-1] > 0) == (
+        torch.arange(len(held)) < len(one[3::4])
+    )
+    return weights / weights.norm(), float(right.double().mean())
+
+
+def test_inner_products_say_what_the_pictures_do():
+    """Of a wide layer, whose means are far from 0; the pictures of a fit are some of all, in any order."""
+    x = torch.randn(60, 40_000, generator=seeded()) + 5 * torch.rand(40_000, generator=seeded(1))
+    x[:20, :3_000] += 0.1
+    gradient, seen = torch.randn(4, 40_000, generator=seeded(2)), Activations(x)
+    slopes = seen.products(gradient)
+    for seed, penalty in ((0, 1.0), (1, 1.0), (2, 0.01)):
+        rows = torch.randperm(40, generator=seeded(seed))[:17] + 20
+        found = seen.vector(torch.arange(20), rows, penalty)
+        direction, accuracy = by_decomposition(x[:20], x[rows], penalty)
+        np.testing.assert_allclose(found.combination @ x.double(), direction, atol=1e-6 * float(direction.abs().max()))
+        np.testing.assert_allclose(slopes @ found.combination, gradient.double() @ direction, atol=1e-6)
+        assert found.accuracy == accuracy
 
 
 class Sum(nn.Module):
@@ -85,6 +126,18 @@ def test_what_is_no_concept_is_found_to_be_one_as_seldom_as_it_should_be():
     assert sum(one.p_value <= 0.05 for one in found) <= 3
     assert sum(one.t_test <= 0.05 for one in found) > 3
     assert all(one.warnings for one in found if one.accuracy < 0.7)
+
+
+def test_scores_that_are_all_alike_are_judged_in_silence():
+    """The t test is scipy's, which warns of scores without a spread; where nothing varies there is nothing to test."""
+    classifier, concept, images = Classifier(Sum(), unit, name="sum"), coloured(24, 3, c0=1.0), coloured(5, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (found,) = tcav(classifier, ["layer"], concept, coloured(80, 1), images, 0, concepts=9, generator=seeded())
+    assert found.scores.tolist() == [1.0] * 10
+    some, many = (torch.rand(count, generator=seeded()).double() for count in (10, 30))
+    judged = _judged("layer", 0, _Along(some, some, 1.0), [_Along(part, part, 1.0) for part in many.split(10)], 1)
+    assert judged.t_test == pytest.approx(ttest_ind(some.numpy(), many.numpy(), equal_var=False).pvalue, rel=1e-9)
 
 
 def test_scores_are_directional_derivatives():
@@ -137,6 +190,11 @@ def test_what_cannot_be_tested_says_so():
         tcav(classifier, ["conv1"], pictures(9), pictures(20), pictures(2), 7)
     with pytest.raises(ForetellError, match="says the same of all"):
         concept_vector(torch.ones(9, 2), torch.ones(9, 2))
+    rounded = torch.rand(500, generator=seeded()) * (1 + 1e-7 * torch.randn(2, 11, 500, generator=seeded()))
+    with pytest.raises(ForetellError, match="says the same of all"):
+        concept_vector(*rounded)
+    with pytest.raises(ForetellError, match="penalty=0"):
+        concept_vector(torch.ones(9, 2), torch.ones(9, 2), penalty=0)
 
 
 def test_effects_by_hand():
