@@ -16,7 +16,7 @@ from core.types import Progress
 from core.visualisation.unit import Unit
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
-from dashboard.work import known_pace
+from dashboard.work import about
 from data.types import ImageSet
 from study.questions import concept_masks, lit_share
 from study.reading import batches
@@ -77,6 +77,4 @@ class EffectsRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes, opening the pictures aside."""
-        speed = known_pace(self.classifier)
-        cost = Cost(3 * min(MOST, len(self.images)), 0)
-        return 0.0 if pool().known(self.key) else None if speed is None else speed.seconds(cost)
+        return about(self.key, self.classifier, Cost(3 * min(MOST, len(self.images))))

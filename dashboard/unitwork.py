@@ -17,7 +17,7 @@ from core.visualisation.unit import Unit
 from core.visualisation.units import PROBES
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest, tensor_digest
-from dashboard.work import known_pace
+from dashboard.work import about
 from data.types import ImageSet
 from study.exemplars import COUNT, Exemplars, exemplars, of_set
 from study.visualise import Settings
@@ -47,7 +47,7 @@ class MadeRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes."""
-        return _seconds(self.key, self.classifier, Cost(gradients=self.settings.starts * self.settings.steps))
+        return about(self.key, self.classifier, Cost(gradients=self.settings.starts * self.settings.steps))
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,10 @@ class FoundRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes, opening the pictures aside."""
-        return _seconds(self.key, self.classifier, Cost(len(self.images), COUNT * (PROBES + 1)))
+        return about(self.key, self.classifier, Cost(len(self.images), COUNT * (PROBES + 1)))
 
 
 def _of(classifier: Classifier, unit: Unit) -> tuple[str, ...]:
     """The fingerprint covers the network alone: black and white gone through the transforms stand for these."""
     ends = torch.stack(black_and_white(classifier))
     return classifier.fingerprint, tensor_digest(ends), json.dumps(asdict(unit), sort_keys=True)
-
-
-def _seconds(key: str, classifier: Classifier, passes: Cost) -> float | None:
-    if pool().known(key):
-        return 0.0
-    speed = known_pace(classifier)
-    return None if speed is None else speed.seconds(passes)

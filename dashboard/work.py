@@ -215,3 +215,11 @@ def known_pace(classifier: Classifier) -> Pace | None:
     job.wait(BRIEFLY_S)
     found: Pace | None = job.result
     return found
+
+
+def about(key: str, classifier: Classifier, passes: Cost) -> float | None:
+    """About how many seconds so many passes take; 0 where the work was begun already, None where nobody can say yet."""
+    if pool().known(key):
+        return 0.0
+    speed = known_pace(classifier)
+    return None if speed is None else speed.seconds(passes)

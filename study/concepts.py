@@ -19,7 +19,7 @@ import torch
 from core.attribution.activations import chosen_layer, refuse_unknown
 from core.attribution.common import versions
 from core.classifier import Classifier
-from core.concepts.effect import causal_effect, observed_effect
+from core.concepts.effect import observed_effect
 from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from core.types import Progress, silent
@@ -28,6 +28,7 @@ from study.blocks import Columns, Pieces
 from study.conceptsets import Concept, asked, material
 from study.config import ImageSource
 from study.files import write_whole
+from study.interventions import against_others, answers, spread
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, open_set, plain
 
@@ -186,17 +187,16 @@ def _effects(
     """
     if concept.factor is None:
         return {}
-    answers = {
+    under = {
         value: pieces.get(
             f"do.{concept.factor}.{value}",
             partial(_answered, classifier, images, concept.factor, value, seed, progress),
         )["answers"]
         for value in images.factors[concept.factor].values
     }
-    others = np.mean([column for value, column in answers.items() if value != concept.value], axis=0)
-    effect = causal_effect(torch.from_numpy(answers[concept.value]), torch.from_numpy(others))
+    effect = against_others(under, concept.value)
     found = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
-    known, rows = images.factors[concept.factor].known, spread(len(images), seed)
+    known, rows = images.factors[concept.factor].known, spread(len(images), seed, INTERVENED)
     has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
     if min(int(has.sum()), int((~has).sum())) < 2:
         return found
@@ -205,21 +205,14 @@ def _effects(
     return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
 
 
-def spread(size: int, seed: int) -> list[int]:
-    """Which pictures of a set are intervened on."""
-    chosen = np.random.default_rng([seed, 1]).permutation(size)[:INTERVENED]
-    return [int(i) for i in np.sort(chosen)]
-
-
 def _answered(
     classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
 ) -> Columns:
     """Probabilities (N, K) of the set's pictures under do(factor = value), or as they are."""
-    rows = spread(len(images), seed)
-    drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
-    answers = classifier.probabilities(torch.stack([classifier.preprocess(picture) for picture in drawn]))
+    rows = spread(len(images), seed, INTERVENED)
+    found = answers(classifier, images, rows, factor, value)
     progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
-    return {"answers": answers.numpy()}
+    return {"answers": found}
 
 
 def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target: int) -> dict[str, Any]:

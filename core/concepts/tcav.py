@@ -105,7 +105,7 @@ def tcav(
         )
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     found = []
-    for layer in layers:
+    for number, layer in enumerate(layers):
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
         seen = Activations(_read(classifier, torch.cat([concept, random]), 0, layer, "activation", progress))
@@ -118,7 +118,7 @@ def tcav(
             order = pool[torch.randperm(len(pool), generator=draws)]
             none, rest = order[: len(known)], order[len(known) :]
             chance.append(_along(slopes, seen, none, rest, runs, penalty, draws))
-            progress(k + 1, concepts, f"concepts that are none, {layer}")
+            progress(number * concepts + k + 1, len(layers) * concepts, f"concepts that are none, {layer}")
         found.append(_judged(layer, target, own, chance, len(layers)))
     return tuple(found)
 

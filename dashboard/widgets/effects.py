@@ -60,19 +60,22 @@ def losses(classifier: Classifier, found: Effects) -> go.Figure:
     names, deletion = class_names(classifier), found.deletion
     drop, error = deletion.drop[0], deletion.error[0]
     largest = drop.abs().argsort(descending=True)[:TOP].flip(0)
-    values = drop[largest].tolist()
+    shown = [names[int(deletion.classes[k])] for k in largest]
+    return bars(shown, drop[largest].tolist(), error[largest].tolist(), "probability lost")
+
+
+def bars(names: list[str], values: list[float], errors: list[float], title: str) -> go.Figure:
+    """Effects from the bottom up, to the right or to the left of 0, with 95 % intervals from their standard errors."""
     drawn = go.Figure(
         go.Bar(
             x=values,
-            y=[names[int(deletion.classes[k])] for k in largest],
+            y=names,
             orientation="h",
             marker={"color": [INSERTION if value >= 0 else DELETION for value in values]},
-            error_x={"array": (SURE * error[largest]).tolist(), "color": "#777"},
+            error_x={"array": [SURE * error for error in errors], "color": "#777"},
         )
     )
-    drawn.update_layout(
-        height=280, margin={"l": 0, "r": 0, "t": 10, "b": 0}, xaxis={"title": "probability lost", "zeroline": True}
-    )
+    drawn.update_layout(height=280, margin={"l": 0, "r": 0, "t": 10, "b": 0}, xaxis={"title": title, "zeroline": True})
     return drawn
 
 

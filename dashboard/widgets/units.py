@@ -18,7 +18,7 @@ from dashboard.jobs import Job
 from dashboard.keys import digest
 from dashboard.table import words
 from dashboard.unitwork import FoundRequest, MadeRequest
-from dashboard.widgets import effects, files, takeaway
+from dashboard.widgets import effects, files, reliance, takeaway
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
@@ -120,6 +120,8 @@ def show(classifier: Classifier, unit: Unit, settings: Settings, images: ImageSe
     live(collect, draw)
     if images is not None and unit.layer:
         effects.show(classifier, unit, images)
+    elif images is not None:
+        reliance.show(classifier, unit.channel, images)
 
 
 def _capital(text: str) -> str:

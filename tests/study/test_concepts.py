@@ -15,7 +15,8 @@ from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from data.sets import scenes
 from study import concepts as module
-from study.concepts import Request, concept_files, concepts, spread
+from study.concepts import Request, concept_files, concepts
+from study.interventions import spread
 from study.sources import class_of_labels
 from tests.core.scenes import scene_net
 
@@ -45,7 +46,7 @@ def found(world):
 def test_the_effects_are_those_of_drawing_the_pictures_again(world, found):
     """Slow re-implementation, picture by picture, over all the set's contexts."""
     classifier, images = world
-    fish, rows = classifier.categories.index("fish"), spread(160, 0)
+    fish, rows = classifier.categories.index("fish"), spread(160, 0, 40)
     factor = images.factors["context"]
 
     def answer(picture):

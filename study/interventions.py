@@ -1,0 +1,34 @@
+"""What a network answers to a set's pictures when one thing in them is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+
+from core.classifier import Classifier
+from core.concepts.effect import ConceptEffect, causal_effect
+from data.types import ImageSet
+
+
+def spread(size: int, seed: int, count: int) -> list[int]:
+    """Which pictures of a set are intervened on: ``count`` of them at most, in order."""
+    chosen = np.random.default_rng([seed, 1]).permutation(size)[:count]
+    return [int(i) for i in np.sort(chosen)]
+
+
+def answers(
+    classifier: Classifier, images: ImageSet, rows: Sequence[int], factor: str | None, value: str
+) -> np.ndarray:
+    """Probabilities (N, K) of these pictures under do(factor = value), or as they are."""
+    drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
+    inputs = torch.stack([classifier.preprocess(picture) for picture in drawn])
+    found: np.ndarray = classifier.probabilities(inputs).numpy()
+    return found
+
+
+def against_others(under: Mapping[str, np.ndarray], value: str) -> ConceptEffect:
+    """What do(value) does to each class, against the mean of a factor's other values, from the answers under each."""
+    others = np.mean([column for other, column in under.items() if other != value], axis=0)
+    return causal_effect(torch.from_numpy(under[value]), torch.from_numpy(others))

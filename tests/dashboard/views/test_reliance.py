@@ -1,0 +1,125 @@
+"""What the AI relies on for a class, on the Units view, against pictures drawn one by one and the verb's table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import ForetellError
+from dashboard import cache, reliancework
+from dashboard.reliancework import PushRequest, RelianceRequest
+from dashboard.widgets import reliance
+from study import concepts as verb
+from study.interventions import spread
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import opened, settled
+from tests.dashboard.views.test_units import QUICK
+
+__all__ = ["opened"]  # the fixture
+CHANGED = 10
+LAYERS = ["features.5.2", "pool"]
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture is drawn once for every change."""
+    monkeypatch.setattr(reliancework, "CHANGED", CHANGED)
+    monkeypatch.setattr(verb, "INTERVENED", CHANGED)
+
+
+@pytest.fixture
+def world(opened):
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    return classifier, images, classifier.categories.index("fish")
+
+
+def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
+    """Slow re-implementation: one picture at a time; the reports count every change once."""
+    classifier, images, fish = world
+    told = []
+    found = RelianceRequest(classifier, images).compute(lambda done, total, _: told.append((done, total)))
+    assert told == [(k, 31) for k in range(31)]
+    factor, rows = images.factors["context"], spread(len(images), 0, CHANGED)
+
+    def answer(i: int, value: str) -> float:
+        return float(classifier.probabilities(classifier.preprocess(factor.do(i, value))[None])[0, fish])
+
+    difference = [answer(i, "sea") - np.mean([answer(i, v) for v in factor.values if v != "sea"]) for i in rows]
+    bars = reliance.changes(found, fish).data[0]
+    place = bars.y.index("context: sea")
+    assert bars.x[place] == pytest.approx(np.mean(difference), abs=1e-5)
+    error = np.std(difference, ddof=1) / CHANGED**0.5
+    assert bars.error_x.array[place] == pytest.approx(1.96 * error, abs=1e-5)
+    assert np.all(np.diff(np.abs(bars.x)) >= 0)
+    assert abs(bars.x[0]) >= sorted(abs(float(e.value[fish])) for e in found.effects.values())[-reliance.TOP]
+
+
+def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world) -> None:
+    classifier, images, _ = world
+    link = {"unit.class": "fish", "concept": "context: sea", "concept.layers": LAYERS}
+    app = settled(opened(view="Units", **QUICK, **link))
+    (table,) = [table.value for table in app.table if "Pushes" in table.value.columns]
+    count = int(sum(images.categories[k] != "fish" for k in images.labels)) // 4
+    request = verb.Request("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
+    expected = verb.concepts(classifier, request, images).table
+    assert table["Layer"].tolist() == LAYERS
+    for shown, row in zip(table.itertuples(index=False), expected.itertuples(), strict=True):
+        assert shown.Score == f"{row.score:.2f}\u00a0±\u00a0{row.score_error:.2f}"
+        assert (shown.p, shown.Known) == (f"{row.p_value:.3f}", f"{row.accuracy:.0%}")
+        pushes = "up" if row.sensitivity > 0 else "down"
+        assert shown.Pushes == (pushes if row.p_value <= 0.05 else "no more than chance")
+    assert any("context: sea" in chart.proto.spec for chart in app.get("plotly_chart"))
+
+
+def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> None:
+    classifier, images, fish = world
+    app = opened(view="Units", **QUICK, **{"concept": "context: sea", "concept.layers": ["pool"]})
+    app = settled(app.multiselect(key="concept.layers").set_value([]).run())
+    assert "Choose one to three layers." in [info.value for info in app.info]
+    none = replace(images, labels=np.full(len(images), fish + 1))
+    with pytest.raises(ForetellError, match="has no picture of 'fish'"):
+        PushRequest(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
+
+
+def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, workspace: Path) -> None:
+    for i in range(3):
+        folder = workspace / "pictures" / "mine" / "fish"
+        folder.mkdir(parents=True, exist_ok=True)
+        world[1].open(i).save(folder / f"{i}.png")
+    app = settled(opened(view="Units", source="mine", **QUICK, **{"unit.class": "fish"}))
+    (said,) = [info.value for info in app.info if "cannot be changed" in info.value]
+    assert 'foretell.py concepts --target "fish" --concept FOLDER --random FOLDER' in said
+    assert not app.get("plotly_chart")
+
+
+def test_a_channel_is_no_class(opened) -> None:
+    app = settled(opened(view="Units", **QUICK, unit="A channel", **{"unit.layer": "features.1.2"}))
+    assert not any("What it relies on" in text.value for text in app.markdown)
+
+
+def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next change, of which there are 31; and asked again it begins anew."""
+    monkeypatch.setattr(reliancework, "CHANGED", CHANGED + 1)
+    job = RelianceRequest(*world[:2]).ask()
+    job.cancel()
+    assert job.wait(60)
+    assert job.state == "cancelled"
+    assert RelianceRequest(*world[:2]).ask() is not job
+
+
+def test_whatever_the_test_depends_on_is_in_its_key(world) -> None:
+    classifier, images, fish = world
+    other = gallery_of("scenes", "standard").images
+    asked = [
+        PushRequest(classifier, images, fish, "context=sea", ("pool",)),
+        PushRequest(classifier, other, fish, "context=sea", ("pool",)),
+        PushRequest(classifier, images, fish + 1, "context=sea", ("pool",)),
+        PushRequest(classifier, images, fish, "context=road", ("pool",)),
+        PushRequest(classifier, images, fish, "context=sea", ("pool", "head")),
+        RelianceRequest(classifier, images),
+        RelianceRequest(classifier, other),
+    ]
+    assert len({request.key for request in asked}) == len(asked)
