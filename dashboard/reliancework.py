@@ -23,7 +23,7 @@ from study.interventions import against_others, answers, spread
 from study.sources import class_of_labels
 
 CHANGED = 64
-"""Pictures drawn under every value of a factor: the errors are then .06 at most, in about ten seconds."""
+"""Pictures drawn under every value of a factor: about ten seconds for the scenes."""
 SHOWN, RUNS = 30, 10
 """Pictures of a concept at most, and vectors, as the verb has them."""
 

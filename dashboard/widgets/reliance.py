@@ -96,6 +96,7 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
         max_selections=MOST_LAYERS,
         key="concept.layers",
         bind="query-params",
+        wrap=True,
     )
     if not chosen:
         st.info("Choose one to three layers.")
@@ -116,10 +117,11 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
 
 def _tested(found: tuple[Tcav, ...], name: str) -> None:
     st.table(tested(found), border="horizontal", hide_index=True)
+    chance = len(found[0].random)
     st.caption(
         f"Score: share of the pictures of {escaped(name)} whose logit rises towards the concept. p: how often one of "
-        f"{len(found[0].random)} concepts that are none pushes as hard, times the number of layers. Known: share of "
-        "held-out pictures with and without it that the layer tells apart. How much the class owes to it, the bars say."
+        f"{chance} concepts that are none pushes as hard, times the number of layers; {len(found) / (1 + chance):.3f} "
+        "is the least it can be. How much the class owes to the concept, the bars say."
     )
     for warning in (warning for one in found for warning in one.warnings):
         st.warning(escaped(warning))
@@ -132,7 +134,6 @@ def tested(found: tuple[Tcav, ...]) -> pd.DataFrame:
             "Layer": [one.layer for one in found],
             "Score": [f"{one.score:.2f}\u00a0±\u00a0{one.error:.2f}" for one in found],
             "p": [f"{one.p_value:.3f}" for one in found],
-            "Known": [f"{one.accuracy:.0%}" for one in found],
             "Pushes": [_verdict(one) for one in found],
         }
     )
