@@ -27,6 +27,7 @@ from study.conditions import CONDITIONS
 from study.config import StudyConfig
 from study.design import Candidate, Material
 from study.files import write_whole
+from study.gauge import gauge
 from study.mapcache import MapCache
 from study.plan import WRONG, PlannedTrial
 from study.seeds import seed_of
@@ -130,6 +131,8 @@ class Studio:
             )
         if name == "concepts":
             return self._charts(planned.candidate, options)
+        if name == "uncertainty":
+            return self._gauge(planned.candidate)
         evidence, signed = self._placebo_map(name, planned, picture, true)
         drawn = overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
         relevance, _ = self._relevance(planned.candidate, evidence)
@@ -145,6 +148,11 @@ class Studio:
             examples={name: (drawn,) for name, drawn in zip(options, found, strict=True)},
             gain=_rounded(effects.gain(seen, *classes)),
         )
+
+    def _gauge(self, candidate: Candidate) -> Placebo:
+        """How sure the AI is; a reader takes a sure AI to see what she sees, as if its map lay on the object."""
+        sure = _rounded(self.material.of(candidate.role).probability[candidate.index])
+        return Placebo(target_map=self._write(gauge(sure, self._size)), relevance=sure)
 
     def _placebo_map(
         self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation

@@ -15,6 +15,7 @@ CONDITIONS = Registry(
         "reinitialised_maps": "study.conditions.reinitialised_maps:CONDITION",
         "wrong_examples": "study.conditions.wrong_examples:CONDITION",
         "concepts": "study.conditions.concepts:CONDITION",
+        "uncertainty": "study.conditions.uncertainty:CONDITION",
     },
 )
 
