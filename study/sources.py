@@ -66,7 +66,7 @@ def plain(name: str) -> str:
     return name.split(",")[0].replace("_", " ").strip()
 
 
-def class_of_labels(images: ImageSet, classifier: Classifier) -> NDArray[np.int64]:
+def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
     """For each image the classifier's class index of its label; -1 where the classifier has no such class.
 
     A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
@@ -75,14 +75,14 @@ def class_of_labels(images: ImageSet, classifier: Classifier) -> NDArray[np.int6
     Raises
     ------
     ForetellError
-        No category matches at all.
+        No category matches at all; with ``refuse`` False the answer is -1 for all.
     """
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]
     else:
         known = {_folded(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")}
         index = [known.get(_folded(name), UNMATCHED) for name in images.categories]
-    if all(k == UNMATCHED for k in index):
+    if refuse and all(k == UNMATCHED for k in index):
         raise ForetellError(
             f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
             f"({', '.join(classifier.categories[:4])}, ...). Name the folders as the classifier names its classes."
