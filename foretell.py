@@ -27,6 +27,7 @@ VERBS = {
     "visualise": "what a unit of a network answers to, as pictures",
     "uncertainty": "how sure a network is of pictures, asked again under noise",
     "inspect": "what the layers of a network hold: probes, similarity, units and concepts",
+    "assertions": "your own rules, as Python functions, run over the pictures of a set",
     "prior": "what a learner believes before any example, learned over a training set",
     "build": "a study file -> a frozen bundle of stimuli",
     "verify": "check a bundle byte by byte and by rendering it again, or a database row by row",

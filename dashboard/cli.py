@@ -9,6 +9,7 @@ import typer
 from core.errors import ForetellError
 from dashboard.commands import (
     analysis,
+    assertions,
     bench,
     doctor,
     doors,
@@ -30,7 +31,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verbs in (serve, explain, visualise, uncertainty, inspect, prior, study, recruiting, analysis, doors, doctor):
+for verbs in (
+    serve,
+    explain,
+    visualise,
+    uncertainty,
+    inspect,
+    assertions,
+    prior,
+    study,
+    recruiting,
+    analysis,
+    doors,
+    doctor,
+):
     for verb in verbs.VERBS:
         app.command()(verb)
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)

@@ -151,8 +151,8 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
     st.caption(
         f"Doubtful by confident learning: {len(doubtful):,} of {int(found.known.sum()):,} labels. It assumes that the "
         "AI was not trained on these pictures, and cannot tell a wrong label from an error that the AI is sure of; the "
-        f"AI is right about {right:.0%} of them. Look at the pictures, the likeliest first, and at how their nearest in "
-        "the AI's features are labelled."
+        f"AI is right about {right:.0%} of them. Look at the pictures, the likeliest first, and at how their nearest "
+        "in the AI's features are labelled."
     )
     if right < HARDLY:
         st.warning("The AI errs too often on these pictures to judge their labels: most of these are its own errors.")
