@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,12 +73,6 @@ class Debugged:
         """All pictures, the farthest from the others first."""
         return [] if self.near is None else [int(i) for i in np.argsort(-self.near.isolation, kind="stable")]
 
-    def neighbours_labelled(self, i: int) -> dict[str, int]:
-        """How many of a picture's nearest bear each label, the commonest first."""
-        assert self.near is not None
-        counts = pd.Series(self.label_names[self.near.indices[i].numpy()]).value_counts(sort=True)
-        return {str(name): int(count) for name, count in counts.items()}
-
     def table(self) -> pd.DataFrame:
         """One row a picture: its label, the answer, and of what could be found the numbers behind the evidence."""
         answers, names = self.answers, self.class_names
@@ -122,6 +116,7 @@ def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Pr
         with suppress(ForetellError):
             near = nearest(answers.features, progress=progress)
             places, shares = principal_plane(answers.features)
+        answers = replace(answers, features=answers.features[:, :0], sketches=answers.sketches[:, :0])  # not to be kept
     return Debugged(images, answers, classifier.categories, labels, near, places, shares)
 
 
@@ -134,35 +129,30 @@ def _ends_linearly(classifier: Classifier) -> bool:
 def label_evidence(found: Debugged, i: int) -> list[str]:
     """Why a picture's label is doubtful, line by line."""
     assert found.labels is not None
+    assert found.near is not None
     answers, labels, names = found.answers, found.labels, found.class_names
     own, other = int(answers.truth[i]), int(labels.instead[i])
+    near = answers.truth[found.near.indices[i].numpy()]
     return [
         f"labelled {found.label_names[i]}, rather {names[other]}",
         f"The AI gives {names[own]} {answers.truth_probability[i]:.0%}; pictures labelled so get "
         f"{labels.thresholds[own]:.0%} on average.",
         f"It says {names[answers.predicted[i]]}, {answers.probability[i]:.0%}.",
-        *([] if found.near is None else [nearest_in_words(found, i)]),
+        f"Of the {len(near)} nearest {(near == own).sum()} are labelled {names[own]}, {(near == other).sum()} "
+        f"{names[other]}.",
     ]
 
 
 def outlier_evidence(found: Debugged, i: int) -> list[str]:
     """Why a picture is an outlier, line by line."""
     assert found.near is not None
-    away, near = found.near.isolation, found.near.indices.shape[1]
+    away, near = found.near.isolation, found.near.indices[i].numpy()
     verdict = "" if not found.known[i] else ", right" if found.answers.correct[i] else ", wrong"
+    same = int((found.images.labels[near] == found.images.labels[i]).sum())
     return [
         f"rank {found.near.rank[i]:,} of {len(away):,}",
         f"Labelled {found.label_names[i]}; the AI says {found.class_names[found.answers.predicted[i]]}, "
         f"{found.answers.probability[i]:.0%}{verdict}.",
-        f"Its {near} nearest are within {away[i]:.2f}, of half of the pictures within {np.median(away):.2f}.",
-        nearest_in_words(found, i),
+        f"Its {len(near)} nearest are within {away[i]:.2f}, of half of the pictures within {np.median(away):.2f}; "
+        f"{same} of them {'is' if same == 1 else 'are'} labelled as it is.",
     ]
-
-
-def nearest_in_words(found: Debugged, i: int) -> str:
-    """``"Of the 10 nearest 8 are labelled fish, 2 boat."``"""
-    counts = found.neighbours_labelled(i)
-    first, *others = [f"{count} {name}" for name, count in list(counts.items())[:3]]
-    count, _, name = first.partition(" ")
-    said = ", ".join([f"{count} {'is' if count == '1' else 'are'} labelled {name}", *others])
-    return f"Of the {sum(counts.values())} nearest {said}."

@@ -155,7 +155,9 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
         "in the AI's features are labelled."
     )
     if right < HARDLY:
-        st.warning("The AI errs too often on these pictures to judge their labels: most of these are its own errors.")
+        st.warning(
+            "The AI errs too often on these pictures to judge their labels: most of these are likely its own errors."
+        )
     if doubtful:
         picker.told(gallery, f"{name}_labels", doubtful, picked, lambda i: label_evidence(found, i))
         with st.expander("The numbers"):

@@ -77,7 +77,7 @@ def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figur
         labels={"x": x.title, "y": y.title, "group": ""},
     )
     told = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
-    drawn.update_traces(marker={"size": 8, "opacity": 0.8}, hovertemplate=told)
+    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=told)
     drawn.update_layout(
         height=460,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
