@@ -5,6 +5,8 @@ SETS = {
     "folder": "data.sets.folder:load",
     "imagenet": "data.sets.imagenet:load",
     "imagenet_a": "data.sets.imagenet_a:load",
+    "bars": "data.sets.bars:load",
+    "coloured_mnist": "data.sets.coloured_mnist:load",
 }
 
 CLASSIFIERS = {

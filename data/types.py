@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from PIL import Image
@@ -15,6 +15,25 @@ class Skipped:
 
     id: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something about the pictures of a set that a generator can set.
+
+    Attributes
+    ----------
+    values
+        What it can be set to.
+    do
+        ``do(i, value)`` is the i-th picture as RGB under the intervention, all else as it was.
+    known
+        The value that each of the n pictures has of itself, where it is one of `values`; else None.
+    """
+
+    values: tuple[str, ...]
+    do: Callable[[int, str], Image.Image]
+    known: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +62,8 @@ class ImageSet:
         ``mask(i)`` is (H, W) bool, the pixels of the object in the i-th picture, where this is known; else None.
     contexts
         Name of the context each of the n pictures was taken in, where this is known; else None.
+    factors
+        What can be changed in the pictures, by name, where they are made by a generator.
     """
 
     name: str
@@ -55,6 +76,7 @@ class ImageSet:
     skipped: tuple[Skipped, ...] = ()
     mask: Callable[[int], np.ndarray] | None = None
     contexts: tuple[str, ...] | None = None
+    factors: Mapping[str, Factor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)

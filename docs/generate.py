@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import fared  # noqa: E402
+import relied  # noqa: E402
 
 from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
@@ -100,7 +101,7 @@ def _coded(values: str) -> str:
     return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""
 
 
-PAGES = {"data-dictionary.md": dictionary, "faithfulness.md": fared.page}
+PAGES = {"data-dictionary.md": dictionary, "faithfulness.md": fared.page, "concepts.md": relied.page}
 
 
 if __name__ == "__main__":

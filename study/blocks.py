@@ -55,6 +55,25 @@ class Blocks:
         return self._folder / f"{self._key}.{number}.npz" if self._folder else None
 
 
+class Pieces:
+    """Named pieces of a long run, kept in ``folder`` (None keeps nothing) under a key of all that they depend on."""
+
+    def __init__(self, folder: Path | None, key: str) -> None:
+        self._folder, self._key = folder, key
+        self._files: list[Path] = []
+
+    def get(self, name: str, compute: Callable[[], Columns]) -> Columns:
+        """The piece of that name: as it was kept, or made and kept."""
+        path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
+        self._files += [path] if path else []
+        return _stored(path) or _kept(path, compute())
+
+    def forget(self) -> None:
+        """Remove the pieces: what was made of them is in its place."""
+        for path in self._files:
+            path.unlink(missing_ok=True)
+
+
 def _stored(path: Path | None) -> Columns | None:
     if path is None or not path.is_file():
         return None

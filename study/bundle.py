@@ -40,7 +40,7 @@ class Example(Record):
 
 
 class Placebo(Record):
-    """An explanation that says nothing of the AI's answer, and what a simulated person makes of it.
+    """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
 
     ``examples`` are pictures by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
     of what is shown, as `Trial.relevance` and ``Trial.teaching["gain"]`` are of the true explanation.
@@ -85,7 +85,8 @@ class Trial(Record):
     ``target`` is the AI's answer, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
     categories as (a, b) in an order drawn by the study's seed. ``teaching`` and ``saliency`` hold what is
     known of the explanations (P of the learner, effective sample size, ...); ``relevance`` the share of the
-    map's evidence on the object where an object mask exists, else None.
+    map's evidence on the object where an object mask exists, else None. ``doubt`` is the stratum of a study that
+    spreads its targets over a measure of uncertainty: measure, value, error, stratum (0 is the least doubted), strata.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Trial(Record):
     teaching: dict[str, Any]
     saliency: dict[str, Any]
     relevance: float | None = None
+    doubt: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda found: not found)
 
     @property
     def ai_choice(self) -> Literal["a", "b"]:

@@ -14,6 +14,7 @@ from core.attribution import METHODS
 from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
+from core.uncertainty import MEASURES, SAMPLERS
 from study.conditions import CONDITIONS
 from study.preregistration import Plan
 from study.procedure import Procedure, Section
@@ -68,12 +69,41 @@ class Sets(Section):
     adversarial: ImageSource
 
 
+class Strata(Section):
+    """``[trials.strata]``: targets spread over how far the AI doubts them, by a measure of `core.uncertainty`.
+
+    Of each category and type up to ``candidates`` pictures, drawn at random, are asked ``passes`` times by ``sampler``
+    and dealt to ``bins`` strata of equal size, from the least doubted up; trials come from the strata by turns.
+    """
+
+    measure: str
+    sampler: str = "inserted_dropout"
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    passes: Annotated[int, Field(ge=2)] = 50
+    bins: Annotated[int, Field(ge=2, le=10)] = 2
+    candidates: Annotated[int, Field(ge=2)] = 24
+
+    @model_validator(mode="after")
+    def _known(self) -> Strata:
+        _ask(MEASURES, self.measure)
+        _ask(SAMPLERS, self.sampler)
+        if "passes" in self.parameters:
+            raise ValueError("passes stands beside parameters, not in them.")
+        try:
+            parsed(SAMPLERS[self.sampler], self.parameters)
+        except ForetellError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
 class Trials(Section):
     """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each."""
 
     categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
     per_type: Annotated[int, Field(ge=1)] = 1
     practice: Annotated[int, Field(ge=0, le=12)] = 3
+    strata: Strata | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Where there are none they are not written: studies frozen before there were any keep their hash."""
 
 
 class Saliency(Section):

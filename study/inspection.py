@@ -1,4 +1,4 @@
-"""What the layers of a network hold, asked of the pictures of a labelled set: a table and a report."""
+"""What a network holds inside and how near its boundaries are, asked of a labelled set: a table and a report."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from core.attribution.common import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.parameters import parsed
 from core.registry import Registry
 from core.types import Progress, silent
 from core.visualisation.unit import Unit, known
@@ -38,9 +39,12 @@ QUESTIONS = Registry(
         "consistency": "study.questions:consistency",
         "dissection": "study.questions:dissection",
         "deletion": "study.questions:deletion",
+        "attacks": "study.robustness:attacks",
+        "margins": "study.robustness:margins",
+        "frequencies": "study.robustness:frequencies",
     },
 )
-"""Every question: ``question(inspected, progress)`` gives a table, one row an answer."""
+"""Every question: ``question(inspected, progress, **parameters)`` gives a table, one row an answer."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,7 @@ class Request:
 
     ``layers`` empty: the question chooses. ``other`` is a second network for the questions that compare two, the same
     one by default; ``other_layers`` are its layers, by default the same names, or else its own choice.
+    ``parameters`` are texts, checked against the question's declaration.
     """
 
     question: str
@@ -58,6 +63,7 @@ class Request:
     layers: tuple[str, ...] = ()
     other: str | None = None
     other_layers: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
 
 
@@ -112,6 +118,7 @@ class Inspected:
             "pictures": self.images.name,
             "digest": self.images.digest,
             "count": len(self.images),
+            "parameters": dict(self.request.parameters),
             "seed": self.request.seed,
             "versions": versions(),
             "code": code_digest(),
@@ -147,12 +154,13 @@ def _speaks(classifier: Classifier, name: str) -> bool:
 def inspect_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     question = QUESTIONS[request.question]
+    given = parsed(question, request.parameters)
     classifier = open_classifier(request.model, Path.cwd())
     images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
     same = request.other in (None, request.model)
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
     inspected = Inspected(classifier, images, request, compared, out / "parts")
-    table: pd.DataFrame = question(inspected, progress)
+    table: pd.DataFrame = question(inspected, progress, **given)
     csv = write_whole(out / f"{classifier.name}.{request.question}.csv", table.to_csv(index=False).encode())
     with suppress(OSError):  # another run may keep its blocks there
         (out / "parts").rmdir()

@@ -14,7 +14,7 @@ from study.screens import planned
 from study.session import ENDED, Progress
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, debrief, example, page_words, texts_of
+from study.texts import boxes, debrief, example, page_words, texts_of, worded
 
 AHEAD = 4
 """The trial to answer, and three that may be shown before its answer is acknowledged."""
@@ -53,6 +53,8 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
     """The whole state of the page, JSON-ready."""
     stage = session["stage"]
     texts = texts_of(manifest)
+    if session["condition"]:
+        texts = worded(texts, CONDITIONS[session["condition"]])
     state = {
         "stage": stage,
         "study": session["study"],

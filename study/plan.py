@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from study.config import StudyConfig, Teaching
 from study.design import Candidate, Material, candidates, chosen_categories, shuffled
 from study.seeds import seed_of
 from study.sources import plain
+from study.strata import Stratifier
 from study.teachingpool import TeachingPool
 
 WRONG = "wrong_examples"
@@ -41,7 +43,8 @@ class Question:
 class PlannedTrial:
     """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
 
-    ``wrong`` are pictures of two other categories in the places of the teaching set, for the placebo that shows them.
+    ``wrong`` are pictures of two other categories in the places of the teaching set, for the placebo that shows them;
+    ``doubt`` says which stratum it comes from, where the study has strata.
     """
 
     id: str
@@ -49,6 +52,7 @@ class PlannedTrial:
     teaching: TeachingSet
     flip: bool
     wrong: TeachingSet | None = None
+    doubt: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,9 @@ class Planner:
         self.prior = prior or self._prior_of_the_pool()
         self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
+        self._doubts: dict[tuple[str, int], dict[str, Any]] = {}
+        strata = config.trials.strata
+        self._strata = None if strata is None else Stratifier(strata, classifier, sets, self.prior, cache, self.seed)
 
     def plan(self, progress: Progress) -> Plan:
         """The whole plan, in the same order for the same study file and images."""
@@ -88,8 +95,8 @@ class Planner:
         categories = chosen_categories(self.material, settings.categories, settings.per_type)
         found: list[tuple[Candidate, TeachingSet]] = []
         for done, category in enumerate(categories, 1):
-            for trial_type in TRIAL_TYPES:
-                found += self._trials(category, trial_type, settings.per_type)
+            for kind, trial_type in enumerate(TRIAL_TYPES):
+                found += self._trials(category, trial_type, settings.per_type, done + kind)
             progress(done, len(categories), "choosing trials and examples")
         practice = self._practice(categories, {_key(c) for c, _ in found})
         trials, practised = self._named("t", found), self._named("p", practice)
@@ -102,9 +109,21 @@ class Planner:
             self.classifier.head, [self.material.pool.features[known]], tau=teaching.tau, damping=teaching.damping
         )
 
-    def _trials(self, category: int, trial_type: TrialType, wanted: int) -> list[tuple[Candidate, TeachingSet]]:
+    def _in_order(self, category: int, trial_type: TrialType, turn: int) -> Iterator[Candidate]:
+        """The candidates at random; with strata by turns, ``turn`` saying which stratum begins."""
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
-        order = shuffled(candidates(self.material, category, trial_type), rng)
+        found = candidates(self.material, category, trial_type)
+        if self._strata is None:
+            yield from shuffled(found, rng)
+            return
+        for doubted in self._strata.ordered(found, turn, rng):
+            self._doubts[_key(doubted.candidate)] = self._strata.facts(doubted)
+            yield doubted.candidate
+
+    def _trials(
+        self, category: int, trial_type: TrialType, wanted: int, turn: int
+    ) -> list[tuple[Candidate, TeachingSet]]:
+        order = self._in_order(category, trial_type, turn)
         found: list[tuple[Candidate, TeachingSet]] = []
         failed: list[str] = []
         for candidate in islice(order, wanted * self.config.teaching.tries):
@@ -210,7 +229,14 @@ class Planner:
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
         flips = rng.permutation(np.arange(len(found)) % 2 == 1)
         return tuple(
-            PlannedTrial(f"{letter}{i:03d}", candidate, chosen, bool(flip), self._wrong(candidate))
+            PlannedTrial(
+                f"{letter}{i:03d}",
+                candidate,
+                chosen,
+                bool(flip),
+                self._wrong(candidate),
+                self._doubts.get(_key(candidate), {}),
+            )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
-from study.conditions import placebos
+from study.conditions import beside
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
@@ -66,8 +66,8 @@ class PlannedContrast(Section):
     @model_validator(mode="after")
     def _known(self) -> PlannedContrast:
         for name in (self.more, self.less):
-            if name not in (*CONDITIONS, *placebos()):
-                known = ", ".join((*CONDITIONS, *placebos()))
+            if name not in (*CONDITIONS, *beside()):
+                known = ", ".join((*CONDITIONS, *beside()))
                 raise ValueError(f"there is no condition {name!r} to contrast; choose of {known}.")
         return self
 
@@ -88,8 +88,10 @@ class Stopping(Section):
     def _rising(self) -> Stopping:
         if list(self.looks) != sorted(set(self.looks)):
             raise ValueError("looks must rise: each is a number of participants per condition.")
-        if {self.contrast.more, self.contrast.less} & set(placebos()):
-            raise ValueError("the contrast of the looks must be between conditions of the two factors, not a placebo.")
+        if {self.contrast.more, self.contrast.less} & set(beside()):
+            raise ValueError(
+                "the contrast of the looks must be between conditions of the two factors, not a placebo or concepts."
+            )
         return self
 
 

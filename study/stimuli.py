@@ -22,10 +22,12 @@ from core.teaching.masks import elsewhere
 from core.types import Explanation, Progress, silent
 from data.types import ImageSet
 from study.bundle import Example, Placebo, Trial, TrialAssets
+from study.conceptcharts import ConceptEffects, chart, concept_effects
 from study.conditions import CONDITIONS
 from study.config import StudyConfig
 from study.design import Candidate, Material
 from study.files import write_whole
+from study.gauge import gauge
 from study.mapcache import MapCache
 from study.plan import WRONG, PlannedTrial
 from study.seeds import seed_of
@@ -84,6 +86,7 @@ class Studio:
             saliency=self._saliency_facts(explanation, basis)
             | self._areas(pictures[0], candidate.target, explanation, progress),
             relevance=relevance,
+            doubt=planned.doubt,
         )
 
     def _classes(self, candidate: Candidate) -> list[int]:
@@ -102,7 +105,12 @@ class Studio:
 
     @property
     def _placebos(self) -> list[str]:
-        return [name for name in self.config.conditions if CONDITIONS[name].placebo]
+        return [name for name in self.config.conditions if CONDITIONS[name].beside]
+
+    @cached_property
+    def _relied_on(self) -> ConceptEffects:
+        """What the network goes by, over the pool."""
+        return concept_effects(self.classifier, self.sets["pool"], seed_of(self.config.study.seed, "concepts"))
 
     @cached_property
     def _forgotten(self) -> MapCache:
@@ -121,10 +129,30 @@ class Studio:
                 sources=tuple(self.sets["pool"].ids[i] for i in planned.wrong.indices),
                 gain=_rounded(planned.wrong.gain),
             )
+        if name == "concepts":
+            return self._charts(planned.candidate, options)
+        if name == "uncertainty":
+            return self._gauge(planned.candidate)
         evidence, signed = self._placebo_map(name, planned, picture, true)
         drawn = overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
         relevance, _ = self._relevance(planned.candidate, evidence)
         return Placebo(target_map=self._write(drawn), relevance=relevance)
+
+    def _charts(self, candidate: Candidate, options: tuple[str, str]) -> Placebo:
+        """What makes the AI say each option, and how that speaks for its answer to this picture."""
+        classes, effects = (candidate.target, candidate.alternative), self._relied_on
+        found = [self._write(chart(effects.strongest(k), self._size)) for k in classes]
+        own = {name: factor.known for name, factor in self.sets[candidate.role].factors.items()}
+        seen = {name: known[candidate.index] for name, known in own.items() if known is not None}
+        return Placebo(
+            examples={name: (drawn,) for name, drawn in zip(options, found, strict=True)},
+            gain=_rounded(effects.gain(seen, *classes)),
+        )
+
+    def _gauge(self, candidate: Candidate) -> Placebo:
+        """How sure the AI is; a reader takes a sure AI to see what she sees, as if its map lay on the object."""
+        sure = _rounded(self.material.of(candidate.role).probability[candidate.index])
+        return Placebo(target_map=self._write(gauge(sure, self._size)), relevance=sure)
 
     def _placebo_map(
         self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation

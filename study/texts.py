@@ -35,8 +35,14 @@ def debrief(manifest: Manifest) -> str:
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
 
 
+def worded(texts: dict[str, str], condition: Condition) -> dict[str, str]:
+    """The words as a condition has them."""
+    return {**texts, **{key: texts[own] for key, own in condition.words.items()}}
+
+
 def example(texts: dict[str, str], condition: Condition) -> str:
     """What a person needs to be told of her condition's screen."""
+    texts = worded(texts, condition)
     parts = [texts["example"]]
     if condition.shows_saliency:
         parts.append(texts["example_map"])

@@ -17,7 +17,7 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Placebo, Trial, TrialAssets, canonical
-from study.conditions import CONDITIONS, placebos
+from study.conditions import CONDITIONS, beside
 from study.service import Service
 from study.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
@@ -151,7 +151,7 @@ def write_bundle(
             target=picture("target", number, False),
             target_map=picture("target", number, True),
             examples=examples,
-            placebos={name: placebo(name, number, (one, two)) for name in placebos() if name in conditions},
+            placebos={name: placebo(name, number, (one, two)) for name in beside() if name in conditions},
         )
         trial_type = TRIAL_TYPES[index % 3]
         return Trial(

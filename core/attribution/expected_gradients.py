@@ -18,7 +18,6 @@ from core.attribution.references import Pick, Source, described, picker
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import scores
 from core.types import Explanation, Progress, silent
 
 BLOCK = 64
@@ -62,12 +61,15 @@ def expected_gradients(
     settings = {"samples": samples} | described(source, references)
     facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     starts = _average(classifier, pick, seed, samples)[classes].tolist()
-    ends = scores(classifier, inputs, classes, "logit").tolist()
+    logits = classifier.logits(inputs)
+    ends = logits.gather(1, classes[:, None])[:, 0].tolist()
     known = [
         facts | {"completeness": residual(m, a, b), "standard_error": float(e.max())}
         for m, a, b, e in zip(mean, starts, ends, error, strict=True)
     ]
-    return Explanation(mean.float(), 0.0, certificates(classifier, "expected_gradients", inputs, classes, known), error)
+    return Explanation(
+        mean.float(), 0.0, certificates(classifier, "expected_gradients", inputs, classes, known, logits), error
+    )
 
 
 def _drawn(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:

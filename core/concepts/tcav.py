@@ -163,7 +163,7 @@ def _judged(layer: str, target: int, own: _Along, chance: list[_Along], layers: 
     strength, random = float(own.sensitivity.mean()), torch.stack([one.sensitivity.mean() for one in chance])
     p_value = (1 + int((random.abs() >= abs(strength)).sum())) / (1 + len(random))
     every = torch.cat([one.scores for one in chance])
-    varies = float(own.scores.var() + every.var()) > 0
+    varies = float(own.scores.var() + every.var()) > 1e-12  # beyond rounding
     t_test = float(ttest_ind(own.scores.numpy(), every.numpy(), equal_var=False).pvalue) if varies else 1.0
     warnings = []
     if own.accuracy < KNOWN:

@@ -1,4 +1,4 @@
-"""``inspect``: what the layers of a network hold."""
+"""``inspect``: what a network holds inside, and how near its boundaries are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.commands.options import settings
+from dashboard.commands.options import pairs, settings
 from dashboard.terminal import Bars, say
 
 
@@ -17,13 +17,14 @@ def inspect(
     layer: Annotated[list[str] | None, typer.Option(help="Of which layer. Repeatable; some by default.")] = None,
     other: Annotated[str | None, typer.Option(help="A second network to compare with.")] = None,
     other_layer: Annotated[list[str] | None, typer.Option(help="Its layers; the same names by default.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="k=v of the question.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Pictures with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("inspection"),
     list_questions: Annotated[bool, typer.Option("--list", help="Print the questions and stop.")] = False,
 ) -> None:
-    """What the layers of a network hold: writes MODEL.QUESTION.csv (the answers) and .json (how they were found).
+    """What a network holds inside, and how near its boundaries are: MODEL.QUESTION.csv, and .json of how it was found.
 
     The same command goes on after an interruption.
 
@@ -47,6 +48,7 @@ def inspect(
         layers=tuple(layer or ()),
         other=other,
         other_layers=tuple(other_layer or ()),
+        parameters=pairs(param or [], "--param", "name=value"),
         seed=seed,
     )
     with Bars() as progress:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from dashboard.table import words
 from dashboard.widgets.messages import escaped
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
@@ -107,6 +108,7 @@ def known(trial: Trial) -> list[tuple[str, str]]:
         ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
         ("Truth", trial.truth, ""),
         ("The AI's answer", f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Doubt under noise", _doubt(trial), ""),
         ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
         ("Learner's P before", teaching.get("p_prior"), ".3f"),
         ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
@@ -119,6 +121,15 @@ def known(trial: Trial) -> list[tuple[str, str]]:
         ("Source", trial.source, ""),
     ]
     return [(name, f"{value:{form}}") for name, value, form in facts if value is not None]
+
+
+def _doubt(trial: Trial) -> str | None:
+    """Its stratum, where the study has strata."""
+    known = trial.doubt
+    if not known:
+        return None
+    stratum = f"stratum {known['stratum'] + 1} of {known['strata']}"
+    return f"{words(known['measure'])} {known['value']:.3f} ± {known['error']:.3f}, {stratum}"
 
 
 def _dropped(dropped: tuple[dict[str, str], ...]) -> None:

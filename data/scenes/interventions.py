@@ -1,10 +1,22 @@
-"""Scenes drawn again with one thing changed: do(context) and do(object)."""
+"""Scenes drawn again with one thing changed: do(context), do(object) and do(colour)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from PIL import Image
+
+from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, render
 from data.scenes.shapes import CATEGORIES
+
+HUES: Mapping[str, int] = MappingProxyType({"red": 0, "yellow": 42, "green": 85, "blue": 160, "purple": 205})
+"""Hues of do(colour), in 256 parts of the circle."""
+LEAST_SATURATION = 128
+"""Of 255: a white thing would else have no colour."""
 
 
 def other_contexts(scene: Scene) -> list[Scene]:
@@ -15,3 +27,20 @@ def other_contexts(scene: Scene) -> list[Scene]:
 def other_objects(scene: Scene) -> list[Scene]:
     """Every other object in its place: the same context and light behind it."""
     return [render(scene.seed, category=name, context=scene.context) for name in CATEGORIES if name != scene.label]
+
+
+def recoloured(scene: Scene, colour: str) -> Image.Image:
+    """The same picture with every visible pixel of the object in one hue, as light and at least half as pure.
+
+    Raises
+    ------
+    DataError
+        Unknown colour.
+    """
+    if colour not in HUES:
+        raise DataError(f"Unknown colour {colour!r} of the scenes. Known: {', '.join(HUES)}.")
+    pixels = np.array(scene.image.convert("HSV"))
+    pixels[scene.mask, 0] = HUES[colour]
+    pixels[scene.mask, 1] = np.maximum(pixels[scene.mask, 1], LEAST_SATURATION)
+    changed = Image.fromarray(pixels, "HSV").convert("RGB")
+    return Image.composite(changed, scene.image, Image.fromarray(scene.mask))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -12,9 +13,12 @@ from PIL import Image
 
 import data.scenes
 from data.errors import DataError
+from data.scenes.contexts import CONTEXTS
+from data.scenes.generator import Scene, render
+from data.scenes.interventions import HUES, recoloured
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import context_of, label_of, picture, scene_seed
-from data.types import ImageSet
+from data.types import Factor, ImageSet
 
 SIZES: dict[str, int] = {"pool": 1_200, "standard": 2_400, "adversarial": 1_200}
 """Default sizes: ten categories always find a standard correct, a standard incorrect and an adversarial incorrect
@@ -71,7 +75,26 @@ def load(
         digest=_digest(ids, labels, contexts, [scene(i)[0] for i in sample]),
         mask=lambda i: scene(i)[1].copy(),
         contexts=contexts,
+        factors=_factors(lambda i: picture(split, seed, range(count)[i]), labels, contexts),
     )
+
+
+def _factors(scene: Callable[[int], Scene], labels: np.ndarray, contexts: tuple[str, ...]) -> dict[str, Factor]:
+    """Everything about a scene that can be changed while all else stays."""
+
+    def placed(i: int, context: str) -> Image.Image:
+        known = scene(i)
+        return render(known.seed, category=known.label, context=context).image
+
+    def replaced(i: int, category: str) -> Image.Image:
+        known = scene(i)
+        return render(known.seed, category=category, context=known.context).image
+
+    return {
+        "context": Factor(tuple(CONTEXTS), placed, contexts),
+        "object": Factor(tuple(CATEGORIES), replaced, tuple(list(CATEGORIES)[k] for k in labels)),
+        "colour": Factor(tuple(HUES), lambda i, colour: recoloured(scene(i), colour)),
+    }
 
 
 def _digest(ids: tuple[str, ...], labels: np.ndarray, contexts: tuple[str, ...], sample: list[np.ndarray]) -> str:

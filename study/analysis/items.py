@@ -24,6 +24,7 @@ SCORES: Mapping[str, str] = {
     "relevance": "share of the map on the object",
     "effective_samples": "effective samples of the map",
     "ai_probability": "how sure the AI is",
+    "doubt": "how far it doubts, asked again under noise",
 }
 """What is known of a trial and its explanations, by its name in the manifest, in words. A faithful map has a large
 insertion area and a small deletion area."""
@@ -50,6 +51,7 @@ def trials(manifest: Manifest) -> pd.DataFrame:
     """item and each of `SCORES` that was frozen with the study and differs between its trials."""
     rows = [
         {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability, **t.teaching, **t.saliency}
+        | ({"doubt": t.doubt["value"]} if t.doubt else {})
         for t in manifest.trials
     ]
     known = pd.DataFrame(rows)

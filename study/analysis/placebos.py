@@ -23,11 +23,15 @@ FORMULA = "correct ~ trial_type * condition + (1|participant) + (1|category)"
 
 
 def asked(data: Responses) -> list[Contrast]:
-    """What is asked where nothing was planned: the true explanation against its placebo, for each trial type."""
+    """What is asked where nothing was planned, for each trial type: the true explanation against its placebo, and what
+    is neither map nor examples against the picture alone."""
     present = set(data.every["condition"])
+    names = dict.fromkeys(data.placebos.get("condition", ()))
     pairs = [
-        ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
-        for name in dict.fromkeys(data.placebos.get("condition", ()))
+        (name, "none")
+        if CONDITIONS[name].other
+        else ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
+        for name in names
     ]
     return [
         Contrast(true if true in present else name, name if true in present else "none", (kind,))

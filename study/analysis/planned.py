@@ -55,7 +55,7 @@ def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Plan
         A rule needs a column that the responses do not have, or nobody is left.
     """
     every, counts = exclude(data.every, plan.exclusions)
-    misled = every["condition"].isin(conditions.placebos())
+    misled = every["condition"].isin(conditions.beside())
     kept = every[~misled]
     if kept["participant"].nunique() < 2:
         raise ForetellError(

@@ -15,7 +15,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.bundle import TRIAL_TYPES
-from study.conditions import placebos
+from study.conditions import beside
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
@@ -175,9 +175,11 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     problems = list(_contradictions(tidy))
     if problems:
         raise _refusal(name, problems)
-    misled = tidy["condition"].isin(placebos())
+    misled = tidy["condition"].isin(beside())
     if misled.all():
-        raise _refusal(name, ["Every answer is of a placebo condition: there is nothing to compare it with."])
+        raise _refusal(
+            name, ["Every answer is of a condition beside the two factors: there is nothing to compare it with."]
+        )
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
     return Responses(true, len(renamed) - len(complete), tuple(_messages(renamed, complete)), placebo)
 
@@ -314,11 +316,11 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:
             yield f"{said} ({count} of {len(complete)} answers)."
-    misled = int(complete["condition"].isin(placebos()).sum()) if "condition" in complete else 0
+    misled = int(complete["condition"].isin(beside()).sum()) if "condition" in complete else 0
     if misled:
         yield (
-            f"{misled} of {len(complete)} answers are of placebo conditions: they stay out of the models of the two "
-            "factors and are contrasted by condition."
+            f"{misled} of {len(complete)} answers are of conditions beside the two factors (placebos, concepts): they "
+            "stay out of their models and are contrasted by condition."
         )
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:

@@ -30,13 +30,23 @@ TEXTS: dict[str, str] = {
         "Antwort der KI, blaue dagegen; graue machten keinen Unterschied."
     ),
     "example_examples": "Über jedem Namen sehen Sie andere Bilder, die die KI so nennt.",
+    "example_concepts": (
+        "Über jedem Namen sehen Sie, was die KI dazu bringt, ihn zu nennen: wie viel öfter (Balken nach rechts) oder "
+        "seltener (nach links) sie ihn nennt, wenn ein Bild zeigt, was dort steht, in Prozentpunkten."
+    ),
+    "example_gauge": (
+        "Neben dem Bild sehen Sie, wie sicher die KI sich ihrer Antwort ist: Bei 100 % ist sie sich ganz sicher, weit "
+        "darunter schwankt sie zwischen mehreren Namen. Sie kann sich sicher sein und irren."
+    ),
     "example_both": "Jedes dieser Bilder trägt seine eigene Karte.",
     "practice": "Zuerst ein paar Bilder zur Übung. Nach jedem erfahren Sie, was die KI gesagt hat.",
     "main": "Jetzt beginnt die eigentliche Studie. Von nun an erfahren Sie nicht mehr, was die KI gesagt hat.",
     "question": "Wie nennt die KI dieses Bild?",
     "catch": "Um zu zeigen, dass Sie mitlesen, wählen Sie hier bitte „{name}“.",
     "map_legend": "orange: für die Antwort, blau: dagegen",
+    "gauge_legend": "wie sicher die KI sich ihrer Antwort ist",
     "examples_legend": "Die KI nennt diese „{name}“",
+    "concepts_legend": "Was sie „{name}“ sagen lässt",
     "feedback": "Die KI nannte dieses Bild „{name}“.",
     "confidence": "Wie sicher sind Sie?",
     "questionnaire": "Ein paar letzte Fragen.",
@@ -92,8 +102,8 @@ TEXTS: dict[str, str] = {
     ),
     "ui.touch": "Tippen Sie auf den Namen, den Sie wählen. Es hat keine Eile.",
     "ui.mini_picture": "Das Bild, das die KI betrachtet hat",
-    "ui.mini_map": "Daneben, worauf die KI sich stützte",
-    "ui.mini_samples": "Bilder, die die KI so nennt",
+    "ui.mini_map": "Daneben, was man über ihre Antwort weiß",
+    "ui.mini_samples": "Über jedem Namen, was für die KI zu ihm gehört",
     "ui.mini_names": "Die zwei Namen: Wählen Sie den der KI",
     "ui.practice": "Übung",
     "ui.main": "Die Studie beginnt",

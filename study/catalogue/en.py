@@ -28,13 +28,23 @@ TEXTS: dict[str, str] = {
         "blue parts against it; grey parts made no difference."
     ),
     "example_examples": "Above each name you see other pictures that the AI calls by that name.",
+    "example_concepts": (
+        "Above each name you see what makes the AI answer with it: how much more often (a bar to the right) or less "
+        "often (to the left) it says this name when a picture shows what is written there, in percentage points."
+    ),
+    "example_gauge": (
+        "Beside the picture you see how sure the AI is of its answer: at 100 % it is certain, far below it wavers "
+        "between several names. It can be sure and wrong."
+    ),
     "example_both": "Each of these pictures carries a map of its own.",
     "practice": "First a few practice pictures. After each you are told what the AI said.",
     "main": "Now the study itself begins. From here on you are not told what the AI said.",
     "question": "What does the AI call this picture?",
     "catch": "To show that you are reading, please choose “{name}” here.",
     "map_legend": "orange: for its answer, blue: against",
+    "gauge_legend": "how sure the AI is of its answer",
     "examples_legend": "The AI calls these “{name}”",
+    "concepts_legend": "What makes it say “{name}”",
     "feedback": "The AI called this picture “{name}”.",
     "confidence": "How sure are you?",
     "questionnaire": "A few last questions.",
@@ -82,8 +92,8 @@ TEXTS: dict[str, str] = {
     "ui.keys": "{left} chooses the left name, {right} the right one. You may also click or tap. There is no hurry.",
     "ui.touch": "Tap the name that you choose. There is no hurry.",
     "ui.mini_picture": "The picture the AI looked at",
-    "ui.mini_map": "Beside it, what the AI relied on",
-    "ui.mini_samples": "Pictures the AI calls by each name",
+    "ui.mini_map": "Beside it, what is known of its answer",
+    "ui.mini_samples": "Above each name, what goes with it for the AI",
     "ui.mini_names": "The two names: choose the one the AI gave",
     "ui.practice": "Practice",
     "ui.main": "The study begins",

@@ -14,6 +14,8 @@ CONDITIONS = Registry(
         "random_maps": "study.conditions.random_maps:CONDITION",
         "reinitialised_maps": "study.conditions.reinitialised_maps:CONDITION",
         "wrong_examples": "study.conditions.wrong_examples:CONDITION",
+        "concepts": "study.conditions.concepts:CONDITION",
+        "uncertainty": "study.conditions.uncertainty:CONDITION",
     },
 )
 
@@ -21,3 +23,8 @@ CONDITIONS = Registry(
 def placebos() -> tuple[str, ...]:
     """The conditions whose explanations say nothing of the AI's answer."""
     return tuple(name for name, condition in CONDITIONS.items() if condition.placebo)
+
+
+def beside() -> tuple[str, ...]:
+    """The conditions that stay out of the models of the two factors: placebos, and what is neither map nor examples."""
+    return tuple(name for name, condition in CONDITIONS.items() if condition.beside)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from study.bundle import Trial
 
@@ -31,8 +31,15 @@ class Shown:
 class Condition:
     """One condition of the experiment and its levels of the two factors.
 
-    A `placebo` looks like an explanation and says nothing of the AI's answer: it is compared with the other
-    conditions and stays out of the models of the two factors.
+    Attributes
+    ----------
+    placebo
+        It looks like an explanation and says nothing of the AI's answer.
+    other
+        It says something of the AI's answer that is neither a map nor examples. Like a placebo it is compared with the
+        other conditions, stays out of the models of the two factors, and has pictures of its own in each trial.
+    words
+        Texts it has of its own: the key of the catalogue by the key that it stands for.
     """
 
     name: str
@@ -40,10 +47,17 @@ class Condition:
     shows_examples: bool
     shown: Callable[[Trial], Shown]
     placebo: bool = False
+    other: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> bool:
+        """Whether it stays out of the models of the two factors."""
+        return self.placebo or self.other
 
     def read(self, trial: Trial) -> Trial:
         """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
-        if not self.placebo:
+        if not self.beside:
             return trial
         shown = trial.assets.placebos[self.name]
         return trial.model_copy(

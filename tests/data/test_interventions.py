@@ -1,13 +1,18 @@
-"""do(context) and do(object): one thing changes, everything else stays."""
+"""do(context), do(object) and do(colour): one thing changes, everything else stays."""
 
 from __future__ import annotations
 
-import numpy as np
+import colorsys
 
+import numpy as np
+import pytest
+
+from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
-from data.scenes.interventions import other_contexts, other_objects
+from data.scenes.interventions import HUES, other_contexts, other_objects, recoloured
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import picture
+from data.sets import scenes
 
 
 def test_other_contexts_keep_the_object_and_other_objects_keep_the_context() -> None:
@@ -24,3 +29,34 @@ def test_other_contexts_keep_the_object_and_other_objects_keep_the_context() -> 
         assert np.median(differs[scene.mask]) == 0
         assert np.median(differs[~scene.mask]) > 10
     assert len({other.image.tobytes() for other in [scene, *contexts, *objects]}) == len(CONTEXTS) + len(CATEGORIES) - 1
+
+
+def test_a_colour_reaches_the_object_alone_and_leaves_its_lightness() -> None:
+    """By colorsys, pixel by pixel: the hue asked for, the value it had."""
+    scene = picture("standard", 0, 12)
+    before, after = (np.asarray(image) for image in (scene.image, recoloured(scene, "blue")))
+    assert (before[~scene.mask] == after[~scene.mask]).all()
+    hues = []
+    for old, new in zip(before[scene.mask] / 255, after[scene.mask] / 255, strict=True):
+        hue, saturation, value = colorsys.rgb_to_hsv(*new)
+        assert abs(value - max(old)) < 0.02
+        assert value < 0.1 or saturation > 0.45
+        hues += [hue] if value > 0.2 else []
+    assert np.abs(np.array(hues) - HUES["blue"] / 256).max() < 0.03
+    with pytest.raises(DataError, match="Unknown colour 'mauve'"):
+        recoloured(scene, "mauve")
+
+
+def test_the_factors_of_a_set_are_these_interventions() -> None:
+    images = scenes.load(split="adversarial", size=20)
+    scene = picture("adversarial", 0, 4)
+    context, thing, colour = (images.factors[name] for name in ("context", "object", "colour"))
+    assert context.known is not None
+    assert context.known[4] == scene.context
+    assert thing.known is not None
+    assert thing.known[4] == scene.label
+    assert context.do(4, scene.context).tobytes() == scene.image.tobytes()
+    others = {name: context.do(4, name).tobytes() for name in CONTEXTS if name != scene.context}
+    assert list(others.values()) == [other.image.tobytes() for other in other_contexts(scene)]
+    assert thing.do(4, other_objects(scene)[2].label).tobytes() == other_objects(scene)[2].image.tobytes()
+    assert colour.do(4, "red").tobytes() == recoloured(scene, "red").tobytes()

@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Example, Placebo, Trial, TrialAssets
-from study.conditions import CONDITIONS, placebos
+from study.conditions import CONDITIONS, beside, placebos
 from study.people import BayesianLearner, MapReader
 from study.screens import assets, planned, shown_hash
 
@@ -19,6 +19,8 @@ PLACEBOS = {
     "random_maps": Placebo(target_map="random-map", relevance=0.5),
     "reinitialised_maps": Placebo(target_map="forgotten-map", relevance=0.4),
     "wrong_examples": Placebo(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
+    "concepts": Placebo(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
+    "uncertainty": Placebo(target_map="gauge", relevance=0.6),
 }
 TRIAL = Trial(
     id="t",
@@ -50,6 +52,8 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("random_maps", True, False, "random-map", NOTHING),
         ("reinitialised_maps", True, False, "forgotten-map", NOTHING),
         ("wrong_examples", False, True, None, {"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}),
+        ("uncertainty", True, False, "gauge", NOTHING),
+        ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
     ],
 )
 def test_slots(name: str, saliency: bool, examples: bool, target_map: str | None, shown: object) -> None:
@@ -64,7 +68,7 @@ def test_factors_say_what_is_shown(name: str) -> None:
     """Runs over the registry: a new condition cannot declare a factor it does not show, or the reverse."""
     condition = CONDITIONS[name]
     what = condition.shown(TRIAL)
-    maps = {"target-map", "random-map", "forgotten-map", *(e.map for e in EXAMPLES)}
+    maps = {"target-map", "random-map", "forgotten-map", "gauge", *(e.map for e in EXAMPLES)}
     pictures = {what.target, what.target_map, *what.examples["boat"], *what.examples["fish"]} - {None}
     assert condition.name == name
     assert set(what.examples) == set(TRIAL.options)
@@ -84,6 +88,8 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "reinitialised_maps": ("map", log(9) + 10 * (0.4 - 0.5), -1),
         "examples": ("examples", -log(9) + 2.0, 1),
         "wrong_examples": ("examples", -log(9) - 0.3, 1),
+        "concepts": ("examples", -log(9) + 1.5, 1),
+        "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
     }
     for name, (kind, odds, sign) in expected.items():
         condition = CONDITIONS[name]
@@ -94,6 +100,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
 
 def test_placebos_are_those_that_say_so() -> None:
     assert placebos() == ("random_maps", "reinitialised_maps", "wrong_examples")
+    assert beside() == (*placebos(), "concepts", "uncertainty")
 
 
 def test_a_study_without_placebos_keeps_its_hash() -> None:

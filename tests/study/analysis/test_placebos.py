@@ -78,7 +78,7 @@ def test_a_plan_can_contrast_a_placebo_and_excludes_there_too(study: pd.DataFram
 
 
 def test_what_cannot_be_compared_is_said(study: pd.DataFrame) -> None:
-    with pytest.raises(ForetellError, match="Every answer is of a placebo condition"):
+    with pytest.raises(ForetellError, match="Every answer is of a condition beside the two factors"):
         responses.prepare(study[study["condition"] == "random_maps"])
     with pytest.raises(ForetellError, match="Nobody was in the condition 'wrong_examples'"):
         placebos.table(responses.prepare(study), [Contrast("wrong_examples", "none")])

@@ -1,0 +1,241 @@
+"""What a network relies on for a class, in human concepts: a table of concepts and layers, with effects where a set can
+be intervened on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from core.attribution.activations import chosen_layer, refuse_unknown
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.concepts.effect import causal_effect, observed_effect
+from core.concepts.tcav import tcav
+from core.errors import ForetellError
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.blocks import Columns, Pieces
+from study.conceptsets import Concept, asked, material
+from study.config import ImageSource
+from study.files import write_whole
+from study.provenance import code_digest
+from study.sources import class_of_labels, open_classifier, open_set, plain
+
+CHANCE = 20
+"""Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""
+LEAST_CHANCE = 39
+INTERVENED = 200
+"""Pictures of the set that are drawn under every value of a factor."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which network and class, which concepts, where to look.
+
+    ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
+    pictures; then ``random`` is a folder of other ones. ``layers`` empty is the last that keeps places apart.
+    ``pictures`` is how many show a concept.
+    """
+
+    model: str
+    target: str
+    concepts: tuple[str, ...]
+    random: str | None = None
+    image_set: str = "scenes"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    pictures: int = 30
+    runs: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """One row a concept and layer, and the report: settings, provenance, effects of every concept on every class."""
+
+    table: pd.DataFrame
+    report: dict[str, Any]
+
+
+def concept_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    classifier = open_classifier(request.model, Path.cwd())
+    images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
+    parts = out / "parts"
+    found = concepts(classifier, request, images, parts, progress)
+    stem = f"{classifier.name}.{request.target.replace(' ', '_')}"
+    csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
+    with suppress(OSError):  # not there, or another run keeps its pieces there
+        parts.rmdir()
+    report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return csv, write_whole(out / f"{stem}.json", report.encode())
+
+
+def concepts(
+    classifier: Classifier,
+    request: Request,
+    images: ImageSet,
+    parts: Path | None = None,
+    progress: Progress = silent,
+) -> Found:
+    """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
+
+    ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
+
+    Raises
+    ------
+    ForetellError
+        An unknown class, concept or layer, or too few pictures.
+    """
+    labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
+    sought = asked(images, request.concepts, request.random)
+    layers = [*request.layers] or [chosen_layer(classifier, "")]
+    with classifier.exclusive() as module:
+        for layer in layers:
+            refuse_unknown(classifier, module, layer)
+    facts = _facts(classifier, request, images, layers)
+    key = hashlib.sha256(f"{json.dumps(facts, sort_keys=True)}{images.digest}".encode()).hexdigest()[:32]
+    pieces, tests, rows, effects = Pieces(parts, key), len(sought) * len(layers), [], {}
+    for number, concept in enumerate(sought):
+        ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
+        tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
+        effects[concept.name] = _effects(classifier, concept, images, pieces, request.seed, progress)
+        rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
+        progress(number + 1, len(sought), "testing concepts")
+    pieces.forget()
+    told = {name: _told(classifier, columns) for name, columns in effects.items() if columns}
+    return Found(pd.DataFrame(rows), facts | {"effects": told})
+
+
+def target_of(classifier: Classifier, name: str) -> int:
+    """Index of a class by any of its names."""
+    known = [[synonym.strip().casefold() for synonym in names.split(",")] for names in classifier.categories]
+    for k, names in enumerate(known):
+        if name.replace("_", " ").casefold() in [one.replace("_", " ") for one in names]:
+            return k
+    first = ", ".join(map(plain, classifier.categories[:6]))
+    raise ForetellError(f"{classifier.name} has no class {name!r}. It has {first}, ...: name one of its classes.")
+
+
+def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: list[str]) -> dict[str, Any]:
+    return {
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "set": images.name,
+        "class": request.target,
+        "concepts": list(request.concepts),
+        "random": request.random,
+        "layers": layers,
+        "pictures": request.pictures,
+        "runs": request.runs,
+        "seed": request.seed,
+        "versions": versions(),
+        "code": code_digest(),
+    }
+
+
+def _tested(
+    classifier: Classifier,
+    request: Request,
+    images: ImageSet,
+    labels: np.ndarray,
+    target: int,
+    concept: Concept,
+    tests: int,
+    layer: str,
+) -> Columns:
+    """TCAV of one concept at one layer, its p-value corrected for all that are asked for."""
+    seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)
+    (found,) = tcav(
+        classifier,
+        [layer],
+        seen.concept,
+        seen.others,
+        seen.target,
+        target,
+        runs=request.runs,
+        concepts=max(LEAST_CHANCE, CHANCE * tests - 1),
+        generator=torch.Generator().manual_seed(request.seed),
+    )
+    return {
+        "score": np.array(found.score),
+        "score_error": np.array(found.error),
+        "sensitivity": np.array(found.sensitivity),
+        "p_value": np.array(min(1.0, found.p_value * tests)),
+        "accuracy": np.array(found.accuracy),
+        "warning": np.array(" ".join(found.warnings)),
+    }
+
+
+def _effects(
+    classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
+) -> Columns:
+    """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
+
+    Columns ``causal, causal_error`` and, where the set knows each picture's value, ``observed, observed_error``, (K,).
+    """
+    if concept.factor is None:
+        return {}
+    answers = {
+        value: pieces.get(
+            f"do.{concept.factor}.{value}",
+            partial(_answered, classifier, images, concept.factor, value, seed, progress),
+        )["answers"]
+        for value in images.factors[concept.factor].values
+    }
+    others = np.mean([column for value, column in answers.items() if value != concept.value], axis=0)
+    effect = causal_effect(torch.from_numpy(answers[concept.value]), torch.from_numpy(others))
+    found = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
+    known, rows = images.factors[concept.factor].known, spread(len(images), seed)
+    has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
+    if min(int(has.sum()), int((~has).sum())) < 2:
+        return found
+    as_they_are = pieces.get("plain", partial(_answered, classifier, images, None, "", seed, progress))["answers"]
+    seen = observed_effect(torch.from_numpy(as_they_are), has)
+    return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
+
+
+def spread(size: int, seed: int) -> list[int]:
+    """Which pictures of a set are intervened on."""
+    chosen = np.random.default_rng([seed, 1]).permutation(size)[:INTERVENED]
+    return [int(i) for i in np.sort(chosen)]
+
+
+def _answered(
+    classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
+) -> Columns:
+    """Probabilities (N, K) of the set's pictures under do(factor = value), or as they are."""
+    rows = spread(len(images), seed)
+    drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
+    answers = classifier.probabilities(torch.stack([classifier.preprocess(picture) for picture in drawn]))
+    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
+    return {"answers": answers.numpy()}
+
+
+def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target: int) -> dict[str, Any]:
+    row = {"concept": concept.name, "layer": layer, **{name: column.item() for name, column in found.items()}}
+    for name in ("causal", "causal_error", "observed", "observed_error"):
+        row[name] = float(effects[name][target]) if name in effects else np.nan
+    return row
+
+
+def _told(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
+    """Effect and error by class."""
+    kinds = [kind for kind in ("causal", "observed") if kind in columns]
+    return {
+        kind: {
+            plain(name): [round(float(columns[kind][k]), 6), round(float(columns[f"{kind}_error"][k]), 6)]
+            for k, name in enumerate(classifier.categories)
+        }
+        for kind in kinds
+    }
