@@ -61,18 +61,13 @@ def _points(found: Debugged, gallery: Gallery, model: str, name: str, picked: Pi
         noise = _noise_box() if place == CONFIDENCE else ENTROPY
         measure = _measure_box() if noise != ENTROPY else ""
         groups = _groups(found)
-    if place == FEATURES:
-        axes = _plane(found)
-    elif noise == ENTROPY:
-        axes = _sure(found), Axis("entropy of the answer, bits", found.answers.entropy)
-    else:
-        table = _under_noise(NoiseRequest(cache.classifier(model), noise, found.images))
-        if table is None:
-            return
-        axes = _sure(found), Axis(f"{words(measure).lower()} under {words(noise).lower()}", table[measure].to_numpy())
+    axes = _plane(found) if place == FEATURES else _sure(found, model, noise, measure)
+    if axes is None:
+        return
+    x, y = axes
     chosen = st.plotly_chart(
-        points.figure(found, *axes, groups),
-        key=f"points_{model}_{name}",
+        points.figure(found, x, y, groups),
+        key=f"points_{model}_{name}_{x.title}_{y.title}",  # elsewhere the line that was drawn means nothing
         on_select="rerun",
         selection_mode=("points", "box", "lasso"),
         config={"displaylogo": False},
@@ -83,8 +78,19 @@ def _points(found: Debugged, gallery: Gallery, model: str, name: str, picked: Pi
     picker.whole(gallery, name, picked, among or None)
 
 
-def _sure(found: Debugged) -> Axis:
-    return Axis("confidence: probability of the answer", found.answers.probability)
+def _sure(found: Debugged, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
+    """Confidence and doubt; None until the answers under noise are there."""
+    confidence = Axis("confidence: probability of the answer", found.answers.probability)
+    if noise == ENTROPY:
+        return confidence, Axis("entropy of the answer, bits", found.answers.entropy)
+    table = _under_noise(NoiseRequest(cache.classifier(model), noise, found.images))
+    if table is None:
+        return None
+    error = table[f"{measure}_error"]
+    st.caption(
+        f"Standard error from the {PASSES} passes: half below {error.median():.3f}, none above {error.max():.3f}."
+    )
+    return confidence, Axis(f"{words(measure).lower()} under {words(noise).lower()}", table[measure].to_numpy())
 
 
 def _plane(found: Debugged) -> tuple[Axis, Axis]:
