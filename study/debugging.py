@@ -86,19 +86,13 @@ class Debugged:
             "entropy": answers.entropy,
         }
         if self.labels is not None:
-            columns |= {
-                "label_doubtful": self.labels.likely,
-                "rather": np.where(self.labels.likely, names[self.labels.instead], ""),
-                "margin": self.labels.margin,
-            }
+            doubtful = self.labels.likely
+            columns |= {"label_doubtful": doubtful, "rather": np.where(doubtful, names[self.labels.instead], "")}
+            columns |= {"margin": self.labels.margin}
         if self.near is not None:
             same = self.images.labels[self.near.indices.numpy()] == self.images.labels[:, None]
-            columns |= {
-                "neighbours": same.shape[1],
-                "neighbours_of_label": same.sum(1),
-                "distance": self.near.isolation,
-                "distance_rank": self.near.rank,
-            }
+            columns |= {"neighbours": same.shape[1], "neighbours_of_label": same.sum(1)}
+            columns |= {"distance": self.near.isolation, "distance_rank": self.near.rank}
         if self.places is not None:
             columns |= {"component_1": self.places[:, 0], "component_2": self.places[:, 1]}
         return pd.DataFrame(columns)

@@ -26,6 +26,8 @@ LOOKS = {
     ALL: ("#0072B2", "circle"),
 }
 """Colours of Okabe & Ito (2008) as in the figures of the results, each with a mark of its own."""
+TOLD = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
+"""What stands beside a point under the mouse."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,10 @@ def commonest(names: Sequence[str]) -> list[str]:
 
 def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
     """The points, each with its picture's number to be chosen by; many are drawn by WebGL."""
-    frame = pd.DataFrame(
-        {
-            "index": np.arange(len(found.images)),
-            "x": x.values,
-            "y": y.values,
-            "group": list(groups),
-            "says": found.class_names[found.answers.predicted],
-            "label": found.label_names,
-            "picture": found.images.ids,
-        }
-    )
     order = _order(groups)
     looks = LOOKS | dict(zip([g for g in order if g not in LOOKS], zip(PALETTE, MARKS, strict=True), strict=False))
     drawn = px.scatter(
-        frame,
+        _frame(found, x, y, groups),
         x="x",
         y="y",
         color="group",
@@ -76,8 +67,7 @@ def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figur
         custom_data=["index", "says", "label", "picture"],
         labels={"x": x.title, "y": y.title, "group": ""},
     )
-    told = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
-    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=told)
+    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=TOLD)
     drawn.update_layout(
         height=460,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
@@ -86,6 +76,20 @@ def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figur
         showlegend=len(order) > 1,
     )
     return drawn
+
+
+def _frame(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "index": np.arange(len(found.images)),
+            "x": x.values,
+            "y": y.values,
+            "group": list(groups),
+            "says": found.class_names[found.answers.predicted],
+            "label": found.label_names,
+            "picture": found.images.ids,
+        }
+    )
 
 
 def _order(groups: Sequence[str]) -> list[str]:
