@@ -24,12 +24,11 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.blocks import Blocks
-from study.config import ImageSource
 from study.exemplars import Pictures, of_set, open_pictures
 from study.files import write_whole
 from study.provenance import code_digest
 from study.rules import Answer, Assertion, load_assertions, severity
-from study.sources import open_classifier, open_set, plain
+from study.sources import open_classifier, plain, set_named
 
 BLOCK = 32
 """Pictures judged before what was found is kept: the most that a kill loses."""
@@ -94,7 +93,7 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
 def _pictures(request: Request) -> Judged:
     if request.pictures is not None:
         return Judged(open_pictures(request.pictures))
-    images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
+    images = set_named(request.image_set, request.settings)
     labels = tuple(images.categories[k] for k in images.labels)
     return Judged(of_set(images), labels, images.digest)
 

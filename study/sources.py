@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,19 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
     except TypeError as error:
         raise ForetellError(f"Image set {source.set!r} does not take these settings: {error}.") from error
     return opened
+
+
+def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
+    """A registered image set with its settings, as a command names it; paths are relative to the working folder.
+
+    Raises
+    ------
+    ForetellError
+        No such set (with the nearest), or settings that it does not take.
+    """
+    if name not in IMAGE_SETS:
+        raise ForetellError(IMAGE_SETS.unknown(name))
+    return open_set(ImageSource.model_validate({**settings, "set": name}), Path.cwd())
 
 
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:

@@ -211,3 +211,9 @@ def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_pat
 def test_no_file_is_one_sentence():
     with pytest.raises(ForetellError, match=r"There is no file nowhere\.py: give a Python file"):
         load_assertions(Path("nowhere.py"))
+
+
+def test_an_unknown_set_is_one_sentence(tmp_path):
+    (tmp_path / "r.py").write_text("def rule(picture, answer): return True\n")
+    with pytest.raises(ForetellError, match=r"^Unknown image set 'scene'\. Did you mean 'scenes'\?$"):
+        assertion_files(Request(tmp_path / "r.py", image_set="scene"), tmp_path)
