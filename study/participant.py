@@ -72,9 +72,11 @@ class Participant(Opened):
         """Open or resume a session and return its token.
 
         The same `participant`, or the same `recruit`, always gets the same session, and the token it had before
-        stops working. A preview may fix the condition and takes no place in the allocation.
+        stops working. A preview may fix the condition and takes no place in the allocation. Simulated people need no
+        open study.
         """
-        version = self._store.read(lambda db: repository.open_version_of(db, study))
+        of = repository.newest_version_of if mode == "sim" else repository.open_version_of
+        version = self._store.read(lambda db: of(db, study))
         named = f"{recruit.source}\0{recruit.person}" if recruit else participant
         who = self._pseudonym(study, named) if named else uuid.uuid4().hex
         token = secrets.token_urlsafe(24)

@@ -39,12 +39,8 @@ class Researcher(Opened):
         """
         if per_condition < 1:
             raise ForetellError(f"per_condition is {per_condition}. A study needs at least 1 person per condition.")
-        bundle = Bundle(bundle_folder.resolve())
-        for complaint in bundle.damaged():
-            raise ForetellError(complaint)
+        bundle = _sound(bundle_folder)
         manifest = bundle.manifest
-        for complaint in unplayable(manifest):
-            raise ForetellError(complaint)
 
         def work(db: Connection) -> None:
             repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self._clock())
@@ -52,6 +48,15 @@ class Researcher(Opened):
             audit.append(db, self._clock(), "researcher", "opened", {"study_hash": manifest.study_hash})
 
         self._store.write(work)
+        self._bundles[manifest.study_hash] = bundle
+        return manifest.name
+
+    def add_study(self, bundle_folder: Path) -> str:
+        """Verify a bundle for simulated people and let no participant in; its name. An open study stays open."""
+        bundle = _sound(bundle_folder)
+        manifest, folder = bundle.manifest, str(bundle.folder)
+        row = manifest.study_hash, manifest.name, folder, self._clock()
+        self._store.write(lambda db: repository.add_version(db, *row))
         self._bundles[manifest.study_hash] = bundle
         return manifest.name
 
@@ -196,3 +201,13 @@ class Researcher(Opened):
                   for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
         state = "paused" if version["paused"] else version["state"]
         return StudyStatus(version["name"], title, study_hash, folder, state, *counts)
+
+
+def _sound(bundle_folder: Path) -> Bundle:
+    """A bundle whose bytes are whole and which every condition can play."""
+    bundle = Bundle(bundle_folder.resolve())
+    for complaint in bundle.damaged():
+        raise ForetellError(complaint)
+    for complaint in unplayable(bundle.manifest):
+        raise ForetellError(complaint)
+    return bundle

@@ -38,7 +38,7 @@ def simulate(
     Parameters
     ----------
     service, study
-        Where, and in which open study.
+        Where, and in which study, open or not.
     participants
         Number of people.
     mixture

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.commands.study import MIXTURE, per_condition_of, weights
+from dashboard.commands.study import MIXTURE, weights
 from dashboard.terminal import Bars, say
 
 HOST = "127.0.0.1"
@@ -76,7 +76,8 @@ def _fill(study_file: Path) -> None:
     with Bars() as progress:
         bundle = build(study_file, home(), progress)
         with Service(home()) as service:
-            name = service.open_study(bundle.folder, per_condition_of(bundle))
+            places = int(bundle.manifest.config["allocation"]["per_condition"])
+            name = service.open_study(bundle.folder, places)
             simulate(service, name, SIMULATED, weights(MIXTURE), 0, progress)
 
 

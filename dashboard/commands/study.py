@@ -10,7 +10,7 @@ import typer
 from dashboard.terminal import Bars, say
 
 if TYPE_CHECKING:
-    from study.bundle import Bundle
+    pass
 
 MOST_FAULTS = 20
 MIXTURE = "belief_projector=0.4,map_reader=0.5,guesser=0.1"
@@ -121,7 +121,7 @@ def simulate(
 
     bundle = bundle_named(home(), study)
     with Service(home()) as service, Bars() as progress:
-        name = service.open_study(bundle.folder, per_condition_of(bundle))
+        name = service.add_study(bundle.folder)  # people are let in on the Studies page only
         answers = run(service, name, participants, weights(mixture), seed, progress)
     say(f"{name}: {answers} new answers of simulated participants")
 
@@ -150,11 +150,6 @@ def export(
     with Service(home()) as service:
         path = run(service, study, out, ("sim",) if simulated else ("live",), published=published)
     say(str(path))
-
-
-def per_condition_of(bundle: Bundle) -> int:
-    """The places per condition the study file asks for."""
-    return int(bundle.manifest.config["allocation"]["per_condition"])
 
 
 def weights(text: str) -> dict[str, float]:

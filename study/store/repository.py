@@ -50,6 +50,13 @@ def open_version(db: Connection, study_hash: str, name: str, folder: str, at: in
     )
 
 
+def add_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
+    """Know this version without letting anybody in; one that is known stays as it is."""
+    row = {"study_hash": study_hash, "name": name, "folder": folder, "opened_at": at, "state": "closed"}
+    known = insert_or(db, study_version).values(row)
+    db.execute(known.on_conflict_do_update(index_elements=["study_hash"], set_={"folder": folder}))
+
+
 def close_version(db: Connection, name: str) -> int:
     """Close the open version to new participants; the number of versions closed (0 or 1)."""
     return db.execute(update(study_version).where(_open(name)).values(state="closed", paused=0)).rowcount
@@ -73,6 +80,12 @@ def versions(db: Connection) -> list[Row]:
 def open_version_of(db: Connection, name: str) -> Row | None:
     """The version that new participants of a study get."""
     return at_most_one(db, select(study_version).where(_open(name)))
+
+
+def newest_version_of(db: Connection, name: str) -> Row | None:
+    """The version that simulated people get, whether it is open or not."""
+    named = select(study_version).where(study_version.c.name == name)
+    return at_most_one(db, named.order_by(study_version.c.opened_at.desc()).limit(1))
 
 
 def n_blocks(db: Connection, study_hash: str, mode: str) -> int:

@@ -13,6 +13,8 @@ from study.simulate import simulate
 
 MakeBundle = Callable[..., Path]
 CHOICES = ["condition", "trial", "item", "choice", "rt_ms"]
+ANSWERS = 12 + 2 + 1
+"""Trials, practice and catch trials of the bundle."""
 
 
 def run(home: Path, folder: Path, participants: int, seed: int = 3) -> pd.DataFrame:
@@ -38,6 +40,23 @@ def test_everybody_answers_everything_once_in_balance(tmp_path: Path, bundle: Ma
     assert dict(frame.groupby("condition")["participant"].nunique()) == dict.fromkeys(frame["condition"].unique(), 2)
     assert frame["condition"].nunique() == 4
     assert set(frame["input"]) == {"sim"}
+
+
+def test_nobody_is_let_in_for_the_sake_of_simulated_people(service: Service, bundle: MakeBundle) -> None:
+    """A study never opened, and one that was closed, stay so; an open one stays open."""
+    folder = bundle()
+    study = service.add_study(folder)
+    assert simulate(service, study, 4, {"guesser": 1.0}, seed=1) == 4 * ANSWERS
+    with pytest.raises(Refused, match="takes nobody new"):
+        service.begin(study)
+    service.open_study(folder, per_condition=1)
+    service.add_study(folder)
+    assert service.state(service.begin(study))["stage"] == "consent"
+    service.close_study(study)
+    service.add_study(folder)
+    assert simulate(service, study, 8, {"guesser": 1.0}, seed=1) == 4 * ANSWERS
+    with pytest.raises(Refused, match="takes nobody new"):
+        service.begin(study, participant="another")
 
 
 def test_running_again_adds_only_what_is_missing(service: Service, bundle: MakeBundle) -> None:
