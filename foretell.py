@@ -28,6 +28,7 @@ VERBS = {
     "uncertainty": "how sure a network is of pictures, asked again under noise",
     "concepts": "what a network relies on for a class, in human concepts",
     "inspect": "what a network holds inside, and how near its boundaries are",
+    "assertions": "your own rules, as Python functions, run over the pictures of a set",
     "prior": "what a learner believes before any example, learned over a training set",
     "build": "a study file -> a frozen bundle of stimuli",
     "verify": "check a bundle byte by byte and by rendering it again, or a database row by row",

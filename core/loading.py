@@ -103,7 +103,7 @@ def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
     path = Path(file).expanduser()
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the path of a Python file as FILE.py:build.")
-    module = _execute(path)
+    module = executed(path)
     build = getattr(module, function, None)
     if not callable(build):
         offered = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
@@ -131,8 +131,14 @@ class _AsWritten(SourceFileLoader):
         return code
 
 
-def _execute(path: Path) -> ModuleType:
-    """Run a user's file as a module, with its own folder importable while it runs."""
+def executed(path: Path) -> ModuleType:
+    """A user's file, run as a module, with its own folder importable while it runs: run only files you trust.
+
+    Raises
+    ------
+    ForetellError
+        The file fails.
+    """
     with contextlib.suppress(ImportError):
         torchvision()  # most such files import it, at their top or later: there it has to load as it does here
     name = f"foretell_user_{path.stem}"

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
 import torch
+from numpy.typing import NDArray
 
 from core.classifier import Classifier
 from core.loading import torchvision
@@ -23,7 +25,7 @@ from dashboard.keys import digest
 from data.types import ImageSet
 from study.config import ImageSource
 from study.predictions import Predictions, predict
-from study.sources import open_classifier, open_set, plain
+from study.sources import UNMATCHED, open_classifier, open_set, plain
 from study.workspace import ROOT, home
 
 PICTURES = 200
@@ -41,6 +43,11 @@ class Gallery:
     images: ImageSet
     answers: Predictions
     categories: tuple[str, ...]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N,): whether a picture's label is a class of the classifier, so that right and wrong mean something."""
+        return self.answers.truth != UNMATCHED
 
     def says(self, i: int) -> tuple[str, str, float]:
         """The truth of a picture, what the classifier says, and how sure it is."""

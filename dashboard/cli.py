@@ -9,6 +9,7 @@ import typer
 from core.errors import ForetellError
 from dashboard.commands import (
     analysis,
+    assertions,
     bench,
     concepts,
     doctor,
@@ -38,6 +39,7 @@ for verbs in (
     uncertainty,
     concepts,
     inspect,
+    assertions,
     prior,
     study,
     recruiting,

@@ -26,11 +26,10 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.blocks import Columns, Pieces
 from study.conceptsets import Concept, asked, material
-from study.config import ImageSource
 from study.files import write_whole
 from study.interventions import against_others, answers, spread
 from study.provenance import code_digest
-from study.sources import class_of_labels, open_classifier, open_set, plain
+from study.sources import class_of_labels, open_classifier, plain, set_named
 
 CHANCE = 20
 """Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""
@@ -71,7 +70,7 @@ class Found:
 def concept_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
-    images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
+    images = set_named(request.image_set, request.settings)
     parts = out / "parts"
     found = concepts(classifier, request, images, parts, progress)
     stem = f"{classifier.name}.{request.target.replace(' ', '_')}"

@@ -25,11 +25,10 @@ from core.registry import Registry
 from core.types import Progress, silent
 from core.visualisation.unit import Unit, known
 from data.types import ImageSet
-from study.config import ImageSource
 from study.files import write_whole
 from study.provenance import code_digest
 from study.reading import batches
-from study.sources import class_of_labels, open_classifier, open_set
+from study.sources import class_of_labels, open_classifier, set_named
 
 QUESTIONS = Registry(
     "question",
@@ -156,7 +155,7 @@ def inspect_files(request: Request, out: Path, progress: Progress = silent) -> t
     question = QUESTIONS[request.question]
     given = parsed(question, request.parameters)
     classifier = open_classifier(request.model, Path.cwd())
-    images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
+    images = set_named(request.image_set, request.settings)
     same = request.other in (None, request.model)
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
     inspected = Inspected(classifier, images, request, compared, out / "parts")

@@ -66,9 +66,17 @@ class Predictions:
 
 
 def predict(
-    classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, *, features: bool = False
+    classifier: Classifier,
+    images: ImageSet,
+    cache: Path,
+    progress: Progress,
+    *,
+    features: bool = False,
+    labelled: bool = True,
 ) -> Predictions:
     """Ask the classifier about every image, or read its answers of an earlier time.
+
+    A set of which no category is a class of the classifier is refused, or ``labelled`` False: taken without any truth.
 
     The key covers the weights, the images and whether features were asked for. Answers are kept in shards of `SHARD`
     pictures, so that a killed run goes on where it was.
@@ -88,7 +96,7 @@ def predict(
         f"asking the AI about {images.name}, {SHARD} pictures each",
     )
     probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
-    truth = class_of_labels(images, classifier)
+    truth = class_of_labels(images, classifier, refuse=labelled)
     predicted = probabilities.argmax(1).astype(np.int64)
     mean = _mean_by_class(truth, probabilities)
     own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))

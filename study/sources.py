@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,19 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
     return opened
 
 
+def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
+    """A registered image set with its settings, as a command names it; paths are relative to the working folder.
+
+    Raises
+    ------
+    ForetellError
+        No such set (with the nearest), or settings that it does not take.
+    """
+    if name not in IMAGE_SETS:
+        raise ForetellError(IMAGE_SETS.unknown(name))
+    return open_set(ImageSource.model_validate({**settings, "set": name}), Path.cwd())
+
+
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
     """The three image sets of a study by their role; one that serves in two is read once."""
     opened: dict[str, ImageSet] = {}
@@ -66,7 +80,7 @@ def plain(name: str) -> str:
     return name.split(",")[0].replace("_", " ").strip()
 
 
-def class_of_labels(images: ImageSet, classifier: Classifier) -> NDArray[np.int64]:
+def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
     """For each image the classifier's class index of its label; -1 where the classifier has no such class.
 
     A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
@@ -75,14 +89,14 @@ def class_of_labels(images: ImageSet, classifier: Classifier) -> NDArray[np.int6
     Raises
     ------
     ForetellError
-        No category matches at all.
+        No category matches at all; with ``refuse`` False the answer is -1 for all.
     """
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]
     else:
         known = {_folded(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")}
         index = [known.get(_folded(name), UNMATCHED) for name in images.categories]
-    if all(k == UNMATCHED for k in index):
+    if refuse and all(k == UNMATCHED for k in index):
         raise ForetellError(
             f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
             f"({', '.join(classifier.categories[:4])}, ...). Name the folders as the classifier names its classes."

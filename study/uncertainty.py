@@ -27,12 +27,11 @@ from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
 from study.blocks import Blocks
-from study.config import ImageSource
 from study.exemplars import Pictures, of_set, open_pictures
 from study.files import write_whole
 from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest
-from study.sources import class_of_labels, open_classifier, open_set, plain
+from study.sources import class_of_labels, open_classifier, plain, set_named
 
 BLOCK = 64
 """Pictures asked about in one go: the most that a kill loses."""
@@ -95,7 +94,7 @@ def uncertainty_files(request: Request, out: Path, progress: Progress = silent) 
 def _pictures(classifier: Classifier, request: Request) -> tuple[Pictures, np.ndarray | None]:
     if request.pictures is not None:
         return open_pictures(request.pictures), None
-    images = open_set(ImageSource.model_validate({**request.settings, "set": request.image_set}), Path.cwd())
+    images = set_named(request.image_set, request.settings)
     return of_set(images), class_of_labels(images, classifier)
 
 

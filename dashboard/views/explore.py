@@ -5,15 +5,22 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cache
+from dashboard import cache, debugwork
 from dashboard.keys import PICTURE
-from dashboard.widgets import doubt, grid, parameters, picker, single, source, units
+from dashboard.widgets import debugging, doubt, grid, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
 from study.workspace import home
 
-ONE, GRID, PAIR, ALL, UNITS = VIEWS = ("One map", "Grid", "Two classifiers", "All pictures", "Units")
+ONE, GRID, PAIR, ALL, DEBUGGING, UNITS = VIEWS = (
+    "One map",
+    "Grid",
+    "Two classifiers",
+    "All pictures",
+    "Debugging",
+    "Units",
+)
 
 
 def page() -> None:
@@ -23,9 +30,9 @@ def page() -> None:
     view = st.segmented_control(
         "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
     )
-    if view == ALL:
+    if view in (ALL, DEBUGGING):
         with errors_shown():
-            _all_pictures()
+            _whole_set(view)
         return
     controls, results = st.columns([1, 2.3], gap="large")
     if view == UNITS:
@@ -78,7 +85,7 @@ def _columns() -> str:
     )
 
 
-def _all_pictures() -> None:
+def _whole_set(view: str) -> None:
     """The whole set with the AI's answers; a click opens a picture's map."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
@@ -90,9 +97,14 @@ def _all_pictures() -> None:
         st.session_state[PICTURE] = f"{of}/{i}"
         st.session_state["view"] = ONE
 
-    gallery = awaited(cache.gallery(model, of))
-    if gallery is not None:
-        picker.whole(gallery, of, picked)
+    if view == ALL:
+        gallery = awaited(cache.gallery(model, of))
+        if gallery is not None:
+            picker.whole(gallery, of, picked)
+    else:
+        found = awaited(debugwork.opened(model, of))
+        if found is not None:
+            debugging.show(found, model, of, picked)
 
 
 def _picture_set(model: str) -> str | None:

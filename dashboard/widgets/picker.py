@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.cache import Gallery
 from dashboard.figures import thumbnail
-from dashboard.keys import PICTURE, PICTURES
+from dashboard.keys import PICTURE, PICTURES, digest
 from study.predictions import Predictions
 
 PER_PAGE = 20
@@ -84,12 +84,28 @@ def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
     return chosen
 
 
-def whole(gallery: Gallery, name: str, picked: Callable[[int], None]) -> None:
-    """The whole set page by page, with what the AI says of each picture and what it is."""
-    ranked = _ordered(gallery)
-    right = int(gallery.answers.correct.sum())
-    st.caption(f"{len(ranked):,} pictures; the AI is right about {right:,} of them ({right / len(ranked):.1%}).")
-    _page(gallery, name, ranked, Shown((), picked, 3 * PER_PAGE, "8.5rem", captions=True))
+def whole(gallery: Gallery, name: str, picked: Callable[[int], None], among: Collection[int] | None = None) -> None:
+    """The whole set, or those ``among`` it, page by page, with what the AI says of each picture and what it is."""
+    chosen = range(len(gallery.images)) if among is None else set(among)
+    ranked = [i for i in _ordered(gallery) if i in chosen]
+    right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.known))
+    verdict = (
+        f"the AI is right about {right:,} of them ({right / known:.1%})" if known else "no label is a class of the AI"
+    )
+    st.caption(f"{len(ranked):,} pictures; {verdict}.")
+
+    def lines(i: int) -> list[str]:
+        truth, says, sure = gallery.says(i)
+        return [f"{says} {sure:.0%}", f"truth: {truth}" if gallery.known[i] else f"labelled {truth}"]
+
+    _page(gallery, name, ranked, Shown((), picked, 3 * PER_PAGE, "8.5rem", lines))
+
+
+def told(
+    gallery: Gallery, name: str, ranked: Sequence[int], picked: Callable[[int], None], lines: Callable[[int], list[str]]
+) -> None:
+    """Pictures in this order, each with lines of its own."""
+    _page(gallery, name, ranked, Shown((), picked, PER_PAGE, "10rem", lines))
 
 
 def ranking(gallery: Gallery, order: str) -> list[int]:
@@ -127,13 +143,13 @@ class Shown:
     picked: Callable[[int], None]
     per_page: int
     side: str
-    captions: bool = False
+    lines: Callable[[int], list[str]] | None = None
 
 
 def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: Shown) -> None:
     pages = -(-len(ranked) // how.per_page)
     shown = st.container()
-    key = f"pictures_{name}_{how.per_page}_{st.session_state['order']}"
+    key = f"pictures_{name}_{how.per_page}_{digest(str(ranked))[:16]}"  # another choice begins at its first page
     page = st.pagination(pages, max_visible_pages=5, key=key, width="stretch") if pages > 1 else 1
     with shown:
         _grid(gallery, ranked[(page - 1) * how.per_page : page * how.per_page], how)
@@ -145,19 +161,19 @@ def _thumbnail(key: str, _gallery: Gallery, _index: int, _side: int) -> str:  # 
 
 
 def _grid(gallery: Gallery, indices: Sequence[int], how: Shown) -> None:
-    side = 192 if how.captions else 96
+    side = 192 if how.lines else 96
 
     def cell(i: int) -> dict[str, Any]:
-        truth, says, sure = gallery.says(i)
-        verdict = "right" if gallery.answers.correct[i] else f"wrong, truth: {truth}"
-        lines = [f"{says} {sure:.0%}", f"truth: {truth}"] if how.captions else []
+        truth, says, _ = gallery.says(i)
+        wrong = bool(gallery.known[i] and not gallery.answers.correct[i])
+        verdict = f"wrong, truth: {truth}" if wrong else "right" if gallery.known[i] else f"labelled {truth}"
         return {
             "index": i,
             "source": _thumbnail(f"{gallery.images.digest}/{i}/{side}", gallery, i, side),
             "says": f"The AI says {says}: {verdict}",
-            "wrong": not gallery.answers.correct[i],
+            "wrong": wrong,
             "chosen": i in how.chosen,
-            "lines": lines,
+            "lines": how.lines(i) if how.lines else [],
         }
 
     key = f"explore_grid_{how.per_page}"

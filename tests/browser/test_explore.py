@@ -108,6 +108,7 @@ def origin(page: Page) -> str:
         "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
         "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",
         "view=All+pictures&source=Ordinary&order=Largest+error+first",
+        "view=Debugging&place=Feature+space&colour=Label&source=Ordinary",
         "view=Units&unit=A+channel&unit.layer=features.5.1&unit.channel=7&unit.how=Pixels&unit.steps=9&source=Ordinary",
     ],
 )
@@ -250,3 +251,29 @@ def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, w
             opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, view
+
+
+def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
+    """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
+    opened(page, f"{explorer.url}/explore?view=Debugging&source=Ordinary")
+    expect(page.get_by_text("200 pictures; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
+    field = page.locator(".nsewdrag").first
+    field.scroll_into_view_if_needed()
+    box = field.bounding_box()
+    assert box is not None
+    corners = [(0.03, 0.03), (0.5, 0.03), (0.5, 0.97), (0.03, 0.97), (0.03, 0.03)]
+    at = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for x, y in at[1:]:
+        page.mouse.move(x, y, steps=5)
+    page.mouse.up()
+    expect(page.get_by_text("200 pictures;")).to_have_count(0, timeout=PATIENCE_MS)
+    finished(page)
+    sure = [int(text.split()[-1].rstrip("%")) for text in page.locator(".grid figure + span").all_text_contents()]
+    assert 0 < len(sure) < 60
+    assert max(sure) < 80  # the axis goes from about 50 to 100 %
+    first = page.locator(".grid button").first
+    says = first.locator("figure + span").inner_text().split()[0]
+    first.click()
+    expect(page.get_by_test_id("stHeading").nth(1)).to_contain_text(f"The AI says {says}", timeout=PATIENCE_MS)

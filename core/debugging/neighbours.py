@@ -1,0 +1,93 @@
+"""Which pictures are near each other to a network, which are far from all, and a plane to see it in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.stats import rankdata
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+
+NEIGHBOURS = 10
+ROWS = 256
+"""Pictures compared with all others at a time."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The k nearest other pictures of each.
+
+    Attributes
+    ----------
+    indices
+        (N, k) int64, the nearest first.
+    distances
+        (N, k) float64, 0 to 2: between features of length 1.
+    """
+
+    indices: Tensor
+    distances: Tensor
+
+    @property
+    def isolation(self) -> NDArray[np.float64]:
+        """(N,): distance of the k-th neighbour, large for outliers (Sun et al. 2022, arXiv:2204.06507, section 3)."""
+        farthest: NDArray[np.float64] = self.distances[:, -1].numpy()
+        return farthest
+
+    @property
+    def rank(self) -> NDArray[np.int64]:
+        """(N,): 1 is the farthest from all others; equals share the smallest rank."""
+        ranks: NDArray[np.int64] = rankdata(-self.isolation, method="min").astype(np.int64)
+        return ranks
+
+
+def nearest(features: Tensor, k: int = NEIGHBOURS, *, progress: Progress = silent) -> Neighbours:
+    """Neighbours of pictures by their ``features`` (N, M), brought to length 1; all others where they are fewer than k.
+
+    Raises
+    ------
+    ForetellError
+        Fewer than two pictures.
+    """
+    if len(features) < 2:
+        raise ForetellError("A picture alone has no neighbours: give a set of two or more.")
+    x = normalize(features.double().flatten(1))
+    k = min(k, len(x) - 1)
+    found = []
+    for start in range(0, len(x), ROWS):
+        alike = x[start : start + ROWS] @ x.T
+        alike.diagonal(start).fill_(-torch.inf)
+        found.append(alike.topk(k))
+        progress(min(start + ROWS, len(x)), len(x), "finding the nearest pictures")
+    closeness = torch.cat([one.values for one in found])
+    return Neighbours(torch.cat([one.indices for one in found]), (2 - 2 * closeness).clamp(min=0).sqrt())
+
+
+def principal_plane(features: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Places (N, 2) of pictures on the two axes along which ``features`` (N, M) vary most, and those axes' shares (2,).
+
+    The shares are of the whole variance. Of an axis the largest loading is positive, so that the same features lie
+    the same way everywhere.
+
+    Raises
+    ------
+    ForetellError
+        All pictures have the same features, or there is but one feature.
+    """
+    x = features.double().flatten(1).numpy()
+    centred = x - x.mean(0)
+    covariance = centred.T @ centred / len(x)
+    whole, size = covariance.trace(), len(covariance)
+    if size < 2 or not whole > 0:
+        raise ForetellError("The network's features do not differ between these pictures: there is nothing to place.")
+    variances, axes = eigh(covariance, subset_by_index=[size - 2, size - 1])
+    axes, variances = axes[:, ::-1], variances[::-1].clip(min=0)
+    axes = axes * np.sign(axes[np.abs(axes).argmax(0), [0, 1]])
+    return centred @ axes, variances / whole

@@ -1,0 +1,64 @@
+"""What the Debugging view asks the pool for: a set with what the AI says of it, and its doubts under noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pandas as pd
+
+from core.classifier import Classifier
+from core.types import Progress
+from dashboard import cache
+from dashboard.doubtwork import PASSES
+from dashboard.jobs import Job, pool
+from dashboard.keys import digest
+from dashboard.work import known_pace
+from data.types import ImageSet
+from study.debugging import Debugged, debugged
+from study.exemplars import of_set
+from study.sources import open_set
+from study.uncertainty import Request, uncertainty
+from study.workspace import home
+
+
+def opened(model: str, name: str) -> Job:
+    """The job that opens a picture set, asks a classifier about it and looks for doubtful labels and outliers."""
+    asked, folder, source = cache.classifier(model), home(), cache.image_source(name)
+
+    def work(progress: Progress) -> Debugged:
+        return debugged(asked, open_set(*source), folder / "cache", progress)
+
+    return pool().ask(digest("debugged", asked.fingerprint, str(folder), name, str(cache.PICTURES)), work)
+
+
+@dataclass(frozen=True)
+class NoiseRequest:
+    """A whole set asked `PASSES` times more by a registered sampler; what comes of it is a table, one row a picture."""
+
+    classifier: Classifier
+    sampler: str
+    images: ImageSet = field(compare=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the answers depend on."""
+        return digest("set doubt", self.classifier.fingerprint, f"{self.sampler}|{PASSES}", self.images.digest)
+
+    def compute(self, progress: Progress) -> pd.DataFrame:
+        """Ask; blocks that are done wait in the cache for a run that was stopped."""
+        asked = Request(self.classifier.name, sampler=self.sampler, passes=PASSES)
+        parts = home() / "cache" / "doubts"
+        return uncertainty(self.classifier, asked, of_set(self.images), None, parts, progress).table
+
+    def ask(self) -> Job:
+        """The job that asks, or has asked."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes at most: what comes before the noise is computed once."""
+        speed = known_pace(self.classifier)
+        if pool().known(self.key):
+            return 0.0
+        return None if speed is None else 2 * PASSES * speed.forward_s * len(self.images)

@@ -1,0 +1,100 @@
+"""Every picture of a set as a point, coloured by what there is to tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from study.analysis.figures import INK
+from study.analysis.plots import MARKS, PALETTE
+from study.debugging import Debugged
+
+RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Right", "Ordinary error", "Confident error", "Truth not known")
+OTHER, ALL = "Others", "Pictures"
+LOOKS = {
+    RIGHT: ("#0072B2", "circle"),
+    ORDINARY: ("#E69F00", "square"),
+    CONFIDENT: ("#D55E00", "diamond"),
+    UNKNOWN: (INK, "circle-open"),
+    OTHER: (INK, "circle-open"),
+    ALL: ("#0072B2", "circle"),
+}
+"""Colours of Okabe & Ito (2008) as in the figures of the results, each with a mark of its own."""
+TOLD = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
+"""What stands beside a point under the mouse."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What is told of each picture along one side."""
+
+    title: str
+    values: NDArray[np.floating]
+
+
+def kinds(found: Debugged, confident: float) -> list[str]:
+    """Of each picture how the AI fares with it; an error is confident from this probability on."""
+    answers = found.answers
+    errors = np.where(answers.probability >= confident, CONFIDENT, ORDINARY)
+    return [str(kind) for kind in np.where(~found.known, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
+
+
+def commonest(names: Sequence[str]) -> list[str]:
+    """Names of which those that have no colour left are `OTHER`."""
+    kept = set(pd.Series(names).value_counts().index[: len(PALETTE)])
+    return [name if name in kept else OTHER for name in names]
+
+
+def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
+    """The points, each with its picture's number to be chosen by; many are drawn by WebGL."""
+    order = _order(groups)
+    looks = LOOKS | dict(zip([g for g in order if g not in LOOKS], zip(PALETTE, MARKS, strict=True), strict=False))
+    drawn = px.scatter(
+        _frame(found, x, y, groups),
+        x="x",
+        y="y",
+        color="group",
+        symbol="group",
+        color_discrete_map={group: looks[group][0] for group in order},
+        symbol_map={group: looks[group][1] for group in order},
+        category_orders={"group": order},
+        custom_data=["index", "says", "label", "picture"],
+        labels={"x": x.title, "y": y.title, "group": ""},
+    )
+    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=TOLD)
+    drawn.update_layout(
+        height=460,
+        margin={"l": 0, "r": 0, "t": 10, "b": 0},
+        dragmode="lasso",
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "title": None},
+        showlegend=len(order) > 1,
+    )
+    return drawn
+
+
+def _frame(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "index": np.arange(len(found.images)),
+            "x": x.values,
+            "y": y.values,
+            "group": list(groups),
+            "says": found.class_names[found.answers.predicted],
+            "label": found.label_names,
+            "picture": found.images.ids,
+        }
+    )
+
+
+def _order(groups: Sequence[str]) -> list[str]:
+    """Groups in the order of the legend: as they are declared, or the commonest first, and the others last."""
+    there = list(pd.Series(groups).value_counts().index)
+    return sorted(
+        there, key=lambda group: KINDS.index(group) if group in KINDS else there.index(group) + 99 * (group == OTHER)
+    )

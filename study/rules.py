@@ -1,0 +1,120 @@
+"""What an assertion is: a user's own function of a picture and of a network's answer to it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from core.errors import ForetellError
+from core.loading import executed
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the network says of a picture: the second argument of an assertion.
+
+    Attributes
+    ----------
+    probabilities
+        (K,) float32 in the order of ``categories``, the plain names of the classes.
+    label
+        What the set says the picture is; None where it says nothing.
+    """
+
+    categories: tuple[str, ...]
+    probabilities: NDArray[np.float32]
+    label: str | None
+    ask: Callable[[Image.Image], NDArray[np.float32]] = field(repr=False)
+
+    @property
+    def category(self) -> str:
+        """Name of the likeliest class."""
+        return self.categories[int(self.probabilities.argmax())]
+
+    @property
+    def probability(self) -> float:
+        """Its probability."""
+        return float(self.probabilities.max())
+
+    def of(self, category: str) -> float:
+        """Probability of a class by its plain name.
+
+        Raises
+        ------
+        ForetellError
+            No such class.
+        """
+        if category not in self.categories:
+            raise ForetellError(f"there is no class {category!r}; the first are {', '.join(self.categories[:4])}")
+        return float(self.probabilities[[name == category for name in self.categories]].sum())
+
+    def to(self, picture: Image.Image) -> Answer:
+        """The same network's answer to another picture, of any size."""
+        return Answer(self.categories, self.ask(picture), self.label, self.ask)
+
+
+Assertion = Callable[[Image.Image, Answer], object]
+
+
+def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
+    """The functions of a user's file whose names do not begin with an underscore. The file is executed.
+
+    Names ``taken`` cannot be used.
+
+    Raises
+    ------
+    ForetellError
+        No such file, one that fails, or one without a function of a picture and an answer.
+    """
+    if not path.is_file():
+        raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
+    module = executed(path)
+    found: dict[str, Assertion] = {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+    if not found:
+        raise ForetellError(f"{path} has no assertion: write a function of (picture, answer) that gives True or False.")
+    for name, function in found.items():
+        _refuse_other_arguments(function, f"{path}:{name}")
+        if name in taken:
+            raise ForetellError(f"{path}:{name} bears a name that the table needs for a column: give it another name.")
+    return found
+
+
+def _refuse_other_arguments(function: Assertion, name: str) -> None:
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        raise ForetellError(
+            f"{name} does not take (picture, answer): give it these two arguments, or begin its name with an "
+            "underscore if it is no assertion."
+        ) from None
+
+
+def severity(assertion: Assertion, picture: Image.Image, answer: Answer, name: str, of: str) -> float:
+    """How badly an assertion is broken: 0 it holds; NaN where it says nothing."""
+    try:
+        said = assertion(picture, answer)
+    except Exception as error:  # the user's own code
+        raise ForetellError(
+            f"{name} failed on {of} ({type(error).__name__}: {error}): mend it, or let it return None where it does "
+            "not apply."
+        ) from error
+    if said is None:
+        return float("nan")
+    if isinstance(said, bool | np.bool_):
+        return float(not said)
+    if isinstance(said, int | float | np.number) and 0 <= float(said) < np.inf:
+        return float(said)
+    raise ForetellError(
+        f"{name} gave {said!r} for {of}: return True where it holds and False where not, or how badly it is broken as "
+        "a number from 0 (it holds) on, or None where it does not apply."
+    )

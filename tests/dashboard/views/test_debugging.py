@@ -1,0 +1,165 @@
+"""The Explore page's view of a whole set: points, doubtful labels and outliers are those of the engine."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from core.types import silent
+from dashboard import cache
+from dashboard.debugwork import NoiseRequest
+from dashboard.debugwork import opened as debug_job
+from dashboard.widgets import debugging, points
+from study.debugging import debugged
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, settled
+
+__all__ = ["opened"]  # the fixture
+
+
+@pytest.fixture
+def view(opened):
+    """Opens the view by a link, when its set is there."""
+
+    def by(model: str = "scenes", name: str = "adversarial", **query: str) -> AppTest:
+        assert debug_job(model, name).wait(60)
+        return settled(opened(view="Debugging", classifier=model, **query))
+
+    return by
+
+
+@pytest.fixture
+def found(opened, workspace: Path):
+    """The engine asked directly."""
+    images = gallery_of("scenes", "adversarial").images
+    return debugged(cache.classifier("scenes"), images, workspace / "other", silent)
+
+
+def drawn(app: AppTest) -> dict[str, dict[int, tuple[float, float]]]:
+    """The chart's points by the name of their group: picture, and where it lies."""
+    (chart,) = app.get("plotly_chart")
+    traces = json.loads(chart.proto.spec)["data"]
+    return {
+        trace["name"]: {
+            int(of[0]): (x, y)
+            for of, x, y in zip(trace["customdata"], _numbers(trace["x"]), _numbers(trace["y"]), strict=True)
+        }
+        for trace in traces
+    }
+
+
+def _numbers(values) -> list[float]:
+    """Plotly packs long arrays."""
+    if isinstance(values, list):
+        return values
+    return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"]).tolist()
+
+
+def test_every_picture_is_one_point_of_its_kind(view, found) -> None:
+    groups = drawn(view())
+    placed = {i: at for group in groups.values() for i, at in group.items()}
+    assert sorted(placed) == list(range(FEW))
+    assert sum(map(len, groups.values())) == FEW
+    sure = found.answers.probability
+    np.testing.assert_allclose([placed[i][0] for i in range(FEW)], sure, atol=1e-5)
+    np.testing.assert_allclose([placed[i][1] for i in range(FEW)], found.answers.entropy, atol=1e-4)
+    wrong = np.flatnonzero(~found.answers.correct)
+    assert sorted(groups[points.CONFIDENT]) == [i for i in wrong if sure[i] >= 0.8]
+    assert sorted(groups[points.ORDINARY]) == [i for i in wrong if sure[i] < 0.8]
+    assert sorted(groups[points.RIGHT]) == np.flatnonzero(found.answers.correct).tolist()
+
+
+def test_the_bound_of_confidence_is_the_readers(view, found) -> None:
+    groups = drawn(view(confident="50"))
+    assert len(groups[points.CONFIDENT]) == int((~found.answers.correct & (found.answers.probability >= 0.5)).sum())
+
+
+def test_the_feature_space_is_the_plane_of_the_features(view, found) -> None:
+    groups = drawn(view(place="Feature space", colour="Nothing"))
+    (group,) = groups.values()
+    np.testing.assert_allclose([group[i] for i in range(FEW)], found.places, atol=1e-3)
+
+
+def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
+    groups = drawn(view(colour="The AI's answer"))
+    names = found.class_names[found.answers.predicted]
+    assert len(groups) == len(points.PALETTE) + 1
+    for name in set(groups) - {points.OTHER}:
+        assert sorted(groups[name]) == np.flatnonzero(names == name).tolist()
+    assert list(groups)[-1] == points.OTHER
+
+
+def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> None:
+    monkeypatch.setattr("dashboard.debugwork.PASSES", 6)
+    monkeypatch.setattr("dashboard.widgets.debugging.PASSES", 6)
+    app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
+    placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
+    classifier = cache.classifier("scenes")
+    table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
+    np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
+    error = table["mutual_information_error"]
+    said = f"half below {error.median():.3f}, none above {error.max():.3f}."
+    assert any(caption.value.endswith(said) for caption in app.caption)
+
+
+def test_a_sampler_that_does_not_apply_says_so(view) -> None:
+    app = view(doubt="MC dropout, 100 passes")
+    assert any("scenes has no dropout" in info.value for info in app.info)
+    assert not app.get("plotly_chart")
+
+
+def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
+    app = view(part=debugging.LABELS)
+    doubtful = found.doubtful()
+    right = found.answers.correct.mean()
+    (said,) = [c.value for c in app.caption if "confident learning" in c.value]
+    assert said.startswith(f"Doubtful by confident learning: {len(doubtful)} of {FEW} labels.")
+    assert f"right about {right:.0%}" in said
+    assert right < debugging.HARDLY
+    assert len(app.warning) == 1
+    table = app.dataframe[0].value
+    assert table["picture"].tolist() == [found.images.ids[i] for i in doubtful]
+
+
+def test_outliers_come_farthest_first(view, found) -> None:
+    table = view(part=debugging.OUTLIERS).dataframe[0].value
+    assert table["picture"].tolist() == [found.images.ids[i] for i in found.outliers()]
+    np.testing.assert_allclose(table["distance"], np.sort(found.near.isolation)[::-1], atol=1e-4)
+
+
+def test_a_set_without_labels_is_coloured_by_answers(view, workspace: Path) -> None:
+    images = gallery_of("scenes", "adversarial").images
+    folder = workspace / "pictures" / "mine" / "all"
+    folder.mkdir(parents=True)
+    for i in range(12):
+        images.open(i).save(folder / f"{i:02d}.png")
+    app = view(name="mine", source="mine")
+    assert app.selectbox(key="colour").options == ["The AI's answer", "Label", "Nothing"]
+    assert sum(map(len, drawn(app).values())) == 12
+    assert "12 pictures; no label is a class of the AI." in [c.value for c in app.caption]
+    assert not app.error
+    assert "name the folders" in settled(app.button_group(key="part").select(debugging.LABELS).run()).info[0].value
+
+
+def test_a_network_without_features_keeps_its_points(view, workspace: Path) -> None:
+    (workspace / "models").mkdir()
+    convolved = FLAT.replace("torch.nn.Flatten(), torch.nn.Linear(3 * 96 * 96, 16)", CONVOLVED)
+    (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + convolved)
+    folder = workspace / "pictures" / "mine" / "boat"
+    folder.mkdir(parents=True)
+    for i in range(3):
+        Image.new("RGB", (96, 96), (80 * i, 0, 0)).save(folder / f"{i}.png")
+    app = view("models/flat.py", "mine")
+    assert app.selectbox(key="place").options == [debugging.CONFIDENCE]
+    assert sum(map(len, drawn(app).values())) == 3
+    app = settled(app.button_group(key="part").select(debugging.OUTLIERS).run())
+    assert "one linear layer" in app.info[0].value
+
+
+CONVOLVED = "torch.nn.Conv2d(3, 16, 5, 8), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()"
