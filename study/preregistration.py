@@ -144,4 +144,5 @@ def frozen_with(manifest: Manifest) -> Plan | None:
     config = manifest.config
     if "analysis" not in config:
         return None
-    return Plan.model_validate(config["analysis"]).with_places(config["allocation"]["per_condition"])
+    plan, allocation = Plan.model_validate(config["analysis"]), config.get("allocation")
+    return plan.with_places(allocation["per_condition"]) if allocation else plan

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
 
 import psycopg
+
+from tests.ports import free_port
 
 FOUND = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
 SETTINGS = "listen_addresses='127.0.0.1' max_connections=200 shared_buffers=32MB log_min_messages=fatal"
@@ -22,9 +23,7 @@ class Postgresql:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="foretell-pg-"))
         self._bin = FOUND[-1].parent
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self._made = 0
         if os.geteuid() == 0:  # initdb refuses root
             shutil.chown(self._folder, "postgres", "postgres")

@@ -189,8 +189,8 @@ def test_a_server_that_is_away_at_the_end_leaves_a_receipt(page: Page, server: S
             state = service.record(token, answer(state["trial"]["index"])).state
     page.clock.install()
     page.route("**/api/v1/finish", lambda route: route.abort())
-    page.goto(f"{server.url}/run/slow#{token}")
-    page.wait_for_selector("#wait:not([hidden])")
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/finish")):  # its patience runs
+        page.goto(f"{server.url}/run/slow#{token}")
     page.clock.fast_forward(119_000)
     assert state["receipt"] not in (page.text_content("#waiting") or "")
     page.clock.fast_forward(2_000)

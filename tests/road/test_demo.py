@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from study.conditions import CONDITIONS
 from study.people import expected_accuracy
 from study.service import Service
 from study.workspace import ROOT, bundle_named
+from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
 
@@ -27,9 +27,7 @@ pytestmark = pytest.mark.slow
 def demo(tmp_path_factory):
     """The workspace after `python foretell.py serve`, and what the server answered while it ran."""
     home = tmp_path_factory.mktemp("demo")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "foretell.py", "serve", "--no-browser", "--port", str(port)]
     environment = {**os.environ, "FORETELL_HOME": str(home)}
     with (home / "log").open("wb") as log:
