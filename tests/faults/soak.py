@@ -48,6 +48,8 @@ class Client(threading.Thread):
         self.codes: Counter[int] = Counter()
         self.latencies_ms: list[float] = []
         self.failure: BaseException | None = None
+        self.gates: dict[int, threading.Event] = {}
+        """Trials that are not answered before an event."""
 
     def call(self, method: str, path: str, body: Any = None) -> httpx.Response:
         while True:
@@ -73,6 +75,8 @@ class Client(threading.Thread):
         state = self.call("POST", "ready", {"stage": "example"}).json()
         while state["stage"] == "main" and not self.stop.is_set():
             index, attempt = state["trial"]["index"], str(uuid.uuid4())
+            if index in self.gates:
+                self.gates[index].wait()
             side = random.Random(attempt).choice(("left", "right"))
             body = {"trial_index": index, "attempt_id": attempt, "side": side, "input": "key", "rt_ms": 500.0}
             began = time.perf_counter()

@@ -25,6 +25,7 @@ from tests.study.participants import query
 PER_CONDITION, CONDITIONS, TRIALS, PROCESSES = 9, ("none", "saliency", "examples", "both"), 12, 3
 PLACES = PER_CONDITION * len(CONDITIONS)
 LATE = 4
+HALF = TRIALS // 2
 
 
 class Balanced(httpx.BaseTransport):
@@ -60,16 +61,21 @@ def test_three_processes_and_a_kill_9(servers: list[Server], tmp_path: Path) -> 
         client.http = httpx.Client(
             base_url=client.http.base_url, timeout=20, transport=Balanced(servers, number % PROCESSES)
         )
+    halfway = threading.Event()  # or the other two would be done with everybody before the third is up again
     for client in clients:
+        client.gates[HALF] = halfway
         client.start()
     rng = random.Random(5)
-    for _ in range(2):
-        before = sum(len(client.acknowledged) for client in clients)
-        while sum(len(client.acknowledged) for client in clients) < before + 40:
+    for blow in range(2):
+        begun = blow * HALF * PLACES
+        while sum(len(client.acknowledged) for client in clients) < begun + 40:
+            assert any(client.is_alive() for client in clients)
             time.sleep(0.005)
         time.sleep(rng.uniform(0, 0.1))
+        assert sum(len(client.acknowledged) for client in clients) < begun + HALF * PLACES  # under load
         servers[1].kill()
         servers[1].start()
+        halfway.set()
     for client in clients:
         client.join(90)
     turned_away = [c for c in clients if c.failure is not None or not c.acknowledged]
