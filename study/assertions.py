@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,9 +22,8 @@ from core.attribution.common import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.blocks import Blocks
+from study.blocks import Blocks, table_files
 from study.exemplars import Pictures, of_set, open_pictures
-from study.files import write_whole
 from study.provenance import code_digest
 from study.rules import Answer, Assertion, load_assertions, severity
 from study.sources import open_classifier, plain, set_named
@@ -83,11 +81,7 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
     classifier = open_classifier(request.model, Path.cwd())
     asserted = assertions(classifier, found, request, _pictures(request), out / "parts", progress)
     stem = f"{classifier.name}.{request.file.stem}"
-    csv = write_whole(out / f"{stem}.csv", asserted.table.to_csv(index=False).encode())
-    with suppress(OSError):  # another run may keep its blocks there
-        (out / "parts").rmdir()
-    report = json.dumps(asserted.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return asserted, [csv, write_whole(out / f"{stem}.json", report.encode())]
+    return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
 
 def _pictures(request: Request) -> Judged:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from core.types import Progress
-from study.files import replacing
+from study.files import replacing, write_whole
 
 Columns = Mapping[str, NDArray[Any]]
+
+
+def table_files(out: Path, stem: str, table: pd.DataFrame, report: Mapping[str, Any], parts: Path) -> tuple[Path, Path]:
+    """Write ``<stem>.csv`` and ``.json`` into ``out``, and remove ``parts`` if no other run keeps blocks there."""
+    csv = write_whole(out / f"{stem}.csv", table.to_csv(index=False).encode())
+    with suppress(OSError):
+        parts.rmdir()
+    told = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return csv, write_whole(out / f"{stem}.json", told.encode())
 
 
 class Blocks:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,9 +23,8 @@ from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.blocks import Columns, Pieces
+from study.blocks import Columns, Pieces, table_files
 from study.conceptsets import Concept, asked, material
-from study.files import write_whole
 from study.interventions import against_others, answers, spread
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, plain, set_named
@@ -74,11 +72,7 @@ def concept_files(request: Request, out: Path, progress: Progress = silent) -> t
     parts = out / "parts"
     found = concepts(classifier, request, images, parts, progress)
     stem = f"{classifier.name}.{request.target.replace(' ', '_')}"
-    csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
-    with suppress(OSError):  # not there, or another run keeps its pieces there
-        parts.rmdir()
-    report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return csv, write_whole(out / f"{stem}.json", report.encode())
+    return table_files(out, stem, found.table, found.report, parts)
 
 
 def concepts(

@@ -25,7 +25,7 @@ from core.registry import Registry
 from core.types import Progress, silent
 from core.visualisation.unit import Unit, known
 from data.types import ImageSet
-from study.files import write_whole
+from study.blocks import table_files
 from study.provenance import code_digest
 from study.reading import batches
 from study.sources import class_of_labels, open_classifier, set_named
@@ -160,8 +160,4 @@ def inspect_files(request: Request, out: Path, progress: Progress = silent) -> t
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
     inspected = Inspected(classifier, images, request, compared, out / "parts")
     table: pd.DataFrame = question(inspected, progress, **given)
-    csv = write_whole(out / f"{classifier.name}.{request.question}.csv", table.to_csv(index=False).encode())
-    with suppress(OSError):  # another run may keep its blocks there
-        (out / "parts").rmdir()
-    report = json.dumps(inspected.facts, indent=1, ensure_ascii=False) + "\n"
-    return csv, write_whole(out / f"{classifier.name}.{request.question}.json", report.encode())
+    return table_files(out, f"{classifier.name}.{request.question}", table, inspected.facts, out / "parts")

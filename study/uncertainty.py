@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from inspect import signature
@@ -26,9 +25,8 @@ from core.types import Progress, silent
 from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
-from study.blocks import Blocks
+from study.blocks import Blocks, table_files
 from study.exemplars import Pictures, of_set, open_pictures
-from study.files import write_whole
 from study.priors import StoredPrior, load_prior
 from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, plain, set_named
@@ -84,11 +82,7 @@ def uncertainty_files(request: Request, out: Path, progress: Progress = silent) 
     parts = out / "parts"
     found = uncertainty(classifier, request, *_pictures(classifier, request), parts, progress)
     stem = f"{classifier.name}.{request.sampler}"
-    csv = write_whole(out / f"{stem}.csv", found.table.to_csv(index=False).encode())
-    with suppress(OSError):  # another run may keep its blocks there
-        parts.rmdir()
-    report = json.dumps(found.report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return csv, write_whole(out / f"{stem}.json", report.encode())
+    return table_files(out, stem, found.table, found.report, parts)
 
 
 def _pictures(classifier: Classifier, request: Request) -> tuple[Pictures, np.ndarray | None]:
