@@ -16,8 +16,8 @@ from starlette.routing import Route
 from core.errors import ForetellError
 from dashboard import door
 from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin
-from study.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
-from study.participation import Refused
+from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
+from study.participation.answering import Refused
 from study.service import Service
 from study.store import StoreError
 

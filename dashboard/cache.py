@@ -23,8 +23,8 @@ from core.types import Progress
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from data.types import ImageSet
+from study.building.predictions import Predictions, predict
 from study.config import ImageSource
-from study.predictions import Predictions, predict
 from study.sources import UNMATCHED, open_classifier, open_set, plain
 from study.workspace import ROOT, home
 

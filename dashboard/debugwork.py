@@ -15,10 +15,10 @@ from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from dashboard.work import known_pace
 from data.types import ImageSet
-from study.debugging import Debugged, debugged
-from study.exemplars import of_set
+from study.inquiry.debugging import Debugged, debugged
+from study.inquiry.exemplars import of_set
+from study.inquiry.uncertainty import Request, uncertainty
 from study.sources import open_set
-from study.uncertainty import Request, uncertainty
 from study.workspace import home
 
 

@@ -18,7 +18,7 @@ from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from dashboard.work import about
 from data.types import ImageSet
-from study.questions import concept_masks, lit_share
+from study.inquiry.questions import concept_masks, lit_share
 from study.reading import batches
 from study.sources import class_of_labels
 

@@ -17,9 +17,9 @@ from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from dashboard.work import about
 from data.types import ImageSet
-from study.concepts import CHANCE, LEAST_CHANCE
-from study.conceptsets import OTHERS, asked, material
-from study.interventions import against_others, answers, spread
+from study.inquiry.concepts import CHANCE, LEAST_CHANCE
+from study.inquiry.conceptsets import OTHERS, asked, material
+from study.inquiry.interventions import against_others, answers, spread
 from study.sources import class_of_labels
 
 CHANGED = 64

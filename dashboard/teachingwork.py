@@ -12,10 +12,10 @@ from core.types import Explanation, Progress
 from dashboard import figures
 from dashboard.keys import digest
 from dashboard.tasks import Task
+from study.building.lessons import Lesson, lesson
+from study.building.reopening import Reopened, reopen
 from study.bundle import Bundle, Trial
-from study.lessons import Lesson, lesson
 from study.provenance import code_digest
-from study.reopening import Reopened, reopen
 from study.workspace import home
 
 THUMBNAIL = 112

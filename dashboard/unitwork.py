@@ -19,8 +19,8 @@ from dashboard.jobs import Job, pool
 from dashboard.keys import digest, tensor_digest
 from dashboard.work import about
 from data.types import ImageSet
-from study.exemplars import COUNT, Exemplars, exemplars, of_set
-from study.visualise import Settings
+from study.inquiry.exemplars import COUNT, Exemplars, exemplars, of_set
+from study.inquiry.visualise import Settings
 
 
 @dataclass(frozen=True)

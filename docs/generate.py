@@ -13,8 +13,8 @@ import relied  # noqa: E402
 
 from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
+from study.collection.export import DICTIONARY, PUBLISHED  # noqa: E402
 from study.conditions import CONDITIONS  # noqa: E402
-from study.export import DICTIONARY, PUBLISHED  # noqa: E402
 
 HEAD = """\
 # Data dictionary

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
-from study.participation import Refused
+from study.participation.answering import Refused
 from study.store import Store, audit, identities, repository
 from study.store.rows import Row
 from study.workspace import database as default_database

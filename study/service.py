@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from study.access import Access
+from study.collection.access import Access
 from study.opened import Mode
-from study.participant import Ack, Participant, SimulatedTrial
+from study.participation.participant import Ack, Participant, SimulatedTrial
 
 __all__ = ["Ack", "Mode", "Service", "SimulatedTrial"]
 

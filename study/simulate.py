@@ -13,7 +13,7 @@ import numpy as np
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.answer import Answer, CheckAnswers, Filled
+from study.participation.answer import Answer, CheckAnswers, Filled
 from study.people import Person, sample_mixture
 from study.service import Service
 

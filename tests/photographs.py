@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from study.build import build
+from study.building.build import build
 from study.bundle import Bundle
 
 STUDY = """

@@ -25,7 +25,7 @@ def assertions(
 
     Example: python foretell.py assertions rules.py --setting split=adversarial --setting size=200 --out assertions
     """
-    from study.assertions import Request, assertion_files
+    from study.inquiry.assertions import Request, assertion_files
 
     request = Request(file, model, pictures, image_set, settings(setting or []))
     with Bars() as progress:

@@ -37,7 +37,7 @@ def concepts(
     """
     import pandas as pd
 
-    from study.concepts import Request, concept_files
+    from study.inquiry.concepts import Request, concept_files
 
     request = Request(
         model=model,

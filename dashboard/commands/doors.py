@@ -34,7 +34,7 @@ def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> 
 
     Example: python foretell.py backup backups/monday
     """
-    from study.backup import backup as run
+    from study.collection.backup import backup as run
     from study.service import Service
     from study.workspace import home
 
@@ -48,7 +48,7 @@ def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup ma
 
     Example: python foretell.py restore backups/monday
     """
-    from study.backup import restore as run
+    from study.collection.backup import restore as run
     from study.workspace import home
 
     faults = run(folder, home())

@@ -32,7 +32,7 @@ def explain(
     """
     from core.attribution import METHODS
     from core.parameters import summary
-    from study.explain import Request, explain_files
+    from study.inquiry.explain import Request, explain_files
 
     if list_methods:
         for name in METHODS:

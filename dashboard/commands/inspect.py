@@ -32,7 +32,7 @@ def inspect(
     """
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inspection import QUESTIONS, Request, inspect_files
+    from study.inquiry.inspection import QUESTIONS, Request, inspect_files
 
     if list_questions:
         for name in QUESTIONS:

@@ -32,8 +32,8 @@ def prior(
     Example: python foretell.py prior --model scenes --set scenes --setting split=pool --out scenes.prior.safetensors
     """
     from core.errors import ForetellError
+    from study.building.priors import learn_prior
     from study.config import IMAGE_SETS, ImageSource
-    from study.priors import learn_prior
     from study.sources import open_classifier, open_set
 
     if damping < 0 or tau < 0:

@@ -34,7 +34,7 @@ def bonus(
 
     Example: python foretell.py bonus demo --out bonus.csv
     """
-    from study.export import write_csv
+    from study.collection.export import write_csv
     from study.service import Service
     from study.workspace import home
 

@@ -68,7 +68,7 @@ def _demo() -> None:
 
 
 def _fill(study_file: Path) -> None:
-    from study.build import build
+    from study.building.build import build
     from study.service import Service
     from study.simulate import simulate
     from study.workspace import home

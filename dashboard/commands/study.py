@@ -27,8 +27,8 @@ def build(
 
     Example: python foretell.py build data/studies/demo.toml --workers 2
     """
-    from study.build import build as run
-    from study.workers import Engine, Helpers
+    from study.building.build import build as run
+    from study.building.workers import Engine, Helpers
     from study.workspace import home
 
     helpers = Helpers(workers - 1, cast(Engine, engine)) if workers > 1 or engine != "processes" else None
@@ -58,8 +58,8 @@ def verify(
     """
     if study.endswith(".db") or "://" in study:
         return _verify_database(study)
-    from study.build import verify as run
-    from study.receipt import PATTERN
+    from study.building.build import verify as run
+    from study.participation.receipt import PATTERN
     from study.workspace import bundle_named, home
 
     if PATTERN.fullmatch(study):
@@ -141,8 +141,8 @@ def export(
 
     Example: python foretell.py export demo --out demo.csv
     """
-    from study import export as tables
-    from study import psychds
+    from study.collection import export as tables
+    from study.collection import psychds
     from study.service import Service
     from study.workspace import home
 

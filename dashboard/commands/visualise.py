@@ -37,7 +37,7 @@ def visualise(
     Example: python foretell.py visualise --unit features.3.0:12 --pictures scenes --out units
     """
     from core.visualisation.maximise import Parameterisation
-    from study.visualise import Request, Settings, visualise_files
+    from study.inquiry.visualise import Request, Settings, visualise_files
 
     settings = Settings(cast(Parameterisation, how), starts, steps, seed)
     with Bars() as progress:

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import door
 from dashboard.widgets import looks, watching
 from dashboard.widgets.messages import errors_shown
-from study.status import StudyStatus
+from study.collection.status import StudyStatus
 
 EVERY_S = 5
 

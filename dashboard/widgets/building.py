@@ -10,7 +10,7 @@ from dashboard.tasks import Task
 from dashboard.widgets.live import POLL_S, told
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.shelf import Study
-from study.build import build
+from study.building.build import build
 from study.workspace import home
 
 

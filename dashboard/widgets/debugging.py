@@ -19,7 +19,7 @@ from dashboard.widgets import doubt, files, numbers, picker, points, takeaway
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.points import Axis
-from study.debugging import Debugged, label_evidence, outlier_evidence
+from study.inquiry.debugging import Debugged, label_evidence, outlier_evidence
 
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")

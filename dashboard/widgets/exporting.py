@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import door
 from dashboard.widgets.shelf import Study, finished
-from study.export import export
+from study.collection.export import export
 from study.service import Mode
 
 WORDS = {"live": "Participants", "sim": "Simulated people", "preview": "Previews"}

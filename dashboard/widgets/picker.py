@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard.cache import Gallery
 from dashboard.figures import thumbnail
 from dashboard.keys import PICTURE, PICTURES, digest
-from study.predictions import Predictions
+from study.building.predictions import Predictions
 
 PER_PAGE = 20
 FIRST = 3

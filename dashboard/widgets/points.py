@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from study.analysis.figures import INK
 from study.analysis.plots import MARKS, PALETTE
-from study.debugging import Debugged
+from study.inquiry.debugging import Debugged
 
 RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Right", "Ordinary error", "Confident error", "Truth not known")
 OTHER, ALL = "Others", "Pictures"

@@ -11,8 +11,8 @@ import pandas as pd
 from core.errors import ForetellError
 from study import config
 from study.bundle import Bundle
+from study.collection.status import StudyStatus
 from study.service import Service
-from study.status import StudyStatus
 from study.workspace import bundle_named, bundles, study_files, study_name
 
 

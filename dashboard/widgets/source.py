@@ -95,4 +95,4 @@ def uploaded(content: bytes, name: str) -> Chosen:
     """A picture from the bytes of a file; of it no truth is known."""
     sha256 = hashlib.sha256(content).hexdigest()
     code = f"open_picture(Path({name!r}))  # the file with SHA-256 {sha256}"
-    return Chosen(uploads.decoded(content, name), name, code, ("from study.pictures import open_picture",))
+    return Chosen(uploads.decoded(content, name), name, code, ("from study.inquiry.pictures import open_picture",))

@@ -24,10 +24,10 @@ from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.parameters import MOST_SEED
 from data.types import ImageSet
-from study import visualise
-from study.exemplars import Exemplars
-from study.unitsheets import Tile, found, made
-from study.visualise import Settings
+from study.inquiry import visualise
+from study.inquiry.exemplars import Exemplars
+from study.inquiry.unitsheets import Tile, found, made
+from study.inquiry.visualise import Settings
 
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")

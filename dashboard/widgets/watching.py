@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard import door
 from dashboard.widgets.messages import errors_shown, escaped
-from study.monitor import STEP_NS, Monitor
-from study.status import StudyStatus
+from study.collection.monitor import STEP_NS, Monitor
+from study.collection.status import StudyStatus
 
 MIB = 1 << 20
 WORDS = {

@@ -76,7 +76,7 @@ def look(frame: pd.DataFrame, plan: Plan, number: int, progress: Progress = sile
     Parameters
     ----------
     frame
-        The answers of people who finished, as `study.frames.response_frame` has them.
+        The answers of people who finished, as `study.collection.frames.response_frame` has them.
 
     Raises
     ------

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from study.answer import CheckAnswers
 from study.bundle import Bundle
 from study.catalogue import CATALOGUES
+from study.participation.answer import CheckAnswers
 from study.service import Service
 from tests.browser.road import WHOLE, agree, at_main, newest, query, shown
 from tests.conftest import write_bundle

@@ -23,8 +23,8 @@ from websockets.sync.client import connect
 from core.errors import ForetellError
 from dashboard import cli, door, gate
 from dashboard.gate import COOKIE, Gate
-from study.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
-from study.participation import Refused
+from study.collection.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
+from study.participation.answering import Refused
 from study.service import Service
 from study.workspace import VARIABLE
 from tests.conftest import write_bundle

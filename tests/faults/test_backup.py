@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard import cli
-from study.answer import Recruit
-from study.backup import LABEL, backup, restore
+from study.collection.backup import LABEL, backup, restore
+from study.participation.answer import Recruit
 from study.service import Service
 from study.workspace import DATABASE, VARIABLE
 from tests.conftest import write_bundle

@@ -12,8 +12,8 @@ from core.classifier import Classifier
 from dashboard.commands.study import MIXTURE, weights
 from study.analysis.nested import analyze_file
 from study.bundle import TRIAL_TYPES
-from study.explain import Request, explain_files, open_picture
-from study.export import export
+from study.collection.export import export
+from study.inquiry.explain import Request, explain_files, open_picture
 from study.service import Service
 from study.simulate import simulate
 from study.sources import open_classifier

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from study.answer import Answer
+from study.participation.answer import Answer
 from study.service import Service
 from study.store.tables import METADATA
 

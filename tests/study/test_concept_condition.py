@@ -12,9 +12,9 @@ from PIL import Image
 
 from core.errors import ForetellError
 from study.analysis import placebos, responses
-from study.build import build, verify
+from study.building.build import build, verify
+from study.building.conceptcharts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.bundle import Bundle
-from study.conceptcharts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.conditions import CONDITIONS
 from study.config import read
 from study.people import BayesianLearner

@@ -7,8 +7,8 @@ import pytest
 from core.errors import ForetellError
 from study.bundle import Example, Placebo, Trial, TrialAssets
 from study.conditions import CONDITIONS, beside, placebos
+from study.participation.screens import assets, planned, shown_hash
 from study.people import BayesianLearner, MapReader
-from study.screens import assets, planned, shown_hash
 
 EXAMPLES = tuple(
     Example(category=category, source="pool", image=f"{category}{k}", map=f"{category}{k}-map")

@@ -13,7 +13,7 @@ from PIL import Image
 from scipy.stats import spearmanr
 
 from core.teaching.masks import MaskPrior, elsewhere
-from study.build import build
+from study.building.build import build
 from study.bundle import Bundle
 from study.conditions import placebos
 from study.config import read

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError
 
-from study.answer import ClientEvent
 from study.bundle import Bundle
-from study.frames import COLUMNS
-from study.participation import Refused
+from study.collection.frames import COLUMNS
+from study.participation.answer import ClientEvent
+from study.participation.answering import Refused
 from study.service import Service
 from study.texts import DEFAULTS
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, tamper, to_trials

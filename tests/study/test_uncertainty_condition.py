@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from study.analysis import placebos, responses
-from study.build import build, verify
+from study.building.build import build, verify
+from study.building.gauge import FULL, gauge
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
-from study.gauge import FULL, gauge
 from study.service import Service
 from study.simulate import simulate
 from study.texts import example, texts_of, worded

@@ -16,7 +16,7 @@ from dashboard import cache
 from dashboard.debugwork import NoiseRequest
 from dashboard.debugwork import opened as debug_job
 from dashboard.widgets import debugging, points
-from study.debugging import debugged
+from study.inquiry.debugging import debugged
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, settled
 

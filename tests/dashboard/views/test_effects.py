@@ -12,7 +12,7 @@ from core.representation.layers import maps_of
 from dashboard import cache
 from dashboard.effectwork import EffectsRequest
 from dashboard.widgets import effects
-from study.questions import concept_masks, lit_share
+from study.inquiry.questions import concept_masks, lit_share
 from study.reading import batches
 from study.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of

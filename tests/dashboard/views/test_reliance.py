@@ -12,8 +12,8 @@ from core.errors import ForetellError
 from dashboard import cache, reliancework
 from dashboard.reliancework import PushRequest, RelianceRequest
 from dashboard.widgets import reliance
-from study import concepts as verb
-from study.interventions import spread
+from study.inquiry import concepts as verb
+from study.inquiry.interventions import spread
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import opened, settled
 from tests.dashboard.views.test_units import QUICK

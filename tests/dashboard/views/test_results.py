@@ -17,8 +17,8 @@ from dashboard import analysiswork, door
 from dashboard.widgets import answers
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
-from study.answer import Answer
 from study.bundle import MANIFEST, Bundle
+from study.participation.answer import Answer
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle

@@ -9,8 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.jobs import pool
-from study.build import open_sources, planner_of
-from study.lessons import lesson
+from study.building.build import open_sources, planner_of
+from study.building.lessons import lesson
 from study.workspace import bundle_named
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import made

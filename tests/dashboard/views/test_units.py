@@ -12,8 +12,8 @@ from core.visualisation.unit import Unit
 from dashboard import cache
 from dashboard.jobs import pool
 from dashboard.unitwork import FoundRequest, MadeRequest
-from study.exemplars import exemplars, of_set
-from study.visualise import Settings
+from study.inquiry.exemplars import exemplars, of_set
+from study.inquiry.visualise import Settings
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import FLAT, OTHER, PATIENCE_S, opened, settled
 

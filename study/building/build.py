@@ -1,0 +1,222 @@
+"""From a study file to a frozen bundle, resumable at every trial; and the check that a bundle is what it says."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.teaching.prior import KroneckerPrior
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.building.claims import shared
+from study.building.design import Material
+from study.building.plan import Plan, PlannedTrial, Planner
+from study.building.predictions import predict
+from study.building.priors import StoredPrior, load_prior
+from study.building.stimuli import Studio
+from study.building.workers import Helpers
+from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
+from study.config import StudyConfig, read
+from study.files import write_whole
+from study.provenance import code_digest, environment
+from study.sources import open_classifier, open_sets
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A study file with everything it names, opened."""
+
+    config: StudyConfig
+    base: Path
+    classifier: Classifier
+    sets: dict[str, ImageSet]
+    prior: StoredPrior | None
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over the settings, the weights, the images, a prior file and the code: what the stimuli depend on."""
+        parts = [self.config.digest, self.classifier.fingerprint, code_digest()]
+        parts += [images.digest for images in self.sets.values()]
+        parts += [self.prior.digest] if self.prior else []
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+def open_sources(path: Path, device: str | None = None) -> Sources:
+    """Read a study file and open its classifier and image sets."""
+    return opened(read(path), path.resolve().parent, device)
+
+
+def opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+    """What a study file's content names, files relative to ``base``."""
+    classifier, file = open_classifier(config.classifier.model, base, device), config.teaching.prior
+    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
+    return Sources(config, base, classifier, open_sets(config, base), prior)
+
+
+def build(
+    path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, helpers: Helpers | None = None
+) -> Bundle:
+    """Build the study of a study file into the workspace, or return it if it is built already.
+
+    Killed at any time it goes on where it was: predictions, maps and finished trials are on disk. Several processes
+    may build one study in one workspace: each makes what no other is at. The same file, images and weights give the
+    same study hash.
+
+    Parameters
+    ----------
+    device
+        Where the network runs, e.g. ``"cuda:1"``; None: an accelerator if there is one.
+    helpers
+        Further workers to start (`study.building.workers`).
+    """
+    if helpers is not None:
+        with helpers.started(path, home, device):
+            return build(path, home, progress, device=device)
+    sources = open_sources(path, device)
+    folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
+    if (folder / MANIFEST).is_file():
+        if not any(Bundle(folder).damaged()):
+            return Bundle(folder)
+        (folder / MANIFEST).unlink()
+    return _freeze(sources, folder, home / "cache", progress)
+
+
+def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
+    """What chooses the trials of a study, with the classifier's answers to its sets, from the cache or asked for."""
+    config, classifier, sets = sources.config, sources.classifier, sources.sets
+    answers = {
+        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
+        for role in ("pool", "standard", "adversarial")
+    }
+    material = Material(classifier.categories, **answers)
+    prior = sources.prior.prior if sources.prior else None
+    return Planner(config, material, sets, classifier, cache, prior)
+
+
+def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
+    config, classifier, sets = sources.config, sources.classifier, sources.sets
+    planner = planner_of(sources, cache, progress)
+    material, plan = planner.material, planner.plan(progress)
+    studio = Studio(config, classifier, sets, material, folder / "assets", cache)
+    units = folder / "units"
+    made = shared(
+        [*plan.trials, *plan.practice],
+        lambda planned: units / f"{planned.id}.json",
+        lambda planned: _stored(studio, units / f"{planned.id}.json"),
+        lambda planned, beat: _made(studio, planned, units / f"{planned.id}.json", beat),
+        progress,
+        "explaining trials",
+    )
+    manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior)
+    write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
+    return Bundle(folder)
+
+
+def _stored(studio: Studio, path: Path) -> Trial | None:
+    """A finished trial from disk, if its assets are all there and whole."""
+    try:
+        trial = Trial.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+    return trial if all(_whole(studio.assets / f"{name}.webp") for name in trial.assets.every) else None
+
+
+def _made(studio: Studio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
+    trial = studio.make(planned, progress)
+    write_whole(path, trial.model_dump_json().encode())
+    return trial
+
+
+def _whole(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    if hashlib.sha256(path.read_bytes()).hexdigest() == path.stem:
+        return True
+    path.unlink()
+    return False
+
+
+def _manifest(
+    sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path, prior: KroneckerPrior
+) -> Manifest:
+    config, classifier = sources.config, sources.classifier
+    assets = sorted({name for trial in made for name in trial.assets.every})
+    accuracy = {role: float(f"{material.of(role).correct.mean():.6g}") for role in ("standard", "adversarial")}
+    manifest = Manifest(
+        format=FORMAT,
+        name=config.study.name,
+        seed=config.study.seed,
+        config=config.model_dump(mode="json"),
+        conditions=config.conditions,
+        texts={"title": config.study.title, **config.texts},
+        classifier={
+            "name": classifier.name,
+            "fingerprint": classifier.fingerprint,
+            "accuracy": accuracy,
+            "prior": _prior_facts(sources, prior),
+        },
+        sets={
+            role: {"name": s.name, "digest": s.digest, "images": len(s), "skipped": len(s.skipped)}
+            | ({"near_duplicates": plan.repeats} if role == "pool" else {})
+            for role, s in sources.sets.items()
+        },
+        environment=environment(sources.base),
+        trials=tuple(made[: len(plan.trials)]),
+        practice=tuple(made[len(plan.trials) :]),
+        dropped=plan.dropped,
+        assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
+    )
+    return manifest.model_copy(update={"study_hash": manifest.hashed()})
+
+
+def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
+    """What the learner believed before the examples; ``file`` is None where it is the prior of the pool."""
+    features, classes = (float(f"{condition:.2g}") for condition in prior.conditions)
+    stored, file = sources.prior, None
+    if stored is not None:
+        file = {"digest": stored.digest} | {key: stored.provenance[key] for key in ("set", "tau", "damping")}
+    return {"images": prior.images, "conditions": {"features": features, "classes": classes}, "file": file}
+
+
+def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:
+    """What is wrong with a bundle, one sentence each; empty when it is exactly what it says.
+
+    First the bytes of every asset against their names; then, unless ``render`` is False, the whole study is made
+    again from its own settings and compared asset by asset.
+    """
+    faults = list(bundle.damaged())
+    if faults or not render:
+        return faults
+    config = StudyConfig.model_validate(bundle.manifest.config)
+    base = Path(bundle.manifest.environment["base"])
+    try:
+        sources = opened(config, base)
+    except ForetellError as error:
+        return [f"The study cannot be rendered again: {error}"]
+    with tempfile.TemporaryDirectory() as scratch:
+        again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
+    return list(_differences(bundle.manifest, again))
+
+
+def _differences(frozen: Manifest, again: Manifest) -> list[str]:
+    if frozen.hashed() == again.hashed():
+        return []
+    faults = [
+        f"The image set {role!r} ({frozen.sets[role]['name']}) is not the one the study was made from."
+        for role in frozen.sets
+        if frozen.sets[role]["digest"] != again.sets[role]["digest"]
+    ]
+    if frozen.classifier["fingerprint"] != again.classifier["fingerprint"]:
+        faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
+    known = {trial.id: trial for trial in again.trials}
+    changed = [trial.id for trial in frozen.trials if known.get(trial.id) != trial]
+    if changed:
+        faults.append(f"{len(changed)} trial(s) render differently now: {', '.join(changed[:5])}.")
+    return faults or ["The manifest differs from a fresh build. Build the study again."]

@@ -1,0 +1,250 @@
+"""From candidates to a plan: which picture is which trial, with which examples and which foil. No rendering yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.teaching.examples import PER_CATEGORY, Search, choose_examples
+from core.teaching.prior import KroneckerPrior, fit_prior
+from core.types import Progress, TeachingSet
+from data.types import ImageSet
+from study.building.design import Candidate, Material, candidates, chosen_categories, shuffled
+from study.building.strata import Stratifier
+from study.building.teachingpool import TeachingPool
+from study.bundle import TRIAL_TYPES, TrialType
+from study.config import StudyConfig, Teaching
+from study.seeds import seed_of
+from study.sources import plain
+
+WRONG = "wrong_examples"
+"""The condition whose examples are of other categories."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A target's features (M,) and the pool indices (N,) of its possible examples, ``targets`` of the target first."""
+
+    candidate: Candidate
+    pool: torch.Tensor
+    targets: int
+    image: torch.Tensor
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
+
+    ``wrong`` are pictures of two other categories in the places of the teaching set, for the placebo that shows them;
+    ``doubt`` says which stratum it comes from, where the study has strata.
+    """
+
+    id: str
+    candidate: Candidate
+    teaching: TeachingSet
+    flip: bool
+    wrong: TeachingSet | None = None
+    doubt: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials of a study, its practice trials, and what was dropped and why.
+
+    ``repeats`` are the pool's near-duplicates that were left out, each with the picture that it repeats, by their ids.
+    """
+
+    trials: tuple[PlannedTrial, ...]
+    practice: tuple[PlannedTrial, ...]
+    dropped: tuple[dict[str, str], ...]
+    repeats: dict[str, str]
+
+
+class Planner:
+    """Chooses trials and teaching sets for a study, with a prior learned before or that of the pool."""
+
+    def __init__(
+        self,
+        config: StudyConfig,
+        material: Material,
+        sets: dict[str, ImageSet],
+        classifier: Classifier,
+        cache: Path,
+        prior: KroneckerPrior | None = None,
+    ) -> None:
+        self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
+        self.seed = config.study.seed
+        self.prior = prior or self._prior_of_the_pool()
+        self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
+        self.dropped: list[dict[str, str]] = []
+        self._doubts: dict[tuple[str, int], dict[str, Any]] = {}
+        strata = config.trials.strata
+        self._strata = None if strata is None else Stratifier(strata, classifier, sets, self.prior, cache, self.seed)
+
+    def plan(self, progress: Progress) -> Plan:
+        """The whole plan, in the same order for the same study file and images."""
+        settings = self.config.trials
+        categories = chosen_categories(self.material, settings.categories, settings.per_type)
+        found: list[tuple[Candidate, TeachingSet]] = []
+        for done, category in enumerate(categories, 1):
+            for kind, trial_type in enumerate(TRIAL_TYPES):
+                found += self._trials(category, trial_type, settings.per_type, done + kind)
+            progress(done, len(categories), "choosing trials and examples")
+        practice = self._practice(categories, {_key(c) for c, _ in found})
+        trials, practised = self._named("t", found), self._named("p", practice)
+        return Plan(trials, practised, tuple(self.dropped), self.pool.repeats)
+
+    def _prior_of_the_pool(self) -> KroneckerPrior:
+        teaching = self.config.teaching
+        known = torch.from_numpy(self.material.pool.truth >= 0)
+        return fit_prior(
+            self.classifier.head, [self.material.pool.features[known]], tau=teaching.tau, damping=teaching.damping
+        )
+
+    def _in_order(self, category: int, trial_type: TrialType, turn: int) -> Iterator[Candidate]:
+        """The candidates at random; with strata by turns, ``turn`` saying which stratum begins."""
+        rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
+        found = candidates(self.material, category, trial_type)
+        if self._strata is None:
+            yield from shuffled(found, rng)
+            return
+        for doubted in self._strata.ordered(found, turn, rng):
+            self._doubts[_key(doubted.candidate)] = self._strata.facts(doubted)
+            yield doubted.candidate
+
+    def _trials(
+        self, category: int, trial_type: TrialType, wanted: int, turn: int
+    ) -> list[tuple[Candidate, TeachingSet]]:
+        order = self._in_order(category, trial_type, turn)
+        found: list[tuple[Candidate, TeachingSet]] = []
+        failed: list[str] = []
+        for candidate in islice(order, wanted * self.config.teaching.tries):
+            chosen = self._teach(candidate, self.config.teaching)
+            if isinstance(chosen, str):
+                failed.append(chosen)
+            else:
+                found.append((candidate, chosen))
+            if len(found) == wanted:
+                return found
+        reason = (
+            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target picture(s) tried "
+            f"{len(found)} could be taught; of the last, {failed[-1]}"
+        )
+        name = plain(self.classifier.categories[category])
+        self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
+        return found
+
+    def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> Question | str:
+        """What a target picture asks of the pool, or why the pool cannot teach it.
+
+        ``shown`` are the categories of the possible examples, where they are not those of the two options.
+        """
+        inputs = self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
+        image = self.classifier.features(inputs)[0]
+        classes = shown or (candidate.target, candidate.alternative)
+        sides = [self.pool.usable(k, inputs, image) for k in classes]
+        for side, category in zip(sides, classes, strict=True):
+            if len(side) < PER_CATEGORY:
+                name, count = plain(self.classifier.categories[category]), len(side)
+                return f"the pool has {count} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
+        return Question(candidate, torch.cat(sides), len(sides[0]), image)
+
+    def search(self, question: Question, teaching: Teaching) -> Search:
+        """Score and choose teaching sets, of indices into the question's pool, as the settings say."""
+        everyone = torch.arange(len(question.pool))
+        return choose_examples(
+            self.prior,
+            self.pool.features(question.pool),
+            everyone[: question.targets],
+            everyone[question.targets :],
+            question.image,
+            (question.candidate.target, question.candidate.alternative),
+            generator=torch.Generator().manual_seed(seed_of(self.seed, "examples", *_key(question.candidate))),
+            policy=teaching.policy,
+            sets=None if teaching.sets == "all" else teaching.sets,
+            threshold=teaching.threshold,
+            weight=teaching.weight,
+            draws=teaching.draws,
+        )
+
+    def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
+        """The teaching set of a target picture, or why there is none."""
+        question = self.question(candidate)
+        if isinstance(question, str):
+            return question
+        search = self.search(question, teaching)
+        if search.chosen is None:
+            return (
+                f"none of {search.scored} teaching sets made the learner's probability exceed {teaching.threshold} "
+                f"(the best: {search.best:.3f})"
+            )
+        return _in_pool(question, search.chosen)
+
+    def _wrong(self, candidate: Candidate) -> TeachingSet | None:
+        """Pictures of two categories that are neither option, drawn at random, and what a learner would make of them.
+
+        The first two that the pool has enough pictures of, in an order drawn for each trial.
+        """
+        if WRONG not in self.config.conditions:
+            return None
+        options = (candidate.target, candidate.alternative)
+        others = [int(k) for k in np.flatnonzero(self.material.teachable) if k not in options]
+        rng = np.random.default_rng(seed_of(self.seed, WRONG, *_key(candidate)))
+        at_random = self.config.teaching.model_copy(update={"policy": "random"})
+        for one, other in pairwise(rng.permutation(others).tolist()):
+            question = self.question(candidate, (one, other))
+            if not isinstance(question, str) and (chosen := self.search(question, at_random).chosen) is not None:
+                return _in_pool(question, chosen)
+        raise ForetellError(
+            f"The condition {WRONG!r} needs two categories besides the options, each with {PER_CATEGORY} usable "
+            "pictures in the pool. Give a larger pool, or leave the condition out."
+        )
+
+    def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
+        """Practice trials from pictures no trial uses; they are not analysed, so any teaching set will do."""
+        rng = np.random.default_rng(seed_of(self.seed, "practice"))
+        best = self.config.teaching.model_copy(update={"policy": "best"})
+        found: list[tuple[Candidate, TeachingSet]] = []
+        for k in range(self.config.trials.practice):
+            trial_type = TRIAL_TYPES[-1 - k % len(TRIAL_TYPES)]  # an easy one first
+            open_ones = [c for category in categories for c in candidates(self.material, category, trial_type)]
+            for candidate in shuffled(open_ones, rng):
+                chosen = "used" if _key(candidate) in used else self._teach(candidate, best)
+                if not isinstance(chosen, str):
+                    used.add(_key(candidate))
+                    found.append((candidate, chosen))
+                    break
+        return found
+
+    def _named(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
+        """Ids in order; the AI's answer is option b in half of the trials, at random."""
+        rng = np.random.default_rng(seed_of(self.seed, "options", letter))
+        flips = rng.permutation(np.arange(len(found)) % 2 == 1)
+        return tuple(
+            PlannedTrial(
+                f"{letter}{i:03d}",
+                candidate,
+                chosen,
+                bool(flip),
+                self._wrong(candidate),
+                self._doubts.get(_key(candidate), {}),
+            )
+            for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
+        )
+
+
+def _in_pool(question: Question, chosen: TeachingSet) -> TeachingSet:
+    """A teaching set of the question's indices, by those of the pool."""
+    return replace(chosen, indices=tuple(question.pool[list(chosen.indices)].tolist()))
+
+
+def _key(candidate: Candidate) -> tuple[str, int]:
+    return candidate.role, candidate.index

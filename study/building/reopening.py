@@ -1,0 +1,75 @@
+"""A frozen study opened again: its planner, and of each trial what was weighed when it was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from core.errors import ForetellError
+from core.types import Explanation, Progress, silent
+from study.building.build import Sources, opened, planner_of
+from study.building.design import ROLE_OF_TYPE, Candidate, foil
+from study.building.mapcache import MapCache
+from study.building.plan import Planner
+from study.building.stimuli import map_seed
+from study.bundle import Bundle, Trial
+from study.config import StudyConfig
+
+
+@dataclass(frozen=True)
+class Reopened:
+    """A bundle with everything it was made from; ``cache`` is the workspace's."""
+
+    bundle: Bundle
+    sources: Sources
+    planner: Planner
+    cache: Path
+
+    def candidate(self, trial: Trial) -> Candidate:
+        """The target picture of a trial, and the classes involved."""
+        material = self.planner.material
+        role = ROLE_OF_TYPE[trial.trial_type]
+        images, answers = self.sources.sets[role], material.of(role)
+        index = list(images.ids).index(trial.source.removeprefix(f"{images.name}/"))
+        truth = int(answers.truth[index])
+        other = foil(material, truth) if trial.trial_type == "std_correct" else truth
+        return Candidate(trial.trial_type, role, index, truth, int(answers.predicted[index]), other)
+
+    def picture(self, trial: Trial) -> Image.Image:
+        """The target picture of a trial, as it is in its set."""
+        candidate = self.candidate(trial)
+        return self.sources.sets[candidate.role].open(candidate.index)
+
+    def target_map(self, trial: Trial, progress: Progress = silent) -> Explanation:
+        """The map of a trial's target picture with its standard error: the one kept since the build, or made again."""
+        classifier, config = self.sources.classifier, self.sources.config
+        inputs = classifier.preprocess(self.picture(trial))[None]
+        maps = MapCache(classifier, config.saliency, self.cache)
+        return maps.explain(inputs, [self.candidate(trial).target], map_seed(config, trial.id), progress)
+
+
+def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened:
+    """Open what a bundle was made from.
+
+    Raises
+    ------
+    ForetellError
+        The classifier or the pictures are not there, or not what they were.
+    """
+    manifest = bundle.manifest
+    if not manifest.config:
+        raise ForetellError(f"The study {manifest.name!r} does not say what it was made from. Build it again.")
+    sources = opened(StudyConfig.model_validate(manifest.config), Path(manifest.environment["base"]))
+    if sources.classifier.fingerprint != manifest.classifier["fingerprint"]:
+        raise ForetellError(
+            f"The classifier {manifest.classifier['name']!r} has other weights than when the study was frozen. "
+            "Build the study again."
+        )
+    changed = [role for role, images in sources.sets.items() if images.digest != manifest.sets[role]["digest"]]
+    if changed:
+        raise ForetellError(
+            f"The image set {changed[0]!r} is not the one the study was made from. Build the study again."
+        )
+    return Reopened(bundle, sources, planner_of(sources, cache, progress), cache)

@@ -1,0 +1,90 @@
+"""The pool as teaching needs it: which pictures may be examples of a category, and the features of their copies."""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.building.augmentation import augmented
+from study.building.claims import shared
+from study.building.duplicates import SAME, repeats, sketches
+from study.building.predictions import Predictions
+from study.config import StudyConfig
+from study.files import replacing
+from study.seeds import seed_of
+
+SAME_PICTURE = 1e-4
+"""Relative distance of features below which a pool image counts as the target image itself."""
+
+
+class TeachingPool:
+    """Examples are pictures the AI itself calls by the name, as the participant is told, and no two of them alike.
+
+    Attributes
+    ----------
+    repeats
+        Near-duplicates that were left out so far, each with the picture that it repeats, by their ids.
+    """
+
+    def __init__(
+        self, config: StudyConfig, answers: Predictions, images: ImageSet, classifier: Classifier, cache: Path
+    ) -> None:
+        self.config, self.answers, self.images, self.classifier = config, answers, images, classifier
+        self.cache, self.copies = cache / "copies", config.teaching.copies
+        self.repeats: dict[str, str] = {}
+        self._of_category: dict[int, Tensor] = {}
+
+    def usable(self, category: int, inputs: Tensor, features: Tensor) -> Tensor:
+        """Pool indices of the possible examples of a category for a target picture: never that picture itself.
+
+        ``inputs`` (1, C, H, W) and ``features`` (M,) are the target's.
+        """
+        own = self._distinct(category)
+        distances = (self.answers.features[own] - features).norm(dim=1) / (float(features.norm()) or 1.0)
+        alike = self.answers.sketches[own] @ sketches(inputs)[0]
+        return own[(distances > SAME_PICTURE) & (alike < SAME)]
+
+    def _distinct(self, category: int) -> Tensor:
+        if category not in self._of_category:
+            own = np.flatnonzero(self.answers.correct & (self.answers.truth == category))
+            left_out = repeats(self.answers.sketches[own])
+            self.repeats |= {self.images.ids[own[k]]: self.images.ids[own[kept]] for k, kept in left_out.items()}
+            self._of_category[category] = torch.from_numpy(np.delete(own, list(left_out)))
+        return self._of_category[category]
+
+    def features(self, indices: Tensor) -> Tensor:
+        """Features (n, M) of pool pictures, or (n, copies, M) of their augmented copies where the study wants them."""
+        if self.copies == 1:
+            return self.answers.features[indices]
+        found = shared(
+            indices.tolist(), self._file, self._stored, self._copied, silent, "asking the AI about augmented copies"
+        )
+        return torch.stack(found)
+
+    def _file(self, index: int) -> Path:
+        text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}"
+        return self.cache / f"{hashlib.sha256(text.encode()).hexdigest()}.npy"
+
+    def _seed(self, index: int) -> int:
+        return seed_of(self.config.study.seed, "copies", self.images.ids[index])
+
+    def _stored(self, index: int) -> Tensor | None:
+        """(copies, M), where they are there whole."""
+        with suppress(OSError, ValueError, EOFError):
+            return torch.from_numpy(np.load(self._file(index)))
+        return None
+
+    def _copied(self, index: int, _: Progress = silent) -> Tensor:
+        picture = self.classifier.preprocess(self.images.open(index))
+        found = self.classifier.features(augmented(picture, self.copies, self._seed(index)))
+        with replacing(self._file(index)) as file:
+            np.save(file, found.numpy())
+        return found

@@ -1,0 +1,113 @@
+"""Further workers for one build: processes of this machine, or tasks of a Ray cluster that shares the workspace.
+
+A helper does what the builder does (`study.building.build`) and stops when its builder has: what is to be done is
+shared out by the units on disk (`study.building.claims`), so that nothing but a study file, a workspace and a device is
+handed over.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+
+from core.errors import ForetellError
+from study.workspace import ROOT
+
+Engine = Literal["processes", "ray"]
+
+
+@dataclass(frozen=True)
+class Helpers:
+    """``count`` helpers of an engine, beside the builder itself."""
+
+    count: int
+    engine: Engine = "processes"
+
+    def __post_init__(self) -> None:
+        if self.engine not in get_args(Engine):
+            raise ForetellError(f"Unknown engine {self.engine!r}. Use one of {', '.join(get_args(Engine))}.")
+        if self.count < 1:
+            raise ForetellError(f"{self.count} helpers: give at least 2 workers, the builder and one helper.")
+        if self.engine == "ray" and importlib.util.find_spec("ray") is None:
+            raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
+
+    @contextmanager
+    def started(self, path: Path, home: Path, device: str | None) -> Iterator[None]:
+        """The helpers at work while the block runs; each takes the next GPU where no device is named."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(max(1, threads // (self.count + 1)))
+        places = [device or _place(k + 1) for k in range(self.count)]
+        start = _tasks if self.engine == "ray" else _processes
+        try:
+            with start(path.resolve(), home, places, torch.get_num_threads()):
+                yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _place(k: int) -> str | None:
+    return f"cuda:{k % torch.cuda.device_count()}" if torch.cuda.is_available() else None
+
+
+def help_build(path: Path, home: Path, device: str | None, threads: int, builder: int | None) -> None:
+    """Be a helper of the process ``builder`` (None: of another machine's)."""
+    from study.building.build import build
+
+    torch.set_num_threads(threads)
+    if builder is not None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave no half-written file
+
+    def watch(*_: object) -> None:
+        if builder is not None and os.getppid() != builder:
+            sys.exit(0)  # the builder was killed: its helpers do not outlive it
+
+    build(path, home, watch, device=device)
+
+
+@contextmanager
+def _processes(path: Path, home: Path, places: list[str | None], threads: int) -> Iterator[None]:
+    context = multiprocessing.get_context("spawn")
+    started = [
+        context.Process(target=help_build, args=(path, home, place, threads, os.getpid()), daemon=True)
+        for place in places
+    ]
+    for process in started:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in started:
+            process.terminate()
+            process.join()
+
+
+@contextmanager
+def _tasks(path: Path, home: Path, places: list[str | None], threads: int) -> Iterator[None]:
+    ray: Any = importlib.import_module("ray")
+    own = not ray.is_initialized()
+    if own:
+        environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+        address = os.environ.get("RAY_ADDRESS")
+        size = {} if address else {"num_cpus": len(places)}
+        ray.init(address=address, include_dashboard=False, runtime_env={"env_vars": environment}, **size)
+    # Ray itself shows each task its own GPU.
+    task = ray.remote(num_cpus=1, num_gpus=1 if torch.cuda.is_available() else 0, max_retries=0)(help_build)
+    tasks = [task.remote(path, home, None, threads, None) for _ in places]
+    try:
+        yield
+    finally:
+        for one in tasks:
+            ray.cancel(one, force=True)
+        if own:
+            ray.shutdown()

@@ -1,0 +1,139 @@
+"""How a collection goes: who is where, places, throughput, quality, what went wrong. Blinded: no outcome, no condition
+of a person. What an analyst may not see before the end is not in here at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from study.bundle import Manifest
+from study.collection.frames import pseudonym
+from study.disk import LEAST_FREE, free_bytes
+from study.participation.session import UNDER_WAY
+from study.procedure import procedure_of
+from study.store import Connection, repository, watch
+from study.store.rows import Row
+
+Where = Literal["waiting", "answering", "silent", "finished", "ended"]
+
+FASTEST_MS = 300.0
+MOST_FAST = 0.1
+"""Share of answers faster than `FASTEST_MS` above which a person is flagged."""
+MOST_AWAY_MS = 30_000.0
+LONGEST_RUN = 12
+"""Of one side: the chance of as many in a row by a fair coin is 1 in 50 in a hundred answers."""
+SILENT_NS = 10 * 60 * 10**9
+"""Who was not heard of for so long has probably gone."""
+STEP_NS = 5 * 60 * 10**9
+NOTICED = ("storage_failed", "offline")
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """One look at a collection.
+
+    Attributes
+    ----------
+    people
+        participant, where, stage, trial, of, minutes (since last heard of), flags (in words); newest first.
+    places
+        condition, places, open, held, done.
+    throughput
+        time (UTC), answers; every step from the first to the last.
+    incidents
+        what, count: answers that came second, pages that could not keep anything, lost connections.
+    free_bytes, database_bytes
+        Of the disk that holds the workspace.
+    """
+
+    people: pd.DataFrame
+    places: pd.DataFrame
+    throughput: pd.DataFrame
+    incidents: pd.DataFrame
+    free_bytes: int
+    database_bytes: int
+
+    def count(self, *where: Where) -> int:
+        """How many people are there."""
+        return int(self.people["where"].isin(where).sum())
+
+    @property
+    def disk_is_low(self) -> bool:
+        """Whether so little is free that nobody new is let in."""
+        return self.free_bytes < LEAST_FREE
+
+
+def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
+    """Everything about the real participants of a study."""
+    answers, missed = watch.answers(db, study, FASTEST_MS), watch.missed_catches(db, study)
+    rows = []
+    for session in reversed(repository.sessions(db, study, ["live"])):
+        session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
+        allowed = missed.get(session_id, 0) - road.catch_allowed
+        rows.append(_person(session, answers.get(session_id), allowed, now))
+    columns = ["participant", "where", "stage", "trial", "of", "minutes", "flags"]
+    return Monitor(
+        pd.DataFrame(rows, columns=columns),
+        _places(db, study),
+        _throughput(watch.answers_by_time(db, study, STEP_NS)),
+        pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
+        free_bytes(home),
+        sum(path.stat().st_size for path in home.glob("*.db*")),
+    )
+
+
+def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
+    """What is odd about a person's answers, in words; nothing here depends on whether they were right."""
+    found = [f"catch trials missed beyond the allowed: {missed}"] if missed > 0 else []
+    if answers is None or not answers["answers"]:
+        return found
+    if answers["fast"] / answers["answers"] > MOST_FAST:
+        found.append(f"{answers['fast'] / answers['answers']:.0%} faster than {FASTEST_MS:.0f} ms")
+    if answers["blur_ms"] > MOST_AWAY_MS:
+        found.append(f"{answers['blur_ms'] / 1000:.0f} s out of sight")
+    if answers["run"] >= LONGEST_RUN:
+        found.append(f"{answers['run']:.0f} times the same side in a row")
+    return found
+
+
+def _person(session: Row, answers: Row | None, missed: int, now: int) -> tuple[object, ...]:
+    total = session["practice"] + session["main"]
+    minutes = round((now - session["last_seen"]) / 60e9, 1)
+    said = "; ".join(flags(answers, missed))
+    return pseudonym(session), _where(session, now), session["stage"], session["position"], total, minutes, said
+
+
+def _where(session: Row, now: int) -> Where:
+    if session["stage"] == "done":
+        return "finished"
+    if session["stage"] not in (*UNDER_WAY, "consent"):
+        return "ended"
+    if now - session["last_seen"] > SILENT_NS:
+        return "silent"
+    return "answering" if session["stage"] in ("practice", "main") else "waiting"
+
+
+def _places(db: Connection, study: str) -> pd.DataFrame:
+    """Of all versions; the order in which a block was drawn tells nothing, so by name."""
+    mine = {version["study_hash"] for version in repository.versions(db) if version["name"] == study}
+    counts = pd.DataFrame(
+        [row for row in repository.slot_counts(db) if row["study_hash"] in mine and row["mode"] == "live"],
+        columns=["condition", "state", "n"],
+    )
+    table = counts.pivot_table(index="condition", columns="state", values="n", aggfunc="sum", fill_value=0)
+    table = table.reindex(columns=["open", "held", "done"], fill_value=0).astype(int)
+    table.insert(0, "places", table.sum(axis=1))
+    return table.rename_axis(columns=None).reset_index()
+
+
+def _throughput(rows: list[Row]) -> pd.DataFrame:
+    counts = {int(row["step"]): int(row["n"]) for row in rows}
+    steps = range(min(counts), max(counts) + 1) if counts else range(0)
+    times = [datetime.fromtimestamp(step * STEP_NS / 1e9, UTC) for step in steps]
+    return pd.DataFrame({"time": times, "answers": [counts.get(step, 0) for step in steps]})

@@ -1,0 +1,62 @@
+"""One row per person: how she came through, and what the exclusion rule says. Never who she is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from study.bundle import Manifest
+from study.collection.frames import pseudonym
+from study.procedure import procedure_of
+from study.store import Connection, repository, responses
+from study.store.rows import Row
+
+COLUMNS = (
+    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "answers", "resumes",
+    "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms", "questionnaire",
+    "device", "study_hash",
+)  # fmt: skip
+
+
+def person_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
+    """The table of people, in the order of arrival."""
+    records = [_record(db, session, manifest_of(session)) for session in sessions]
+    return pd.DataFrame.from_records(records, columns=COLUMNS)
+
+
+def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]:
+    session_id = session["session_id"]
+    road = procedure_of(manifest).road
+    answers = responses.of_session(db, session_id)
+    missed = sum(choice != "a" for choice in responses.choices(db, session_id, "catch").values())
+    noticed = repository.event_counts(db, session_id)
+    filled = {row["item"]: json.loads(row["answer_json"]) for row in repository.questionnaire_of(db, session_id)}
+    pinged = repository.last_event(db, session_id, "clock")
+    clock = json.loads(pinged["payload_json"]) if pinged else {}
+    took = None
+    if session["completed_at"] and session["agreed_at"]:
+        took = round((session["completed_at"] - session["agreed_at"]) / 60e9, 2)
+    return (
+        pseudonym(session),
+        session["mode"],
+        session["condition"],
+        session["stage"],
+        repository.attempts(db, session_id),
+        missed,
+        "catch" if missed > road.catch_allowed else "",
+        len(answers),
+        session["n_resumes"],
+        noticed.get("anticipation", 0),
+        noticed.get("slow", 0),
+        sum(row["blur_ms"] for row in answers),
+        session["over_quota"],
+        took,
+        clock.get("offset_ms"),
+        clock.get("round_trip_ms"),
+        json.dumps(filled, ensure_ascii=False, sort_keys=True),
+        session["env_json"] or "{}",
+        session["study_hash"],
+    )

@@ -1,0 +1,53 @@
+"""A Psych-DS data set: a folder that says of itself what it holds.
+
+Psych-DS 1.0 (psych-ds.github.io): CSV files under ``data/`` with names of ``keyword-value`` pairs that end with
+``_data.csv``, and a ``dataset_description.json`` whose ``variableMeasured`` lists every column of every file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from study.collection.export import Table, tables, write_csv
+from study.service import Mode, Service
+
+
+def export(
+    service: Service, study: str, folder: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
+) -> Path:
+    """Write the data set into `folder`, made if absent; files of the same names are replaced."""
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    both = tables(service, study, modes, published=published)
+    short = re.sub(r"[^a-zA-Z0-9]", "", study)
+    for table in both:
+        write_csv(table.frame, folder / "data" / f"study-{short}_desc-{table.name}_data.csv")
+    text = json.dumps(description(study, both), indent=2, ensure_ascii=False) + "\n"
+    (folder / "dataset_description.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+def description(study: str, both: Sequence[Table]) -> dict[str, Any]:
+    """Content of ``dataset_description.json``: JSON-LD in the words of schema.org."""
+    columns = {name: told for table in both for name, told in table.columns.items()}
+    hashes = sorted({value for table in both for value in table.frame["study_hash"]})
+    return {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "name": study,
+        "description": (
+            "Answers of people who foretold what an image classifier says, one row each, and the people, one row each. "
+            "Pseudonymous. Collected with Foretell."
+        ),
+        "identifier": hashes,
+        "variableMeasured": [_variable(name, told) for name, told in columns.items()],
+    }
+
+
+def _variable(name: str, told: Mapping[str, str]) -> dict[str, str]:
+    optional = {"unitText": told.get("unit"), "valueReference": told.get("values")}
+    known = {key: text for key, text in optional.items() if text}
+    return {"@type": "PropertyValue", "name": name, "description": told["meaning"], **known}

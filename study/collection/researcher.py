@@ -1,0 +1,214 @@
+"""The researcher's side of the service: open a study, read what was answered, settle with the recruiter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.bundle import Bundle
+from study.collection import interim, outcomes, recruiting
+from study.collection.frames import response_frame
+from study.collection.integrity import faults, unplayable
+from study.collection.interim import Looks
+from study.collection.monitor import Monitor, look
+from study.collection.persons import person_frame
+from study.collection.status import StudyStatus, nested
+from study.opened import Mode, Opened
+from study.participation import entrance
+from study.participation.receipt import Receipt, checked
+from study.store import Connection, audit, identities, repository, responses
+from study.store.rows import Row
+from study.texts import texts_of
+
+if TYPE_CHECKING:
+    from study.analysis.stopping import Look
+
+
+class Researcher(Opened):
+    """What the pages and the command line may do."""
+
+    def open_study(self, bundle_folder: Path, per_condition: int) -> str:
+        """Verify a bundle and let new participants take it; its name.
+
+        Opening the same bundle again changes nothing, except that a larger `per_condition` adds places. Another
+        bundle of the same name supersedes it for new participants; who has begun goes on with the old one.
+        """
+        if per_condition < 1:
+            raise ForetellError(f"per_condition is {per_condition}. A study needs at least 1 person per condition.")
+        bundle = _sound(bundle_folder)
+        manifest = bundle.manifest
+
+        def work(db: Connection) -> None:
+            repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self._clock())
+            entrance.enlarge(db, manifest, "live", per_condition)
+            audit.append(db, self._clock(), "researcher", "opened", {"study_hash": manifest.study_hash})
+
+        self._store.write(work)
+        self._bundles[manifest.study_hash] = bundle
+        return manifest.name
+
+    def add_study(self, bundle_folder: Path) -> str:
+        """Verify a bundle for simulated people and let no participant in; its name. An open study stays open."""
+        bundle = _sound(bundle_folder)
+        manifest, folder = bundle.manifest, str(bundle.folder)
+        row = manifest.study_hash, manifest.name, folder, self._clock()
+        self._store.write(lambda db: repository.add_version(db, *row))
+        self._bundles[manifest.study_hash] = bundle
+        return manifest.name
+
+    def close_study(self, study: str) -> None:
+        """Let no new participant in; who has begun may finish."""
+        self._change(study, "closed", lambda db: repository.close_version(db, study))
+
+    def pause_study(self, study: str) -> None:
+        """Let no new participant in for a while, and tell them so; who has begun may finish."""
+        self._change(study, "paused", lambda db: repository.pause_version(db, study, True))
+
+    def resume_study(self, study: str) -> None:
+        """Let new participants in again after a pause."""
+        self._change(study, "resumed", lambda db: repository.pause_version(db, study, False))
+
+    def studies(self) -> list[StudyStatus]:
+        """Every version ever opened, the oldest first."""
+        versions, sessions, slots = self._store.read(
+            lambda db: (repository.versions(db), repository.session_counts(db), repository.slot_counts(db))
+        )
+        return [self._status(version, sessions, slots) for version in versions]
+
+    def responses(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
+        """Every answered main trial, one row each; columns are described in `study.collection.export.DICTIONARY`.
+
+        Raises
+        ------
+        ForetellError
+            No study of that name was ever opened.
+        """
+        self._known(study)
+        rows = self._store.read(lambda db: responses.main_answers(db, study, modes))
+        trials = {
+            (study_hash, trial.id): trial
+            for study_hash in {row["study_hash"] for row in rows}
+            for trial in self._bundle(study_hash).manifest.trials
+        }
+        return response_frame(rows, trials)
+
+    def persons(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
+        """Every person of a study, one row each; columns are described in `study.collection.export.PERSONS`."""
+        self._known(study)
+        return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+
+    def monitor(self, study: str) -> Monitor:
+        """How a collection goes; no outcome by condition."""
+        self._known(study)
+        return self._store.read(lambda db: look(db, study, self._manifest, self.home, self._clock()))
+
+    def unblind(self, study: str, reason: str) -> pd.DataFrame:
+        """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
+        self._known(study)
+        self._store.write(lambda db: outcomes.note(db, study, reason, self._clock()))
+        return outcomes.table(self.responses(study), self.persons(study))
+
+    def looks(self, study: str) -> Looks | None:
+        """The looks that the newest version's plan declares, and which is due; None where it declares none."""
+        manifest = self._newest(study)
+        plan = interim.plan_of(manifest)
+        if plan is None:
+            return None
+        return self._store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
+
+    def take_look(self, study: str, progress: Progress = silent) -> Look:
+        """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
+
+        Raises
+        ------
+        ForetellError
+            The plan declares no looks, or none is due.
+        """
+        standing, manifest = self.looks(study), self._newest(study)
+        number = interim.due(study, standing)
+        made = interim.make(manifest, number, self.responses(study), self.persons(study), progress)
+        self._store.write(lambda db: interim.keep(db, study, manifest.study_hash, made, self._clock()))
+        return made
+
+    def note(self, act: str, detail: Mapping[str, Any]) -> None:
+        """Put an administrative act into the audit trail; `detail` must name nobody."""
+        self._store.write(lambda db: audit.append(db, self._clock(), "researcher", act, detail))
+
+    def move_bundles(self, places: Mapping[str, Path]) -> None:
+        """Say where the bundles of versions, by study hash, are now."""
+
+        def work(db: Connection) -> None:
+            for study_hash, place in places.items():
+                repository.move_version(db, study_hash, str(place.resolve()))
+            audit.append(db, self._clock(), "researcher", "restored", {"versions": sorted(places)})
+
+        self._store.write(work)
+
+    def verify_chain(self) -> list[str]:
+        """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
+        return self._store.read(lambda db: list(responses.broken_links(db)))
+
+    def verify(self) -> list[str]:
+        """What is wrong with the database, the first wrong row first: chain, plans, counts, places, audit."""
+        return self._store.read(lambda db: list(faults(db, self._manifest)))
+
+    def receipt(self, shown: str) -> Receipt:
+        """What a participant's receipt proves; raises `ForetellError` for a false one."""
+        return self._store.read(lambda db: checked(db, self._key, shown))
+
+    def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
+        """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
+        self._known(study)
+        people = self._identities.read(lambda db: identities.of_study(db, study))
+        return self._store.write(lambda db: recruiting.bonus_batch(db, study, people, batch, self._clock()))
+
+    def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
+        """Compare a recruiter's list with what is here, free the places of who went back, and show what differs."""
+        self._known(study)
+        people = self._identities.read(lambda db: identities.of_study(db, study))
+        return self._store.write(
+            lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock())
+        )
+
+    def _places_of(self, db: Connection, study: str) -> pd.DataFrame:
+        """condition, stage and study_hash of every real participant."""
+        rows = repository.sessions(db, study, ["live"])
+        return pd.DataFrame(rows, columns=["condition", "stage", "study_hash"])
+
+    def _change(self, study: str, act: str, work: Callable[[Connection], int]) -> None:
+        """Change the open version, on the record."""
+
+        def change(db: Connection) -> int:
+            changed = work(db)
+            if changed:
+                audit.append(db, self._clock(), "researcher", act, {"study": study})
+            return changed
+
+        if not self._store.write(change):
+            raise self._unknown(study)
+
+    def _status(self, version: Row, sessions: list[Row], slots: list[Row]) -> StudyStatus:
+        study_hash, folder = version["study_hash"], Path(version["folder"])
+        try:
+            title = texts_of(self._bundle(study_hash).manifest)["title"]
+        except ForetellError as error:
+            title = str(error)
+        counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)
+                  for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
+        state = "paused" if version["paused"] else version["state"]
+        return StudyStatus(version["name"], title, study_hash, folder, state, *counts)
+
+
+def _sound(bundle_folder: Path) -> Bundle:
+    """A bundle whose bytes are whole and which every condition can play."""
+    bundle = Bundle(bundle_folder.resolve())
+    for complaint in bundle.damaged():
+        raise ForetellError(complaint)
+    for complaint in unplayable(bundle.manifest):
+        raise ForetellError(complaint)
+    return bundle

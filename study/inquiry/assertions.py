@@ -1,0 +1,202 @@
+"""Model assertions: a user's own rules about a network's answers, run over a set of pictures, with a report."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.stats import binomtest
+
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+from study.blocks import Blocks, table_files
+from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.inquiry.rules import Answer, Assertion, load_assertions, severity
+from study.provenance import code_digest
+from study.sources import open_classifier, plain, set_named
+
+BLOCK = 32
+"""Pictures judged before what was found is kept: the most that a kill loses."""
+WORST = 20
+"""Pictures named in the report for each assertion."""
+PREDICTED, CONFIDENCE = "predicted", "confidence"
+COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
+"""Of the table, before those of the assertions."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Whose assertions, of which network, over which pictures: as in `study.inquiry.uncertainty`."""
+
+    file: Path
+    model: str = "scenes"
+    pictures: str | None = None
+    image_set: str = "scenes"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The pictures: what the set says each is, and its digest, where they are a set with labels."""
+
+    pictures: Pictures
+    labels: tuple[str, ...] | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True)
+class Asserted:
+    """What was found.
+
+    Attributes
+    ----------
+    table
+        One row a picture: `COLUMNS`, and of each assertion how badly it is broken: 0 it holds, empty it says nothing.
+    report
+        Settings and provenance, and for each assertion under ``assertions`` how many pictures it was ``applied`` to
+        and ``broken`` by, their ``share`` with its 95 % interval ``low, high`` (Wilson), the same ``by_category`` of
+        the label where there is one, and the ``worst`` pictures.
+    """
+
+    table: pd.DataFrame
+    report: dict[str, Any]
+
+
+def assertion_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Asserted, list[Path]]:
+    """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    found = load_assertions(request.file, COLUMNS)
+    classifier = open_classifier(request.model, Path.cwd())
+    asserted = assertions(classifier, found, request, _pictures(request), out / "parts", progress)
+    stem = f"{classifier.name}.{request.file.stem}"
+    return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
+
+
+def _pictures(request: Request) -> Judged:
+    if request.pictures is not None:
+        return Judged(open_pictures(request.pictures))
+    images = set_named(request.image_set, request.settings)
+    labels = tuple(images.categories[k] for k in images.labels)
+    return Judged(of_set(images), labels, images.digest)
+
+
+def assertions(
+    classifier: Classifier,
+    found: Mapping[str, Assertion],
+    request: Request,
+    judged: Judged,
+    parts: Path | None = None,
+    progress: Progress = silent,
+) -> Asserted:
+    """Run every assertion over every picture.
+
+    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
+
+    Raises
+    ------
+    ForetellError
+        An assertion fails, gives something else than True, False, None or a number from 0 on, or None always.
+    """
+    pictures, facts = judged.pictures, _facts(classifier, request, judged)
+    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
+    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    judge = partial(_judged, classifier, found, request.file.name, judged)
+    try:
+        columns = blocks.joined(judge, progress, "checking assertions")
+        _refuse_silent({name: columns[name] for name in found}, request.file.name)
+    except ForetellError:  # the file has to be mended, which makes other blocks of them
+        blocks.forget()
+        raise
+    names = np.array([plain(name) for name in classifier.categories])
+    told = {"picture": pictures.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
+    table = pd.DataFrame({**told, CONFIDENCE: columns[CONFIDENCE], **{name: columns[name] for name in found}})
+    blocks.forget()
+    return Asserted(table, facts | {"assertions": {name: _report(found[name], table, name) for name in found}})
+
+
+def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
+    for name, values in severities.items():
+        if np.isnan(values).all():
+            raise ForetellError(
+                f"{file}:{name} gives None for all {len(values)} pictures: return True or False, or choose pictures "
+                "that it is about."
+            )
+
+
+def _judged(
+    classifier: Classifier,
+    found: Mapping[str, Assertion],
+    file: str,
+    judged: Judged,
+    rows: range,
+) -> dict[str, NDArray[Any]]:
+    """Columns of a block of pictures: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
+    opened = [judged.pictures.open(i) for i in rows]
+    probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
+    names = tuple(plain(name) for name in classifier.categories)
+
+    def ask(picture: Image.Image) -> NDArray[np.float32]:
+        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
+        return answer
+
+    severities: dict[str, list[float]] = {name: [] for name in found}
+    for i, picture, given in zip(rows, opened, probabilities, strict=True):
+        answer = Answer(names, given, judged.labels[i] if judged.labels else None, ask)
+        for name, assertion in found.items():
+            severities[name].append(
+                severity(assertion, picture.copy(), answer, f"{file}:{name}", judged.pictures.ids[i])
+            )
+    columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
+    return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
+
+
+def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:
+    worst = table[table[name] > 0].sort_values([name, CONFIDENCE], ascending=False, kind="stable")
+    labelled = table[table["label"] != ""]
+    by_category = {str(label): _counted(rows[name]) for label, rows in labelled.groupby("label")}
+    return {
+        "says": (inspect.getdoc(assertion) or name).partition("\n")[0],
+        **_counted(table[name]),
+        "by_category": {label: counted for label, counted in by_category.items() if counted["applied"]},
+        "worst": worst["picture"].head(WORST).tolist(),
+    }
+
+
+def _counted(severities: pd.Series[float]) -> dict[str, Any]:
+    applied, broken = int(severities.notna().sum()), int((severities > 0).sum())
+    if not applied:
+        return {"applied": 0}
+    limits = binomtest(broken, applied).proportion_ci(method="wilson")
+    return {
+        "applied": applied,
+        "broken": broken,
+        "share": broken / applied,
+        "low": float(limits.low),
+        "high": float(limits.high),
+    }
+
+
+def _facts(classifier: Classifier, request: Request, judged: Judged) -> dict[str, Any]:
+    return {
+        "file": request.file.name,
+        "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "pictures": judged.pictures.name,
+        "digest": judged.digest,
+        "count": len(judged.pictures),
+        "versions": versions(),
+        "code": code_digest(),
+    }

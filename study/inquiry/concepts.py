@@ -1,0 +1,227 @@
+"""What a network relies on for a class, in human concepts: a table of concepts and layers, with effects where a set can
+be intervened on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from core.attribution.activations import chosen_layer, refuse_unknown
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.concepts.effect import observed_effect
+from core.concepts.tcav import tcav
+from core.errors import ForetellError
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.blocks import Columns, Pieces, table_files
+from study.inquiry.conceptsets import Concept, asked, material
+from study.inquiry.interventions import against_others, answers, spread
+from study.provenance import code_digest
+from study.sources import class_of_labels, open_classifier, plain, set_named
+
+CHANCE = 20
+"""Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""
+LEAST_CHANCE = 39
+INTERVENED = 200
+"""Pictures of the set that are drawn under every value of a factor."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which network and class, which concepts, where to look.
+
+    ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
+    pictures; then ``random`` is a folder of other ones. ``layers`` empty is the last that keeps places apart.
+    ``pictures`` is how many show a concept.
+    """
+
+    model: str
+    target: str
+    concepts: tuple[str, ...]
+    random: str | None = None
+    image_set: str = "scenes"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    pictures: int = 30
+    runs: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Found:
+    """One row a concept and layer, and the report: settings, provenance, effects of every concept on every class."""
+
+    table: pd.DataFrame
+    report: dict[str, Any]
+
+
+def concept_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    classifier = open_classifier(request.model, Path.cwd())
+    images = set_named(request.image_set, request.settings)
+    parts = out / "parts"
+    found = concepts(classifier, request, images, parts, progress)
+    stem = f"{classifier.name}.{request.target.replace(' ', '_')}"
+    return table_files(out, stem, found.table, found.report, parts)
+
+
+def concepts(
+    classifier: Classifier,
+    request: Request,
+    images: ImageSet,
+    parts: Path | None = None,
+    progress: Progress = silent,
+) -> Found:
+    """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
+
+    ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
+
+    Raises
+    ------
+    ForetellError
+        An unknown class, concept or layer, or too few pictures.
+    """
+    labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
+    sought = asked(images, request.concepts, request.random)
+    layers = [*request.layers] or [chosen_layer(classifier, "")]
+    with classifier.exclusive() as module:
+        for layer in layers:
+            refuse_unknown(classifier, module, layer)
+    facts = _facts(classifier, request, images, layers)
+    key = hashlib.sha256(f"{json.dumps(facts, sort_keys=True)}{images.digest}".encode()).hexdigest()[:32]
+    pieces, tests, rows, effects = Pieces(parts, key), len(sought) * len(layers), [], {}
+    for number, concept in enumerate(sought):
+        ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
+        tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
+        effects[concept.name] = _effects(classifier, concept, images, pieces, request.seed, progress)
+        rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
+        progress(number + 1, len(sought), "testing concepts")
+    pieces.forget()
+    told = {name: _told(classifier, columns) for name, columns in effects.items() if columns}
+    return Found(pd.DataFrame(rows), facts | {"effects": told})
+
+
+def target_of(classifier: Classifier, name: str) -> int:
+    """Index of a class by any of its names."""
+    known = [[synonym.strip().casefold() for synonym in names.split(",")] for names in classifier.categories]
+    for k, names in enumerate(known):
+        if name.replace("_", " ").casefold() in [one.replace("_", " ") for one in names]:
+            return k
+    first = ", ".join(map(plain, classifier.categories[:6]))
+    raise ForetellError(f"{classifier.name} has no class {name!r}. It has {first}, ...: name one of its classes.")
+
+
+def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: list[str]) -> dict[str, Any]:
+    return {
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "set": images.name,
+        "class": request.target,
+        "concepts": list(request.concepts),
+        "random": request.random,
+        "layers": layers,
+        "pictures": request.pictures,
+        "runs": request.runs,
+        "seed": request.seed,
+        "versions": versions(),
+        "code": code_digest(),
+    }
+
+
+def _tested(
+    classifier: Classifier,
+    request: Request,
+    images: ImageSet,
+    labels: np.ndarray,
+    target: int,
+    concept: Concept,
+    tests: int,
+    layer: str,
+) -> Columns:
+    """TCAV of one concept at one layer, its p-value corrected for all that are asked for."""
+    seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)
+    (found,) = tcav(
+        classifier,
+        [layer],
+        seen.concept,
+        seen.others,
+        seen.target,
+        target,
+        runs=request.runs,
+        concepts=max(LEAST_CHANCE, CHANCE * tests - 1),
+        generator=torch.Generator().manual_seed(request.seed),
+    )
+    return {
+        "score": np.array(found.score),
+        "score_error": np.array(found.error),
+        "sensitivity": np.array(found.sensitivity),
+        "p_value": np.array(min(1.0, found.p_value * tests)),
+        "accuracy": np.array(found.accuracy),
+        "warning": np.array(" ".join(found.warnings)),
+    }
+
+
+def _effects(
+    classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
+) -> Columns:
+    """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
+
+    Columns ``causal, causal_error`` and, where the set knows each picture's value, ``observed, observed_error``, (K,).
+    """
+    if concept.factor is None:
+        return {}
+    under = {
+        value: pieces.get(
+            f"do.{concept.factor}.{value}",
+            partial(_answered, classifier, images, concept.factor, value, seed, progress),
+        )["answers"]
+        for value in images.factors[concept.factor].values
+    }
+    effect = against_others(under, concept.value)
+    found = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
+    known, rows = images.factors[concept.factor].known, spread(len(images), seed, INTERVENED)
+    has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
+    if min(int(has.sum()), int((~has).sum())) < 2:
+        return found
+    as_they_are = pieces.get("plain", partial(_answered, classifier, images, None, "", seed, progress))["answers"]
+    seen = observed_effect(torch.from_numpy(as_they_are), has)
+    return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
+
+
+def _answered(
+    classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
+) -> Columns:
+    """Probabilities (N, K) of the set's pictures under do(factor = value), or as they are."""
+    rows = spread(len(images), seed, INTERVENED)
+    found = answers(classifier, images, rows, factor, value)
+    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
+    return {"answers": found}
+
+
+def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target: int) -> dict[str, Any]:
+    row = {"concept": concept.name, "layer": layer, **{name: column.item() for name, column in found.items()}}
+    for name in ("causal", "causal_error", "observed", "observed_error"):
+        row[name] = float(effects[name][target]) if name in effects else np.nan
+    return row
+
+
+def _told(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
+    """Effect and error by class."""
+    kinds = [kind for kind in ("causal", "observed") if kind in columns]
+    return {
+        kind: {
+            plain(name): [round(float(columns[kind][k]), 6), round(float(columns[f"{kind}_error"][k]), 6)]
+            for k, name in enumerate(classifier.categories)
+        }
+        for kind in kinds
+    }

@@ -1,0 +1,126 @@
+"""The pictures a concept is learned from: drawn by intervention, or put into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.registry import Registry
+from data.types import ImageSet
+from study.inquiry.exemplars import Pictures, open_pictures
+
+OTHERS = 3
+"""Pictures without the concept, for each with it."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """``factor`` set to ``value`` in a set's pictures, or the ``pictures`` of a folder against ``others``."""
+
+    name: str
+    factor: str | None = None
+    value: str = ""
+    pictures: Pictures | None = None
+    others: Pictures | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """Inputs (N, C, H, W) with the concept, (M, C, H, W) without it, (B, C, H, W) of the class."""
+
+    concept: Tensor
+    others: Tensor
+    target: Tensor
+
+
+def asked(images: ImageSet, names: Iterable[str], random: str | None) -> list[Concept]:
+    """The concepts of ``FACTOR=VALUE``, ``FACTOR`` or a folder.
+
+    Raises
+    ------
+    ForetellError
+        None at all, an unknown value, a folder that is not there, or one without ``random`` ones.
+    """
+    found = [concept for name in names for concept in _one(images, name, random)]
+    if not found:
+        raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of pictures.")
+    return list({concept.name: concept for concept in found}.values())
+
+
+def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
+    factor, _, value = name.partition("=")
+    if factor in images.factors:
+        values = images.factors[factor].values
+        if value and value not in values:
+            raise ForetellError(Registry(f"value of {factor}", dict.fromkeys(values, "")).unknown(value))
+        return [Concept(f"{factor}={one}", factor, one) for one in values if value in ("", one)]
+    if not Path(name).is_dir():
+        known = f"can be changed in {', '.join(images.factors)}" if images.factors else "cannot be changed"
+        raise ForetellError(
+            f"{name!r} is no folder of pictures, and {images.name} {known}: give FACTOR=VALUE or a folder."
+        )
+    if random is None:
+        raise ForetellError(f"The concept {name!r} is a folder: give a folder of other pictures too (--random).")
+    return [Concept(Path(name).name, pictures=open_pictures(name), others=open_pictures(random))]
+
+
+def material(
+    classifier: Classifier, concept: Concept, images: ImageSet, labels: np.ndarray, target: int, count: int, seed: int
+) -> Material:
+    """Pictures with the concept and without it, drawn by chance, and those of the class.
+
+    By intervention none of them is of the class, and the others show the factor's other values, drawn by chance.
+
+    Raises
+    ------
+    ForetellError
+        Too few pictures of the class or of the concept.
+    """
+    rng = np.random.default_rng(seed)
+    own = rng.permutation(np.flatnonzero(labels == target))
+    if not len(own):
+        name = classifier.categories[target]
+        raise ForetellError(f"{images.name} has no picture of {name!r}: give a set that has, or a larger one.")
+    if concept.factor is not None:
+        shown, others = _intervened(concept, images, rng.permutation(np.flatnonzero(labels != target)), count, rng)
+    else:
+        shown, others = _from_folders(concept, count, rng)
+    read: Callable[[Iterable[Image.Image]], Tensor]
+    read = lambda pictures: torch.stack([classifier.preprocess(picture) for picture in pictures])  # noqa: E731
+    return Material(read(shown), read(others), read(images.open(int(i)) for i in own[: 2 * count]))
+
+
+def _intervened(
+    concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
+) -> tuple[list[Image.Image], list[Image.Image]]:
+    factor = images.factors[str(concept.factor)]
+    if len(rows) < (1 + OTHERS) * count:
+        raise ForetellError(
+            f"{count} pictures of a concept and {OTHERS * count} others are more than the {len(rows)} of {images.name} "
+            "that are not of the class: ask for fewer (--count), or give a larger set."
+        )
+    rest = rng.choice([value for value in factor.values if value != concept.value], OTHERS * count)
+    shown = [factor.do(int(i), concept.value) for i in rows[:count]]
+    return shown, [factor.do(int(i), str(value)) for i, value in zip(rows[count:], rest, strict=False)]
+
+
+def _from_folders(
+    concept: Concept, count: int, rng: np.random.Generator
+) -> tuple[list[Image.Image], list[Image.Image]]:
+    shown, others = (
+        [] if pictures is None else [pictures.open(int(i)) for i in rng.permutation(len(pictures))[:most]]
+        for pictures, most in ((concept.pictures, count), (concept.others, OTHERS * count))
+    )
+    if len(others) < 2 * len(shown):
+        raise ForetellError(
+            f"{len(shown)} pictures of {concept.name!r} and {len(others)} others: give twice as many others (--random)."
+        )
+    return shown, others

@@ -1,0 +1,191 @@
+"""The pictures of a set that drive a unit most: what of each it looks at, and what there drives it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+from core.visualisation.display import displayed
+from core.visualisation.unit import Unit, known, response
+from core.visualisation.units import field, projection, top_activations
+from data.types import ImageSet
+from study.config import ImageSource
+from study.inquiry.pictures import find_pictures, open_picture
+from study.sources import open_set
+
+COUNT = 9
+"""Pictures of a unit, as in the figures of Zeiler & Fergus 2013 (arXiv:1311.2901)."""
+BLOCK = 32
+"""Pictures opened at a time."""
+
+Box = tuple[int, int, int, int]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Pictures to look through: the name of all, the name of each, and what opens one as RGB."""
+
+    name: str
+    ids: tuple[str, ...]
+    open: Callable[[int], Image.Image]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Exemplar:
+    """One picture that drives a unit.
+
+    Attributes
+    ----------
+    index, id
+        Which of the set it is.
+    activation
+        What the unit answers to it.
+    place
+        Row and column in the feature map where it answers so; None where the layer has no places.
+    box
+        Top, left, bottom, right (px of the input, the last two exclusive): the part of it the unit looks at there.
+    shown
+        (H, W, 3) uint8: the picture as the network sees it.
+    projection
+        (C, H, W) float32, by a deconvnet from the unit down to the pixels; None where there can be none.
+    """
+
+    index: int
+    id: str
+    activation: float
+    place: tuple[int, int] | None
+    box: Box
+    shown: NDArray[np.uint8]
+    projection: Tensor | None
+
+
+@dataclass(frozen=True)
+class Exemplars:
+    """The pictures that drive a unit most, the strongest first, of how many, and what to know before believing them."""
+
+    unit: Unit
+    set_name: str
+    looked_through: int
+    found: tuple[Exemplar, ...]
+    warnings: tuple[str, ...]
+
+
+def open_pictures(source: str) -> Pictures:
+    """``"scenes"``, the built-in ordinary ones, or every picture of a folder.
+
+    Raises
+    ------
+    ForetellError
+        No such folder, or none in it.
+    """
+    if source == "scenes":
+        return of_set(open_set(ImageSource.model_validate({"set": "scenes", "split": "standard"}), Path.cwd()))
+    files = find_pictures([Path(source)])
+    paths = list(files.values())
+    return Pictures(source, tuple(files), lambda i: open_picture(paths[i]))
+
+
+def of_set(images: ImageSet) -> Pictures:
+    """An image set without its labels."""
+    return Pictures(images.name, images.ids, images.open)
+
+
+def exemplars(
+    classifier: Classifier, unit: Unit, pictures: Pictures, *, count: int = COUNT, progress: Progress = silent
+) -> Exemplars:
+    """The ``count`` pictures with the highest activation of ``unit``.
+
+    Of a feature map the highest anywhere in it counts; of a class, a unit of a flat layer or one at one place, its own.
+    """
+    total = len(pictures)
+
+    def looked(done: int, _: int, what: str) -> None:
+        progress(done, total, what)
+
+    if len(known(classifier, unit)) == 1 or unit.row is not None:
+        ranked = _ranked(classifier, unit, pictures, count, looked)
+    else:
+        ranked = _strongest_places(classifier, unit, pictures, count, looked)
+    found, warnings = [], _alike([activation for _, _, activation in ranked])
+    for i, at, activation in ranked:
+        one, said = _exemplar(classifier, at, pictures, i, activation)
+        found.append(one)
+        warnings |= dict.fromkeys(said)
+        progress(len(found), len(ranked), "projections")
+    warnings |= _blind(classifier, ranked[0][1], found[0].projection)
+    return Exemplars(unit, pictures.name, total, tuple(found), tuple(warnings))
+
+
+Ranked = list[tuple[int, Unit, float]]
+"""Positions in the set, the unit at its place there, and its activation; the strongest first."""
+
+
+def _strongest_places(classifier: Classifier, unit: Unit, pictures: Pictures, count: int, progress: Progress) -> Ranked:
+    top = top_activations(classifier, unit, _blocks(classifier, pictures), count=count, progress=progress)
+    rows = zip(top.pictures.tolist(), top.places.tolist(), top.activations.tolist(), strict=True)
+    return [(i, replace(unit, row=row, column=column), activation) for i, (row, column), activation in rows]
+
+
+@torch.no_grad()
+def _ranked(classifier: Classifier, unit: Unit, pictures: Pictures, count: int, progress: Progress) -> Ranked:
+    answers: list[float] = []
+    for block in _blocks(classifier, pictures):
+        with classifier.exclusive() as module:
+            answers += response(module, unit, block.to(classifier.device)).float().tolist()
+        progress(len(answers), len(pictures), "pictures")
+    order = np.argsort(-np.array(answers), kind="stable")[:count].tolist()
+    return [(i, unit, answers[i]) for i in order]
+
+
+def _blocks(classifier: Classifier, pictures: Pictures) -> Iterator[Tensor]:
+    for start in range(0, len(pictures), BLOCK):
+        indices = range(start, min(start + BLOCK, len(pictures)))
+        yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])
+
+
+def _alike(activations: list[float]) -> dict[str, None]:
+    if len(activations) < 2 or activations[0] > activations[-1]:
+        return {}
+    return {
+        f"The unit answers {activations[0]:.4g} to all of these pictures alike: they are not its own. Choose another "
+        "channel, the layer before the ReLU, or more pictures.": None
+    }
+
+
+def _blind(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
+    """Without switches of max pooling a deconvnet shows the weights alone (Springenberg et al. 2014, arXiv:1412.6806,
+    section 3.4)."""
+    if projected is None or not torch.equal(projected, projection(classifier, at, classifier.fill("mean"))[0]):
+        return {}
+    return {
+        "The projection is the same for every picture, only moved: the network has no max pooling whose switches would "
+        "tell a deconvnet of the picture.": None
+    }
+
+
+def _exemplar(
+    classifier: Classifier, at: Unit, pictures: Pictures, i: int, activation: float
+) -> tuple[Exemplar, tuple[str, ...]]:
+    inputs = classifier.preprocess(pictures.open(i))
+    box, place = (0, 0, *inputs.shape[1:]), None
+    if at.row is not None and at.column is not None:
+        box, place = field(classifier, at), (at.row, at.column)
+    try:
+        projected, warnings = projection(classifier, at, inputs)
+    except ForetellError as error:
+        projected, warnings = None, (str(error),)
+    shown = displayed(classifier, inputs[None])[0].numpy()
+    return Exemplar(i, pictures.ids[i], activation, place, box, shown, projected), warnings

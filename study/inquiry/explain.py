@@ -1,0 +1,273 @@
+"""Heatmaps of a user's own picture files, by the thousand: in batches, each map written whole, none made twice."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.attribution import METHODS
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.device import chunk_size
+from core.errors import ForetellError
+from core.parameters import declared, parsed
+from core.types import Explanation, Progress, silent
+from study.inquiry.mapfiles import seen_by, stored_key, write_map
+from study.inquiry.pictures import find_pictures, open_picture
+from study.provenance import code_digest
+from study.sources import open_classifier
+
+MOST_AT_ONCE = 32
+"""Pictures explained in one call: the most that a kill loses of a method."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to explain and how; ``parameters`` as texts, checked against each method's declaration."""
+
+    model: str
+    methods: tuple[str, ...]
+    target: str = "top"
+    parameters: dict[str, str] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass
+class Outcome:
+    """How many maps were made, how many were there already, and for what reasons others could not be made."""
+
+    made: int = 0
+    kept: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def done(self) -> int:
+        """Maps that need no more work."""
+        return self.made + self.kept + self.faults.total()
+
+
+def explain_files(request: Request, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
+    """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each picture and method.
+
+    ``images`` are files, folders and patterns (`study.inquiry.pictures`). Names and settings are checked
+    before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which pictures are
+    explained together changes no map: every call draws from the request's seed.
+
+    Raises
+    ------
+    ForetellError
+        Wrong input; or, when all else is done, the pictures that cannot be read and the methods that do not apply.
+    """
+    if not images:
+        raise ForetellError("No picture given. Add --image FILE, once for each picture, or --image FOLDER.")
+    methods = parameters_of(request)
+    pictures = list(find_pictures(images).items())
+    classifier = open_classifier(request.model, Path.cwd())
+    run = _Run(request, methods, classifier, out, len(pictures) * len(methods), progress)
+    size = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape)))
+    for start in range(0, len(pictures), size):
+        run.explain(pictures[start : start + size])
+    run.complain()
+    return run.outcome
+
+
+def parameters_of(request: Request) -> dict[str, dict[str, Any]]:
+    """Each method with its own of the request's parameters.
+
+    Of several methods each takes the parameters it declares; one that none of them declares is refused.
+    """
+    names = {method: {p.name for p in declared(METHODS[method])} for method in request.methods}
+    known = set().union(*names.values())
+
+    def own(method: str) -> dict[str, str]:
+        return {k: v for k, v in request.parameters.items() if k in names[method] or k not in known}
+
+    return {method: parsed(METHODS[method], own(method)) for method in request.methods}
+
+
+def resolve_target(classifier: Classifier, target: str) -> int | None:
+    """A class index from an index or a class name (any synonym); None for ``"top"``, the classifier's answer."""
+    if target == "top":
+        return None
+    if target.lstrip("-").isdecimal():
+        if 0 <= int(target) < len(classifier.categories):
+            return int(target)
+        last = len(classifier.categories) - 1
+        raise ForetellError(f"Target {target} is not a class of {classifier.name}: it has classes 0 to {last}.")
+    names = {
+        s.strip().casefold(): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")
+    }
+    if target.casefold() not in names:
+        near = difflib.get_close_matches(target.casefold(), names, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "Give a class index, a class name, or 'top'."
+        raise ForetellError(f"{classifier.name} has no class {target!r}. {hint}")
+    return names[target.casefold()]
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """One picture of a batch: its file, where its maps go, their keys by method, and what the network sees."""
+
+    file: Path
+    base: Path
+    keys: Mapping[str, str]
+    seen: Image.Image
+    inputs: Tensor
+
+    def lacks(self, method: str) -> bool:
+        return stored_key(_of(self.base, method)) != self.keys[method]
+
+
+class _Refused(NamedTuple):
+    """A picture a method gave no map of, and why."""
+
+    file: Path
+    sentence: str
+
+
+class _Run:
+    """Work through many pictures: what is asked, how far it is, what went wrong."""
+
+    def __init__(
+        self,
+        request: Request,
+        methods: Mapping[str, dict[str, Any]],
+        classifier: Classifier,
+        out: Path,
+        total: int,
+        progress: Progress,
+    ) -> None:
+        self.outcome = Outcome()
+        self._methods, self._classifier, self._out = methods, classifier, out
+        self._seed, self._target = request.seed, resolve_target(classifier, request.target)
+        self._total, self._progress = total, progress
+        self._useless: dict[str, str] = {}
+        self._furthest = 0
+        # The fingerprint covers the network alone: a picture gone through the transforms stands for these.
+        transformed = hashlib.sha256(classifier.fill("mean").numpy().tobytes()).hexdigest()
+        names = list(classifier.categories)
+        self._origin = [classifier.fingerprint, transformed, names, self._target, self._seed, versions(), code_digest()]
+
+    def explain(self, batch: Sequence[tuple[str, Path]]) -> None:
+        """Make what is missing of these pictures' maps."""
+        pictures = [picture for name, file in batch if (picture := self._opened(name, file)) is not None]
+        if not pictures:
+            return
+        targets = self._targets(pictures)
+        for method in self._methods:
+            lacking = [(p, k) for p, k in zip(pictures, targets, strict=True) if p.lacks(method)]
+            self._count(kept=len(pictures) - len(lacking))
+            if method in self._useless:
+                self._fault(self._useless[method], len(lacking))
+            elif lacking:
+                self._make(method, lacking)
+
+    def complain(self) -> None:
+        """Raise one error for everything that could not be made."""
+        faults = self.outcome.faults
+        if faults:
+            some = f"{faults.total():,} of {self._total:,} maps could not be made, the others are there. "
+            raise ForetellError((some if faults.total() < self._total else "") + " ".join(faults))
+
+    def _opened(self, name: str, file: Path) -> _Picture | None:
+        """The picture; None if all its maps are there, or if it cannot be read."""
+        base = self._out / name
+        try:
+            keys = self._keys(hashlib.sha256(file.read_bytes()).hexdigest())
+            if all(stored_key(_of(base, method)) == key for method, key in keys.items()):
+                self._count(kept=len(keys))
+                return None
+            picture = open_picture(file)
+        except OSError as error:
+            self._fault(f"{file} cannot be read ({error.strerror}).", len(self._methods))
+        except ForetellError as error:
+            self._fault(str(error), len(self._methods))
+        else:
+            seen = seen_by(picture, self._classifier.input_shape[1:])
+            return _Picture(file, base, keys, seen, self._classifier.preprocess(picture))
+        return None
+
+    def _keys(self, content: str) -> dict[str, str]:
+        """By method, SHA-256 over all that the picture's map depends on."""
+        asked = {name: [*self._origin, content, name, given] for name, given in self._methods.items()}
+        return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
+
+    def _targets(self, pictures: Sequence[_Picture]) -> list[int]:
+        if self._target is not None:
+            return [self._target] * len(pictures)
+        answers: list[int] = self._classifier.logits(torch.stack([p.inputs for p in pictures])).argmax(1).tolist()
+        return answers
+
+    def _make(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> None:
+        """Maps of these pictures by one call; where it is refused, picture by picture, to know of which."""
+        refused = self._tried(method, pictures)
+        if refused and len(pictures) > 1:
+            refused = [sentence for one in pictures for sentence in self._tried(method, [one])]
+            if len(refused) == len(pictures):
+                self._useless[method] = refused[0].sentence
+        for file, sentence in refused:
+            self._fault(sentence if len(refused) == len(pictures) else f"{file}: {sentence}", 1)
+
+    def _tried(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> list[_Refused]:
+        """Make and write maps by one call; what was refused, and why."""
+        try:
+            explanation = self._called(method, pictures)
+        except ForetellError as error:
+            return [_Refused(picture.file, str(error)) for picture, _ in pictures]
+        self._write(method, pictures, explanation)
+        return []
+
+    def _called(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> Explanation:
+        explanation: Explanation = METHODS[method](
+            self._classifier,
+            torch.stack([picture.inputs for picture, _ in pictures]),
+            [target for _, target in pictures],
+            generator=torch.Generator().manual_seed(self._seed),
+            progress=self._within(len(pictures)),
+            **self._methods[method],
+        )
+        return explanation
+
+    def _write(self, method: str, pictures: Sequence[tuple[_Picture, int]], explanation: Explanation) -> None:
+        for i, (picture, target) in enumerate(pictures):
+            facts = {"category": self._classifier.categories[target], "picture": str(picture.file)}
+            key = {"key": picture.keys[method]}
+            write_map(_of(picture.base, method), explanation, i, picture.seen, facts | key)
+            self._count(made=1)
+
+    def _within(self, count: int) -> Progress:
+        """The progress of one call as a share of the ``count`` maps it makes."""
+        before = self.outcome.done
+
+        def report(done: int, total: int, what: str) -> None:  # noqa: ARG001 - the bar says one thing
+            self._report(before + count * done // max(total, 1))
+
+        return report
+
+    def _count(self, made: int = 0, kept: int = 0) -> None:
+        self.outcome.made += made
+        self.outcome.kept += kept
+        self._report(self.outcome.done)
+
+    def _report(self, done: int) -> None:
+        """Progress that never goes back: a call may report several rounds, and its maps count when written."""
+        self._furthest = max(self._furthest, done)
+        self._progress(self._furthest, self._total, "explaining")
+
+    def _fault(self, sentence: str, maps: int) -> None:
+        self.outcome.faults[sentence] += maps
+        self._count()
+
+
+def _of(base: Path, method: str) -> Path:
+    return base.with_name(f"{base.name}.{method}")

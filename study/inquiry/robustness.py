@@ -1,0 +1,148 @@
+"""The questions of `study.inquiry.inspection` about small changes of a picture: attacks, margins, coarse and fine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+from torch import Tensor
+
+from core.errors import ForetellError
+from core.robustness import ATTACKS
+from core.robustness.boundary import directions_between
+from core.robustness.boundary import margins as margins_of
+from core.robustness.frequencies import accuracy_by_radius
+from core.types import Progress, silent
+from study.blocks import Blocks
+from study.inquiry.inspection import Inspected
+
+LEVELS = 255
+"""Grey levels from black to white: the unit of the radii."""
+BLOCK = 16
+"""Pictures that are attacked before the answers are kept."""
+
+
+def attacks(
+    inspected: Inspected,
+    progress: Progress,
+    *,
+    names: str = "fgsm,pgd,langevin",
+    radii: str = "1,2,4,8",
+) -> pd.DataFrame:
+    """How many pictures are still called right when every pixel may change by a few grey levels, by attack and radius.
+
+    ``critical`` is the share whose answer, right or wrong, another is found near (the critical sample ratio). Both are
+    bounds: a search that finds nothing proves nothing.
+    """
+    shown, classes = _labelled(inspected)
+    chosen = [(name.strip(), radius) for name in names.split(",") for radius in _numbers("radii", radii)]
+    for name, radius in chosen:
+        ATTACKS[name]  # an unknown name, or a radius that is none, stops before anything is searched
+        if not 0 < radius <= LEVELS:
+            raise ForetellError(f"radii={radii!r}: a radius is more than 0 and at most {LEVELS} grey levels.")
+    inputs = inspected.inputs[shown]
+    answers = inspected.classifier.logits(inputs).argmax(1)
+    rows = []
+    for name, radius in chosen:
+
+        def attacked(block: range, name: str = name, radius: float = radius) -> dict[str, NDArray[Any]]:
+            picked = list(block)
+            search = ATTACKS[name](
+                inspected.classifier,
+                inputs[picked],
+                answers[picked].tolist(),
+                radius=radius / LEVELS,
+                generator=torch.Generator().manual_seed(inspected.request.seed + block.start),
+                progress=silent,
+            )
+            return {"fooled": search.fooled.numpy()}
+
+        kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
+        fooled = kept.joined(attacked, progress, f"{name}, {radius:g} grey levels")["fooled"]
+        right = (answers == classes).numpy() & ~fooled
+        rows.append([name, radius, *_share(right), *_share(fooled)])
+        kept.forget()
+    parts = ("", "_low", "_high")
+    columns = ["attack", "grey_levels", *(f"right{part}" for part in parts), *(f"critical{part}" for part in parts)]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, directions: int = 16) -> pd.DataFrame:
+    """How far each picture is from another answer: anywhere, along what tells classes apart, along random directions.
+
+    The second subspace is spanned by differences of pictures of the picture's class and of the class next likeliest to
+    it, the third by as many random directions (Ortiz-Jimenez et al. 2020, arXiv:2002.06349). In units of the network's
+    input; infinite where no other answer was met.
+    """
+    shown, classes = _labelled(inspected)
+    inputs, count = inspected.inputs[shown], min(pictures, len(shown))
+    order = inspected.classifier.logits(inputs).argsort(1, descending=True)
+    answers = order[:, 0]
+
+    def walked(block: range) -> dict[str, NDArray[Any]]:
+        found = []
+        for i in block:
+            own = int(answers[i])
+            apart = _apart(inputs, classes, own, order[i].tolist(), directions)
+            draws = torch.Generator().manual_seed(inspected.request.seed + i)
+            random = torch.randn(apart.shape, generator=draws)
+            spans = (None, apart, random)
+            found.append([float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans])
+        return {"margins": np.array(found)}
+
+    kept = Blocks(inspected.parts, inspected.key, count, 1)
+    found = kept.joined(walked, progress, "walking to the boundary")["margins"]
+    kept.forget()
+    table = pd.DataFrame(found, columns=["anywhere", "discriminative", "random"])
+    table.insert(0, "picture", [inspected.images.ids[int(i)] for i in shown[:count]])
+    table.insert(1, "right", (answers == classes).numpy()[:count])
+    return table
+
+
+def _apart(inputs: Tensor, classes: Tensor, own: int, likeliest: list[int], most: int) -> Tensor:
+    """Directions between pictures called ``own`` and those of the next likeliest class that there are pictures of."""
+    labels = classes.tolist()
+    if own not in labels:
+        raise ForetellError("A class that the network names has no picture in the set: give a set with more pictures.")
+    other = next(k for k in likeliest if k != own and k in labels)
+    return directions_between(inputs, labels, own, other)[:most]
+
+
+def frequencies(inspected: Inspected, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
+    """How often the answer is right on the coarse and on the fine part of the pictures, by cycles a picture."""
+    shown, classes = _labelled(inspected)
+    chosen = _numbers("radii", radii)
+    found = accuracy_by_radius(
+        inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
+    )
+    size = len(shown)
+    table = pd.DataFrame({"cycles": chosen})
+    for name, accuracy in (("coarse", found.low), ("fine", found.high)):
+        limits = [_share(np.arange(size) < round(float(share) * size)) for share in accuracy]
+        table[[name, f"{name}_low", f"{name}_high"]] = limits
+    table["whole"] = found.whole
+    return table
+
+
+def _labelled(inspected: Inspected) -> tuple[Tensor, Tensor]:
+    """Indices of the pictures whose label is a class of the network, and that class."""
+    classes = torch.from_numpy(inspected.classes)
+    shown = torch.nonzero(classes >= 0)[:, 0]
+    return shown, classes[shown]
+
+
+def _numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ForetellError(f"{name}={text!r} is not numbers with commas between them, such as 1,2,4.") from None
+
+
+def _share(chosen: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """The share that is true, and its 95 % interval (Wilson)."""
+    limits = binomtest(int(chosen.sum()), len(chosen)).proportion_ci(method="wilson")
+    return float(chosen.mean()), float(limits.low), float(limits.high)

@@ -1,0 +1,237 @@
+"""How sure a network is of each picture of a set, as a table; with known labels, whether its doubts find its errors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import softmax
+from torch import Tensor
+
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.parameters import parsed
+from core.types import Progress, silent
+from core.uncertainty import MEASURES, SAMPLERS
+from core.uncertainty.measures import predictive_mean
+from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
+from study.blocks import Blocks, table_files
+from study.building.priors import StoredPrior, load_prior
+from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.provenance import code_digest
+from study.sources import class_of_labels, open_classifier, plain, set_named
+
+BLOCK = 64
+"""Pictures asked about in one go: the most that a kill loses."""
+UNKNOWN = -1
+"""True class of a picture without one."""
+PLAIN, AVERAGED = "plain", "averaged"
+"""The answer without noise, and the mean of the answers under noise."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which network, of which pictures, and how to ask it again.
+
+    ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
+    and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the verb
+    ``prior``, for samplers that draw from one.
+    """
+
+    model: str
+    pictures: str | None = None
+    image_set: str = "scenes"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sampler: str = "mc_dropout"
+    passes: int = 100
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    prior: Path | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What was found.
+
+    Attributes
+    ----------
+    table
+        One row a picture: ``picture, truth, predicted, correct, confidence`` (of the answer without noise),
+        ``averaged, averaged_correct`` (of the mean answer under noise), each measure and its Monte Carlo ``_error``.
+    report
+        Settings and provenance; with true classes, accuracy, calibration and how well each measure finds the errors.
+    """
+
+    table: pd.DataFrame
+    report: dict[str, Any]
+
+
+def uncertainty_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+    """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    classifier = open_classifier(request.model, Path.cwd())
+    parts = out / "parts"
+    found = uncertainty(classifier, request, *_pictures(classifier, request), parts, progress)
+    stem = f"{classifier.name}.{request.sampler}"
+    return table_files(out, stem, found.table, found.report, parts)
+
+
+def _pictures(classifier: Classifier, request: Request) -> tuple[Pictures, np.ndarray | None]:
+    if request.pictures is not None:
+        return open_pictures(request.pictures), None
+    images = set_named(request.image_set, request.settings)
+    return of_set(images), class_of_labels(images, classifier)
+
+
+def uncertainty(
+    classifier: Classifier,
+    request: Request,
+    pictures: Pictures,
+    truth: np.ndarray | None = None,
+    parts: Path | None = None,
+    progress: Progress = silent,
+) -> Uncertainty:
+    """Every measure of every picture; ``truth`` (N,) holds class indices, -1 where unknown.
+
+    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
+
+    Raises
+    ------
+    ForetellError
+        An unknown sampler or parameter, or one that does not apply to the network.
+    """
+    sampler = SAMPLERS[request.sampler]
+    given = parsed(sampler, {**request.parameters, "passes": request.passes})
+    stored = load_prior(request.prior, classifier) if request.prior else None
+    if stored is not None and "prior" not in signature(sampler).parameters:
+        raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
+    facts = _facts(classifier, request, given, pictures, stored)
+    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
+    ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
+    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    joined = blocks.joined(
+        partial(_asked, classifier, ask, request.seed, pictures), progress, "asking again under noise"
+    )
+    labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
+    table = _table(classifier, pictures, labels, joined)
+    report = dict(facts)
+    known = labels != UNKNOWN
+    if known.any():
+        report["reliability"] = reliability({name: column[known] for name, column in joined.items()}, labels[known])
+    blocks.forget()
+    return Uncertainty(table, report)
+
+
+def _asked(
+    classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: Pictures, rows: range
+) -> dict[str, np.ndarray]:
+    """Columns of a block of pictures: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
+    inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
+    answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
+    columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
+    for name, measure in MEASURES.items():
+        estimate = measure(answers)
+        columns |= {name: estimate.value, f"{name}_error": estimate.error}
+    return {name: column.numpy() for name, column in columns.items()}
+
+
+def _table(
+    classifier: Classifier, pictures: Pictures, labels: np.ndarray, columns: Mapping[str, np.ndarray]
+) -> pd.DataFrame:
+    names = np.array([*map(plain, classifier.categories), ""])
+    # By index, as two classes may share a plain name; the last name is that of an unknown class.
+    predicted, averaged = columns[PLAIN].argmax(1), columns[AVERAGED].argmax(1)
+    measured = {name: column for name, column in columns.items() if column.ndim == 1}
+    return pd.DataFrame(
+        {
+            "picture": pictures.ids,
+            "truth": names[labels],
+            "predicted": names[predicted],
+            "correct": _right(predicted, labels),
+            "confidence": columns[PLAIN].max(1),
+            "averaged": names[averaged],
+            "averaged_correct": _right(averaged, labels),
+            **measured,
+        }
+    )
+
+
+def _right(predicted: np.ndarray, labels: np.ndarray) -> pd.Series:
+    return pd.Series(predicted == labels, dtype="boolean").mask(labels == UNKNOWN)
+
+
+def _facts(
+    classifier: Classifier,
+    request: Request,
+    given: Mapping[str, Any],
+    pictures: Pictures,
+    stored: StoredPrior | None,
+) -> dict[str, Any]:
+    return {
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "sampler": request.sampler,
+        "parameters": dict(given),
+        "prior": None if stored is None else stored.digest,
+        "seed": request.seed,
+        "pictures": pictures.name,
+        "count": len(pictures),
+        "versions": versions(),
+        "code": code_digest(),
+    }
+
+
+def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
+    """Accuracy and calibration with and without noise, and how well each measure finds the plain answer's errors.
+
+    ``columns`` hold the answers (N, K) as `PLAIN` and `AVERAGED` and each measure (N,); ``labels`` (N,) true classes.
+    """
+    plain_answers, wrong = columns[PLAIN], columns[PLAIN].argmax(1) != labels
+    found: dict[str, Any] = {"labelled": len(labels)}
+    for name in (PLAIN, AVERAGED):
+        known = calibration(columns[name], labels)
+        right = float((columns[name].argmax(1) == labels).mean())
+        found[name] = {"accuracy": right, "calibration_error": known.expected_error, "brier": known.brier}
+    found["temperature"] = _cooled(plain_answers, labels)
+    unsure = 1 - plain_answers.max(1)
+    try:
+        found["detection"] = {"confidence": _detection(unsure, wrong)}
+        for name in MEASURES:
+            found["detection"][name] = _detection(columns[name], wrong) | _against(columns[name], unsure, wrong)
+    except ForetellError as error:
+        found["detection"] = str(error)
+    return found
+
+
+def _cooled(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
+    """The best temperature of each half of the pictures, and the calibration error of the other half under it."""
+    logits = np.log(np.maximum(answers.astype(np.float64), np.finfo(np.float64).tiny))
+    halves = (np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1)
+    try:
+        best = [best_temperature(logits[half], labels[half]) for half in halves]
+    except ForetellError as error:
+        return str(error)
+    cooled = np.empty_like(logits)
+    for half, temperature in zip(halves, reversed(best), strict=True):
+        cooled[half] = softmax(logits[half] / temperature, axis=1)
+    return {"halves": best, "calibration_error": calibration(cooled, labels).expected_error}
+
+
+def _detection(measure: np.ndarray, wrong: np.ndarray) -> dict[str, Any]:
+    detection = error_detection(measure, wrong)
+    return asdict(detection) | {"interval": list(detection.interval)}
+
+
+def _against(measure: np.ndarray, unsure: np.ndarray, wrong: np.ndarray) -> dict[str, Any]:
+    """How much better it finds errors than the confidence of the plain answer, with 95 % limits."""
+    difference, error = compare_detection(measure, unsure, wrong)
+    return {"better_than_confidence": difference, "limits": [difference - 1.96 * error, difference + 1.96 * error]}

@@ -1,0 +1,124 @@
+"""What happens inside the writer's transaction when a participant answers a trial."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+
+from core.errors import ForetellError
+from study.bundle import Manifest, canonical
+from study.participation.answer import Answer, ClientEvent
+from study.participation.page import progress_of
+from study.participation.session import ENDED, Event, IllegalStep, Progress, step
+from study.procedure import procedure_of
+from study.store import Connection, repository, responses
+from study.store.rows import Row
+
+
+class Refused(ForetellError):
+    """A request that cannot be granted; `code` is the HTTP status that says why."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def session_of_token(db: Connection, token: str) -> Row:
+    """The session of a token; raises `Refused` (401) for one that is unknown or was replaced."""
+    session = repository.session_by_token(db, token_hash(token))
+    if session is None:
+        raise Refused(401, "This page is no longer valid: the study was opened again elsewhere. Continue there.")
+    return session
+
+
+def token_hash(token: str) -> str:
+    """Only this is stored: who reads the database cannot take over a session."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now: int) -> tuple[int, str]:
+    """Keep an answer exactly once.
+
+    Returns
+    -------
+    (int, str)
+        201 kept; 200 kept before (a retry); 409 the trial has another answer, which stands, and this one went to
+        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 not an answer this study takes.
+        And a sentence.
+    """
+    known = responses.answer_to(db, session["session_id"], answer.trial_index)
+    if known is not None and known["attempt_id"] == answer.attempt_id:
+        return 200, "This answer was kept before."
+    if session["stage"] == "withdrawn":
+        return 410, "This session has ended."
+    if known is not None or responses.answer_of_attempt(db, answer.attempt_id) is not None:
+        _add_conflict(db, session, answer, now)
+        return 409, "This question was answered before; the first answer stands."
+    if session["stage"] in ENDED:
+        return 410, "This session has ended."
+    if session["stage"] not in ("practice", "main") or answer.trial_index != session["position"]:
+        return 425, "This is not the current question."
+    if (answer.input == "sim") != (session["mode"] == "sim"):
+        return 422, "Only simulated people answer by 'sim', and they always do."
+    if (answer.confidence is not None) != procedure_of(manifest).road.confidence:
+        return 422, "A confidence belongs to every answer of a study that asks for it, and to no other."
+    _append(db, session, answer, now)
+    move(db, session, step(progress_of(session, manifest), "answer"), now)
+    return 201, "Saved."
+
+
+def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
+    """Append what the page noticed; events known already are skipped. Returns how many were new."""
+    if session["stage"] in ("consent", "declined", "withdrawn"):
+        return 0  # nothing of them is kept
+    rows = [
+        {
+            **event.model_dump(exclude={"payload"}),
+            "session_id": session["session_id"],
+            "received_at": now,
+            "payload_json": canonical(event.payload).decode(),
+        }
+        for event in events
+    ]
+    return repository.add_events(db, rows)
+
+
+def stepped(session: Row, manifest: Manifest, event: Event) -> Progress:
+    """The next state; raises `Refused` (410 after the end, else 425) where there is none."""
+    progress = progress_of(session, manifest)
+    try:
+        return step(progress, event)
+    except IllegalStep as error:
+        raise Refused(410 if progress.stage in ENDED else 425, str(error)) from None
+
+
+def move(db: Connection, session: Row, progress: Progress, now: int) -> None:
+    """Keep where a person is."""
+    moved = {"stage": progress.stage, "position": progress.position, "last_seen": now}
+    repository.change_session(db, session["session_id"], moved)
+
+
+def _append(db: Connection, session: Row, answer: Answer, now: int) -> None:
+    """The response, and the event that tells the same, in one transaction."""
+    (planned,) = repository.planned(db, session["session_id"], answer.trial_index, 1)
+    other = {"a": "b", "b": "a"}
+    choice = planned["left_is"] if answer.side == "left" else other[planned["left_is"]]
+    row = {**answer.model_dump(), "resumed": int(answer.resumed), "choice": choice}
+    shown = {"session_id": session["session_id"], "shown_sha256": planned["shown_sha256"], "received_at": now}
+    responses.append(db, {**row, **shown})
+    event = ClientEvent(
+        event_id=str(uuid.uuid4()), kind="answered", trial_index=answer.trial_index, t_client_ms=answer.event_ms
+    )
+    add_events(db, session, [event], now)
+
+
+def _add_conflict(db: Connection, session: Row, answer: Answer, now: int) -> None:
+    row = {
+        "session_id": session["session_id"],
+        "trial_index": answer.trial_index,
+        "attempt_id": answer.attempt_id,
+        "payload_json": answer.model_dump_json(),
+        "reason": "answered before",
+        "received_at": now,
+    }
+    responses.add_conflict(db, row)

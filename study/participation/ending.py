@@ -1,0 +1,120 @@
+"""The ends of a participation: finished, out of time, withdrawn; and what is owed."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import secrets
+
+from study.bundle import Manifest
+from study.participation.answer import Filled
+from study.participation.answering import Refused, move, stepped
+from study.participation.pay import bonus, formula
+from study.participation.session import UNDER_WAY
+from study.procedure import Item, procedure_of
+from study.store import Connection, audit, repository, responses
+from study.store.rows import Row
+
+_CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
+CODE_LENGTH = 12
+
+
+def fill(db: Connection, session: Row, manifest: Manifest, sent: Filled, now: int) -> None:
+    """Keep the questionnaire, once."""
+    if session["stage"] in ("debrief", "done"):
+        return
+    moved = stepped(session, manifest, "fill")
+    items = {item.id: item for item in procedure_of(manifest).questionnaire}
+    wrong = [key for key, value in sent.answers.items() if key not in items or not _fits(items[key], value)]
+    missing = [key for key, item in items.items() if item.required and key not in sent.answers]
+    if wrong or missing:
+        raise Refused(422, f"The item {(wrong or missing)[0]!r} is not answered as it asks.")
+    rows = [
+        {
+            "session_id": session["session_id"],
+            "item": key,
+            "answer_json": json.dumps(value, ensure_ascii=False),
+            "received_at": now,
+        }
+        for key, value in sent.answers.items()
+    ]
+    repository.add_questionnaire(db, rows)
+    move(db, session, moved, now)
+
+
+def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+    """The end, with a completion code; only when every planned trial has its answer."""
+    if session["stage"] == "done":
+        return
+    moved = stepped(session, manifest, "finish")
+    missing = session["practice"] + session["main"] - responses.n_answers(db, session["session_id"])
+    if missing:
+        raise Refused(425, f"{missing} answers are still missing.")
+    give_code(db, session)
+    in_time = repository.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
+    ended = {"completed_at": now, "over_quota": int(not in_time)}
+    repository.change_session(db, session["session_id"], ended)
+    _owe(db, session, manifest)
+    move(db, session, moved, now)
+
+
+def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
+    """End a participation that has taken too long; whether it did."""
+    longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
+    if session["stage"] not in UNDER_WAY or now - (session["agreed_at"] or now) <= longest:
+        return False
+    give_code(db, session)
+    repository.free_slot(db, session["session_id"])
+    move(db, session, stepped(session, manifest, "expire"), now)
+    return True
+
+
+def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+    """Erase what a person answered; the audit says that it happened, and the chain keeps the hashes."""
+    if session["stage"] == "withdrawn":
+        return
+    moved = stepped(session, manifest, "withdraw")
+    session_id = session["session_id"]
+    give_code(db, session)
+    repository.add_withdrawal(db, session_id, now)
+    erased = responses.erase(db, session_id)
+    repository.erase_rest(db, session_id)
+    repository.free_slot(db, session_id)
+    repository.change_session(db, session_id, {"env_json": None})
+    audit.append(db, now, "participant", "withdrew", {"session": session_id, "answers": erased})
+    move(db, session, moved, now)
+
+
+def withdrawal_code(key: bytes, session_id: str) -> str:
+    """A person's private code: made from the workspace's key each time it is needed, and never stored."""
+    digest = hmac.new(key, f"withdraw\0{session_id}".encode(), "sha256").digest()
+    return letters(digest[:CODE_LENGTH])
+
+
+def letters(digest: bytes) -> str:
+    """A letter or digit a byte, none of which looks like another."""
+    return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)
+
+
+def give_code(db: Connection, session: Row) -> None:
+    """A code by which the researcher finds this participation again."""
+    if session["completion_code"] is None:
+        code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(10))
+        repository.change_session(db, session["session_id"], {"completion_code": code})
+
+
+def _owe(db: Connection, session: Row, manifest: Manifest) -> None:
+    """Compute the bonus now: it outlasts a withdrawal."""
+    pay = procedure_of(manifest).pay
+    if not pay.most or session["mode"] != "live":
+        return
+    chosen = responses.choices(db, session["session_id"], "main")
+    right = sum(chosen[trial.id] == trial.ai_choice for trial in manifest.trials)
+    row = {"session_id": session["session_id"], "minor_units": bonus(pay, right), "currency": pay.currency}
+    repository.add_payment(db, {**row, "formula": formula(pay)})
+
+
+def _fits(item: Item, value: str | int) -> bool:
+    if item.kind == "scale":
+        return isinstance(value, int) and 1 <= value <= item.points
+    return isinstance(value, str) and (value in item.options if item.kind == "choice" else bool(value.strip()))

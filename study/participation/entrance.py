@@ -1,0 +1,142 @@
+"""From the consent page to the first trial: what is agreed to, understood, and which place is given."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Any
+
+from study.bundle import Manifest, canonical
+from study.participation.allocation import blocks, mode_seed
+from study.participation.answer import CheckAnswers, Device
+from study.participation.answering import Refused, move, stepped
+from study.participation.ending import give_code
+from study.participation.screens import plan
+from study.participation.session import Progress, step
+from study.procedure import procedure_of
+from study.store import Connection, repository
+from study.store.rows import Row
+from study.texts import boxes, texts_of
+
+MINUTE_NS = 60 * 10**9
+PATIENCE = 2.5
+"""A place is kept for this many times the median participation."""
+
+
+def answer_consent(
+    db: Connection, session: Row, manifest: Manifest, agreed: bool, device: Device | None, now: int
+) -> None:
+    """Record the consent; the same answer again is a retry."""
+    if session["agreed_at"] is not None if agreed else session["stage"] == "declined":
+        return
+    moved = stepped(session, manifest, "agree" if agreed else "decline")
+    _add_consent(db, session, agreed, manifest, now)
+    if agreed:
+        env = None if device is None else canonical(device.model_dump()).decode()
+        repository.change_session(db, session["session_id"], {"agreed_at": now, "env_json": env})
+    move(db, session, moved, now)
+
+
+def read(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+    """The instructions are read; where nothing is asked about them, a place is given."""
+    if session["stage"] == "instructions":
+        _enter(db, session, manifest, stepped(session, manifest, "read"), now)
+
+
+def seen(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+    """The annotated example is seen: the trials begin."""
+    if session["stage"] == "example":
+        move(db, session, stepped(session, manifest, "seen"), now)
+
+
+def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
+    """One try of the comprehension check; the same try again is a retry."""
+    check = procedure_of(manifest).check
+    if sent.attempt <= repository.attempts(db, session["session_id"]):
+        return
+    if session["stage"] != "check" or len(sent.answers) != len(check.questions):
+        raise Refused(425, "These are not the questions that are open now.")
+    right = [q.options.index(q.answer) for q in check.questions]
+    passed = sent.answers == right
+    row = {"session_id": session["session_id"], "attempt": sent.attempt, "answers_json": json.dumps(sent.answers)}
+    repository.add_attempt(db, {**row, "passed": int(passed), "received_at": now})
+    if passed:
+        return _enter(db, session, manifest, stepped(session, manifest, "pass"), now)
+    last = sent.attempt >= check.tries
+    move(db, session, stepped(session, manifest, "screen" if last else "again"), now)
+    if last:
+        give_code(db, session)
+
+
+def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -> None:
+    """Give a version at least so many slots in each condition."""
+    known = repository.n_blocks(db, manifest.study_hash, mode)
+    wanted = blocks(manifest.conditions, per_condition, mode_seed(manifest.seed, mode))
+    new = [asdict(slot) for slot in wanted if slot.block >= known]
+    repository.add_slots(db, manifest.study_hash, mode, new)
+
+
+def _enter(db: Connection, session: Row, manifest: Manifest, moved: Progress, now: int) -> None:
+    """Give a place and a plan on the threshold of the first page that differs between conditions."""
+    if moved.stage == "example":
+        place = _claim(db, session, manifest, now)
+        if place is None:
+            moved = step(moved, "full")
+            give_code(db, session)
+        else:
+            repository.add_plan(db, _plan(session["session_id"], manifest, place))
+            repository.change_session(db, session["session_id"], place)
+    move(db, session, moved, now)
+
+
+def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest, now: int) -> None:
+    procedure = procedure_of(manifest)
+    ticked = boxes(manifest)
+    shown = "\n\n".join([texts_of(manifest)["consent"], *ticked]).encode()
+    row = {
+        "session_id": session["session_id"],
+        "text_sha256": hashlib.sha256(shown).hexdigest(),
+        "lang": procedure.language,
+        "version": procedure.consent.version,
+        "boxes_json": json.dumps(ticked if agreed else [], ensure_ascii=False),
+        "agreed": int(agreed),
+        "at": now,
+    }
+    repository.add_consent(db, row)
+
+
+def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[str, Any] | None:
+    """Condition, sides and order of a person: fixed before for a preview, else the next slot's; None if full."""
+    keys = ("condition", "side_flip", "order_seed")
+    if session["mode"] == "preview":
+        return {key: session[key] for key in keys}
+    until = now + hold_ns(db, manifest)
+    claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
+    slot = repository.claim_slot(*claim)
+    if slot is None and session["mode"] == "sim":
+        enlarge(db, manifest, "sim", repository.n_blocks(db, session["study_hash"], "sim") + 1)
+        slot = repository.claim_slot(*claim)
+    return None if slot is None else {key: slot[key] for key in keys}
+
+
+def hold_ns(db: Connection, manifest: Manifest) -> int:
+    """How long a place is kept before another may have it: the first may still finish, over the quota."""
+    least = procedure_of(manifest).road.hold_minutes * MINUTE_NS
+    took = repository.durations(db, manifest.study_hash)
+    return max(least, int(PATIENCE * took[len(took) // 2])) if took else least
+
+
+def _plan(session_id: str, manifest: Manifest, place: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "session_id": session_id,
+            "trial_index": index,
+            "phase": item.phase,
+            "item_id": item.trial.id,
+            "left_is": item.left_is,
+            "screen_json": json.dumps(item.screen),
+            "shown_sha256": item.shown_sha256,
+        }
+        for index, item in enumerate(plan(manifest, place["condition"], place["side_flip"], place["order_seed"]))
+    ]

@@ -1,0 +1,22 @@
+"""One live tab: whoever works in a session holds it for a while; another has to take it over, knowingly."""
+
+from __future__ import annotations
+
+from study.participation.answering import Refused
+from study.store import Connection, repository
+from study.store.rows import Row
+
+LEASE_NS = 60 * 10**9
+
+
+def admit(db: Connection, session: Row, tab: str | None, now: int, *, take: bool = False) -> None:
+    """Let a tab work and hold the session for it; raises `Refused` (423) while another tab does.
+
+    Programs that name no tab hold nothing and are not held up.
+    """
+    if tab is None:
+        return
+    other = session["tab_id"] not in (None, tab) and session["tab_until"] > now
+    if other and not take:
+        raise Refused(423, "This study is open in another tab. Continue there, or take it over here.")
+    repository.change_session(db, session["session_id"], {"tab_id": tab, "tab_until": now + LEASE_NS})

@@ -1,0 +1,137 @@
+"""What a participant's page may know now. Nothing here says what the AI answered to a trial still to come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from study.bundle import Manifest
+from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
+from study.participation.screens import planned
+from study.participation.session import ENDED, Progress
+from study.procedure import procedure_of
+from study.store import Connection, repository
+from study.store.rows import Row
+from study.texts import boxes, debrief, example, page_words, texts_of, worded
+
+AHEAD = 4
+"""The trial to answer, and three that may be shown before its answer is acknowledged."""
+
+_TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
+_TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
+    "consent": ("consent",),
+    "instructions": ("instructions",),
+    "check": ("check", "instructions"),
+    "practice": ("practice", *_TRIAL_TEXTS),
+    "main": ("main", *_TRIAL_TEXTS),
+    "questionnaire": ("questionnaire",),
+    "done": ("debrief",),
+}
+
+
+def progress_of(session: Row, manifest: Manifest) -> Progress:
+    """The state of a session's row."""
+    procedure = procedure_of(manifest)
+    position = (session["stage"], session["position"], session["practice"], session["main"])
+    return Progress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
+
+
+def entry(manifest: Manifest) -> dict[str, Any]:
+    """What the page needs before anybody takes part: its words, and what the study asks of a device."""
+    procedure, texts = procedure_of(manifest), texts_of(manifest)
+    return {
+        "title": texts["title"],
+        "language": procedure.language,
+        "words": page_words(texts),
+        "device": procedure.device.model_dump(),
+    }
+
+
+def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, Any]:
+    """The whole state of the page, JSON-ready."""
+    stage = session["stage"]
+    texts = texts_of(manifest)
+    if session["condition"]:
+        texts = worded(texts, CONDITIONS[session["condition"]])
+    state = {
+        "stage": stage,
+        "study": session["study"],
+        "title": texts["title"],
+        "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
+        "preview": session["mode"] == "preview",
+    }
+    if stage in ENDED:
+        return state | _end(session, manifest, texts)
+    return state | _particulars(db, session, manifest, texts)
+
+
+def remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
+    """The pictures of the trials up to the next break: all that any condition shows, so that all load the same.
+
+    Sorted by name, so that the order tells nothing.
+    """
+    practising = session["position"] < session["practice"]
+    every = procedure_of(manifest).road.break_every or session["main"]
+    done = session["position"] - session["practice"]
+    until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
+    rows = repository.planned(db, session["session_id"], session["position"], until - session["position"])
+    trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
+    shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
+    return sorted({sha256 for trial in shown for sha256 in trial.assets.every})
+
+
+def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+    stage, procedure = session["stage"], procedure_of(manifest)
+    if stage == "consent":
+        return {"boxes": boxes(manifest)}
+    if stage in ("instructions", "check"):
+        tried = repository.attempts(db, session["session_id"])
+        asked = [{"text": q.text, "options": q.options} for q in procedure.check.questions] if stage == "check" else []
+        return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
+    if stage == "example":
+        condition = CONDITIONS[session["condition"]]
+        return {"screen": _annotated(session, manifest, condition), "example": example(texts, condition)}
+    if stage in ("practice", "main"):
+        rows = repository.planned(db, session["session_id"], session["position"], AHEAD)
+        road = procedure.road
+        rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
+        return {**_trials(session, rows), **rules}
+    return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
+
+
+def _annotated(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
+    """The last practice trial as this person will see it; a study without practice has no picture to spare."""
+    if not manifest.practice:
+        return None
+    return planned("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
+
+
+def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """The current trial, those after it of the same stretch (to be ready on time), and how far the person is."""
+    practising = session["stage"] == "practice"
+    last = session["practice"] if practising else session["practice"] + session["main"]
+    trials = [{"index": row["trial_index"], **json.loads(row["screen_json"])} for row in rows]
+    return {
+        "trials": [trial for trial in trials if trial["index"] < last],
+        "trial": trials[0],
+        "first": 0 if practising else session["practice"],
+        "total": session["practice"] if practising else session["main"],
+    }
+
+
+def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
+    """The last page: its text, the code to hand in, and the way back to the recruiter."""
+    recruiter = procedure_of(manifest).recruiter
+    named = {"done": recruiter.complete, "screened": recruiter.screened, "full": recruiter.screened,
+             "declined": recruiter.declined}.get(session["stage"], recruiter.partial)  # fmt: skip
+    if session["stage"] == "withdrawn" and session["completed_at"] is not None:
+        named = recruiter.complete
+    text = debrief(manifest) if session["stage"] == "done" else texts[session["stage"]]
+    return {"text": text, **_way_back(manifest, named or session["completion_code"] or "")}
+
+
+def _way_back(manifest: Manifest, code: str) -> dict[str, Any]:
+    url = procedure_of(manifest).recruiter.url
+    return {"code": code or None, "redirect": url.replace("{code}", code) if url and code else None}

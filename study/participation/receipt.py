@@ -1,0 +1,60 @@
+"""A receipt: what a participant can show of what the server held of hers, and nobody else can make.
+
+``R89-XXXXXXXXXXXXXXXX``: the number of answers, and a keyed hash over the study, the person and the last of them. It is
+made again from the database when it is checked, and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.errors import ForetellError
+from study.participation.ending import letters
+from study.store import Connection, repository, responses
+from study.store.rows import Row
+
+PATTERN = re.compile(r"R(\d{1,6})-[A-Z2-9]{16}")
+LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a receipt proves: that the server held so many answers of one person to a study, and where she is now."""
+
+    answers: int
+    study: str
+    study_hash: str
+    stage: str
+
+
+def receipt(db: Connection, key: bytes, session: Row) -> str | None:
+    """The receipt of all answers that a person gave until now; None before the first."""
+    hashes = responses.hashes_of(db, session["session_id"])
+    return _signed(key, session, hashes) if hashes else None
+
+
+def checked(db: Connection, key: bytes, shown: str) -> Receipt:
+    """What a receipt proves; raises `ForetellError` for one that was never given, or whose answers were changed."""
+    matched = PATTERN.fullmatch(shown)
+    for session, hashes in _with_answers(db, int(matched[1]) if matched else 0):
+        if hmac.compare_digest(_signed(key, session, hashes), shown):
+            return Receipt(len(hashes), session["study"], session["study_hash"], session["stage"])
+    raise ForetellError(
+        f"No participation has the receipt {shown}: it was misread, comes from another workspace, or an answer was "
+        "changed after it was given. Look at it again, and verify the database."
+    )
+
+
+def _with_answers(db: Connection, count: int) -> Iterator[tuple[Row, list[str]]]:
+    for session in repository.every_session(db):
+        hashes = responses.hashes_of(db, session["session_id"])[:count]
+        if count and len(hashes) == count:
+            yield session, hashes
+
+
+def _signed(key: bytes, session: Row, hashes: list[str]) -> str:
+    said = "\0".join(["receipt", session["study_hash"], session["session_id"], str(len(hashes)), hashes[-1]])
+    return f"R{len(hashes)}-{letters(hmac.new(key, said.encode(), 'sha256').digest()[:LENGTH])}"

@@ -1,0 +1,85 @@
+"""One person's plan: every trial in order, and exactly what stands where on the screen."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from study.bundle import Manifest, Trial
+from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
+from study.participation.catch import NO_PICTURES, catch_trials, places
+from study.participation.order import shuffled
+
+Choice = Literal["a", "b"]
+Phase = Literal["practice", "main", "catch"]
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A trial as one person will see it.
+
+    Attributes
+    ----------
+    phase, trial
+        Practice, main or catch; the trial of the bundle, or a catch trial.
+    left_is
+        Which option stands on the left.
+    screen
+        What the page is told: assets and names by place. Nothing here depends on which option the AI chose.
+    shown_sha256
+        SHA-256 over what is shown: see `shown_hash`.
+    """
+
+    phase: Phase
+    trial: Trial
+    left_is: Choice
+    screen: dict[str, Any]
+    shown_sha256: str
+
+
+def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PlannedTrial]:
+    """Practice trials in the bundle's order, then the main trials in this person's order, catch trials among them."""
+    condition: Condition = CONDITIONS[condition_name]
+    left_is: Choice = "b" if side_flip else "a"
+    rng = np.random.default_rng(order_seed)
+    order = shuffled([trial.ai_choice == left_is for trial in manifest.trials], rng)
+    practice = [planned("practice", trial, condition, left_is) for trial in manifest.practice]
+    main = [planned("main", manifest.trials[i], condition, left_is) for i in order]
+    catches = catch_trials(manifest)
+    for before, trial in reversed(list(zip(places(len(main), len(catches), rng), catches, strict=True))):
+        side: Choice = "a" if rng.random() < 0.5 else "b"
+        main.insert(before, planned("catch", trial, condition, side))
+    return practice + main
+
+
+def planned(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PlannedTrial:
+    """One trial laid out for one condition and one choice of sides."""
+    left, right = trial.options if left_is == "a" else trial.options[::-1]
+    if trial.assets == NO_PICTURES:
+        sides = [{"name": name, "samples": []} for name in (left, right)]
+        screen = {"target": None, "map": None, "left": sides[0], "right": sides[1], "asked": trial.target}
+    else:
+        shown = condition.shown(trial)
+        screen = {
+            "target": shown.target,
+            "map": shown.target_map,
+            "left": {"name": left, "samples": list(shown.examples[left])},
+            "right": {"name": right, "samples": list(shown.examples[right])},
+        }
+    return PlannedTrial(phase, trial, left_is, screen, shown_hash(screen))
+
+
+def assets(screen: dict[str, Any]) -> list[str]:
+    """The assets of a screen in the order target, map, left, right."""
+    targets = [sha256 for sha256 in (screen["target"], screen["map"]) if sha256]
+    return [*targets, *screen["left"]["samples"], *screen["right"]["samples"]]
+
+
+def shown_hash(screen: dict[str, Any]) -> str:
+    """SHA-256 of the assets' SHA-256 in their order on the screen, one a line; of a catch trial its name asked for."""
+    shown = "\n".join(assets(screen)) or f"asked: {screen['asked']}"
+    return hashlib.sha256(shown.encode()).hexdigest()

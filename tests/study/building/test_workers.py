@@ -1,0 +1,167 @@
+"""Several processes on one workspace: they share the work, do not collide, and make the same bytes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from core.errors import ForetellError
+from core.types import silent
+from study.building.build import build
+from study.building.claims import shared
+from study.building.stimuli import Studio
+from study.building.workers import Helpers
+from study.bundle import MANIFEST
+from study.sources import open_classifier
+from study.workspace import ROOT
+from tests.study.studies import TINY
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The study file's folder and the bundle of one process."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "tiny.toml").write_text(TINY)
+    return folder, build(folder / "tiny.toml", folder / "home").folder
+
+
+def content(folder):
+    """Every byte of a bundle that another machine would be handed."""
+    assets = {path.name: path.read_bytes() for path in (folder / "assets").iterdir()}
+    return assets | {MANIFEST: (folder / MANIFEST).read_bytes()}
+
+
+def unit(folder, name):
+    """A unit made by whoever claims it; the file says by whom."""
+
+    def make(k, beat):
+        time.sleep(0.02)
+        (folder / f"{k}.txt").write_text(f"{name} {time.monotonic_ns()}")
+        with (folder / "log").open("a") as log:
+            log.write(f"{k}\n")
+        return (folder / f"{k}.txt").read_text()
+
+    def load(k):
+        path = folder / f"{k}.txt"
+        return path.read_text() if path.is_file() else None
+
+    return shared(range(40), lambda k: folder / f"{k}.txt", load, make, silent, "units")
+
+
+def test_no_unit_is_made_twice_and_both_work(tmp_path):
+    context = multiprocessing.get_context("fork")
+    pool = [context.Process(target=unit, args=(tmp_path, name)) for name in ("one", "two")]
+    for process in pool:
+        process.start()
+    for process in pool:
+        process.join(60)
+        assert process.exitcode == 0
+    made = (tmp_path / "log").read_text().split()
+    assert sorted(made, key=int) == [str(k) for k in range(40)]
+    assert {(tmp_path / f"{k}.txt").read_text().split()[0] for k in range(40)} == {"one", "two"}
+
+
+@pytest.mark.parametrize("engine", ["processes", "ray"])
+def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch):
+    """The builder makes no trial before a helper has finished one, so a helper that does nothing is seen."""
+    if engine == "ray" and importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    folder, expected = alone
+    helpers = Helpers(1 if engine == "processes" else 2, engine)
+    original, home = Studio.make, tmp_path / "home"
+
+    def patient(self, planned, progress):
+        deadline = time.monotonic() + 120
+        while not list(home.glob("bundles/*/units/*.json")):
+            assert time.monotonic() < deadline, "no helper made a trial"
+            time.sleep(0.05)
+        return original(self, planned, progress)
+
+    monkeypatch.setattr(Studio, "make", patient)
+    bundle = build(folder / "tiny.toml", home, helpers=helpers)
+    assert content(bundle.folder) == content(expected)
+    assert list(bundle.folder.rglob("*.partial")) == []
+
+
+STARTED = """
+import sys
+from pathlib import Path
+from study.building.build import build
+build(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+def test_a_second_build_beside_the_first_and_a_kill_9_change_nothing(alone, tmp_path):
+    """One builder is killed while both work; the other takes its claims over and ends with the same bytes."""
+    folder, expected = alone
+    command = [sys.executable, "-c", STARTED, str(folder / "tiny.toml"), str(tmp_path / "home")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    first, second = (subprocess.Popen(command, env=environment) for _ in range(2))
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "home").glob("cache/maps/*.safetensors")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    assert second.wait(240) == 0
+    (bundle,) = (tmp_path / "home" / "bundles").iterdir()
+    assert content(bundle) == content(expected)
+
+
+def test_a_build_that_was_killed_makes_no_map_twice(alone, tmp_path, monkeypatch):
+    folder, _ = alone
+    maps = tmp_path / "home" / "cache" / "maps"
+
+    def stop(done, total, what):
+        if what == "explaining trials" and maps.is_dir() and len(list(maps.glob("*.safetensors"))) >= 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(folder / "tiny.toml", tmp_path / "home", stop)
+    kept = {path: path.stat().st_mtime_ns for path in maps.glob("*.safetensors")}
+    assert 7 <= len(kept) < 10  # in the middle of the second trial
+    build(folder / "tiny.toml", tmp_path / "home")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_a_damaged_map_or_shard_is_made_again(alone, tmp_path):
+    folder, expected = alone
+    home = tmp_path / "home"
+    build(folder / "tiny.toml", home)
+    for path in [*home.glob("cache/maps/*.safetensors"), *home.glob("cache/predictions/*/*.npz")]:
+        path.write_bytes(path.read_bytes()[:-40])
+    (bundle,) = (home / "bundles").iterdir()
+    (bundle / MANIFEST).unlink()
+    for path in (bundle / "units").iterdir():
+        path.unlink()
+    assert content(build(folder / "tiny.toml", home).folder) == content(expected)
+
+
+def test_what_is_not_there_is_one_sentence(tmp_path):
+    with pytest.raises(ForetellError, match=r"There is no device 'cuda:99' here\. There is: cpu"):
+        open_classifier("scenes", ROOT, "cuda:99")
+    with pytest.raises(ForetellError, match=r"Unknown engine 'dask'\. Use one of processes, ray"):
+        Helpers(1, "dask")
+    with pytest.raises(ForetellError, match="give at least 2 workers"):
+        Helpers(0)
+    assert open_classifier("scenes", ROOT, "cpu").device == torch.device("cpu")
+
+
+def test_common_masks_are_common(tmp_path):
+    small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
+    (tmp_path / "common.toml").write_text(small.replace("[saliency]", "[saliency]\ncommon_masks = true"))
+    manifest = build(tmp_path / "common.toml", tmp_path / "home").manifest
+    assert len({trial.saliency["seed"] for trial in manifest.trials}) == 1
+    (tmp_path / "own.toml").write_text(small)
+    own = build(tmp_path / "own.toml", tmp_path / "home").manifest
+    assert len({trial.saliency["seed"] for trial in own.trials}) == 3
+    assert json.loads(json.dumps(own.config))["saliency"]["common_masks"] is False

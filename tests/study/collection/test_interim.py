@@ -1,0 +1,120 @@
+"""Declared looks over real answers: made when due, once, in order; a verdict and no more; closing at the bound."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.errors import ForetellError
+from study.analysis import stopping
+from study.bundle import Bundle
+from study.collection.interim import LOOKED
+from study.preregistration import Plan
+from study.service import Service
+from study.store import audit
+from tests.study.participants import answer, to_trials
+
+MakeBundle = Callable[..., Path]
+CONDITIONS = ("none", "saliency")
+PLAN = {
+    "models": {"only": "trial_type + saliency"},
+    "contrasts": [],
+    "participants": 6,
+    "stopping": {"looks": [3, 6], "contrast": {"more": "saliency"}, "spending": "pocock"},
+}
+
+
+@pytest.fixture
+def folder(bundle: MakeBundle) -> Path:
+    return bundle(trials=18, practice=0, conditions=CONDITIONS, config={"analysis": PLAN})
+
+
+def collected(service: Service, folder: Path, people: range, right: dict[str, float]) -> None:
+    """Real answers over the service, right with a probability by condition."""
+    ai = {trial.assets.target: trial.target for trial in Bundle(folder).manifest.trials}
+    rng = np.random.default_rng(people.start)
+    for person in people:
+        token = service.begin("demo", participant=str(person))
+        state = to_trials(service, token)
+        share = right["saliency" if state["trial"]["map"] else "none"]
+        while state["stage"] == "main":
+            screen = state["trial"]
+            knows = rng.random() < share
+            side = "left" if (screen["left"]["name"] == ai[screen["target"]]) == knows else "right"
+            state = service.record(token, answer(screen["index"], side)).state
+        service.finish(token)
+
+
+def state_of(service: Service) -> str:
+    return service.studies()[-1].state
+
+
+def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service, folder: Path) -> None:
+    service.open_study(folder, per_condition=6)
+    collected(service, folder, range(5), {"none": 0.4, "saliency": 0.9})
+    with pytest.raises(ForetellError, match=r"its looks are at 3, 6 .* 2 finished"):
+        service.take_look("demo")
+    collected(service, folder, range(5, 6), {"none": 0.4, "saliency": 0.9})
+    standing = service.looks("demo")
+    assert standing is not None
+    assert (standing.finished, standing.due, list(standing.schedule["verdict"])) == (3, 1, ["", ""])
+    made = service.take_look("demo")
+    assert made.crossed
+    assert state_of(service) == "closed"
+    acts = [row["act"] for row in service._store.read(audit.acts)]
+    assert acts == ["opened", LOOKED, "closed"]
+    with pytest.raises(ForetellError, match="No look of 'demo' is due"):
+        service.take_look("demo")
+    assert service.verify() == []
+
+
+def test_below_the_bound_it_goes_on_until_the_planned_end(service: Service, folder: Path) -> None:
+    service.open_study(folder, per_condition=6)
+    collected(service, folder, range(6), {"none": 0.6, "saliency": 0.6})
+    first = service.take_look("demo")
+    assert (first.crossed, state_of(service)) == (False, "open")
+    with pytest.raises(ForetellError, match="No look of 'demo' is due"):
+        service.take_look("demo")
+    collected(service, folder, range(6, 12), {"none": 0.6, "saliency": 0.6})
+    last = service.take_look("demo")
+    assert (last.number, last.last, last.crossed, state_of(service)) == (2, True, False, "closed")
+
+
+def test_a_look_says_what_to_do_and_the_trail_what_was_seen(service: Service, folder: Path) -> None:
+    """The same z as from the table of answers; neither the sentence nor the schedule tells it."""
+    service.open_study(folder, per_condition=6)
+    collected(service, folder, range(6), {"none": 0.5, "saliency": 0.7})
+    expected = stopping.look(service.responses("demo"), Plan.model_validate(PLAN), 1)
+    made = service.take_look("demo")
+    assert made == expected
+    detail = json.loads(service._store.read(audit.acts)[1]["detail_json"])
+    assert float(detail["z"]) == made.z
+    standing = service.looks("demo")
+    assert standing is not None
+    assert f"{made.z:.2f}" not in made.sentence + standing.schedule.to_csv()
+    assert next(iter(standing.schedule["verdict"])) == made.sentence
+
+
+def test_who_has_not_finished_is_not_looked_at(service: Service, folder: Path) -> None:
+    """One who stopped in the middle before all others does not count among the first; the table is cut by hand."""
+    service.open_study(folder, per_condition=6)
+    token = service.begin("demo", participant="halfway")
+    to_trials(service, token)
+    service.record(token, answer(0))
+    halfway = service.responses("demo")["participant"].iloc[0]
+    collected(service, folder, range(7), {"none": 0.5, "saliency": 0.7})
+    answers = service.responses("demo")
+    expected = stopping.look(answers[answers["participant"] != halfway], Plan.model_validate(PLAN), 1)
+    assert stopping.look(answers, Plan.model_validate(PLAN), 1) != expected
+    assert service.take_look("demo") == expected
+
+
+def test_a_study_that_declares_no_looks_has_none(service: Service, bundle: MakeBundle) -> None:
+    service.open_study(bundle(), per_condition=1)
+    assert service.looks("demo") is None
+    with pytest.raises(ForetellError, match="declares no looks"):
+        service.take_look("demo")

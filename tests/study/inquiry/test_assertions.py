@@ -1,0 +1,219 @@
+"""Users' assertions against the network asked directly; what a killed run leaves; what a wrong file is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image, ImageOps
+from scipy.stats import beta
+
+from core.errors import ForetellError
+from study.config import ImageSource
+from study.inquiry.assertions import Request, assertion_files
+from study.inquiry.rules import Answer, load_assertions
+from study.sources import open_set
+from tests.conftest import ROOT
+from tests.core.scenes import scene_net
+
+SETTINGS = {"split": "adversarial", "size": 48}
+RULES = re.search(
+    r"^`rules\.py`:\n\n```python\n(.*?)^```",
+    (ROOT / "docs" / "how-to" / "debug-a-model.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
+)[1]
+"""The file of the how-to page."""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The page's assertions over misleading scenes: the table, the report."""
+    folder = tmp_path_factory.mktemp("rules")
+    (folder / "rules.py").write_text(RULES)
+    asserted, (csv, report) = assertion_files(Request(folder / "rules.py", settings=SETTINGS), folder / "out")
+    assert not (folder / "out" / "parts").exists()
+    pd.testing.assert_frame_equal(pd.read_csv(csv), asserted.table, check_dtype=False)
+    assert json.loads(report.read_text()) == asserted.report
+    return asserted.table, asserted.report["assertions"]
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Each picture and the network's probabilities of it, mirrored too, one at a time."""
+    network = scene_net()
+    images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
+
+    def say(picture):
+        return network.probabilities(network.preprocess(picture)[None])[0].numpy()
+
+    pictures = [images.open(i) for i in range(len(images))]
+    labels = [images.categories[k] for k in images.labels]
+    return network, labels, [say(p) for p in pictures], [say(ImageOps.mirror(p)) for p in pictures]
+
+
+def test_the_table_is_what_the_network_says(found, asked):
+    table, _ = found
+    network, labels, answers, mirrored = asked
+    assert table["label"].tolist() == labels
+    assert table["predicted"].tolist() == [network.categories[p.argmax()] for p in answers]
+    np.testing.assert_allclose(table["confidence"], [p.max() for p in answers], atol=1e-5)
+    expected = [float(p.argmax() != q.argmax()) for p, q in zip(answers, mirrored, strict=True)]
+    assert 0 < sum(expected) < len(expected)
+    assert table["same_when_mirrored"].tolist() == expected
+    assert (table["as_sure_in_dim_light"] > 0).any()
+    assert table["as_sure_in_dim_light"].between(0, 0.9).all()
+    assert (table["no_boat_is_a_car"].notna() == (table["label"] == "boat")).all()
+
+
+def test_the_report_counts_the_table(found):
+    table, report = found
+    for name, one in report.items():
+        said = table[name].dropna()
+        assert (one["applied"], one["broken"]) == (len(said), int((said > 0).sum()))
+        assert one["low"] <= one["share"] <= one["high"]
+        by_category = one["by_category"].values()
+        assert sum(c["broken"] for c in by_category) == one["broken"]
+        assert sum(c["applied"] for c in by_category) == one["applied"]
+    assert report["same_when_mirrored"]["says"] == "The answer does not change when the picture is mirrored."
+    assert list(report["no_boat_is_a_car"]["by_category"]) == ["boat"]
+    dim = table.set_index("picture")["as_sure_in_dim_light"]
+    worst = report["as_sure_in_dim_light"]["worst"]
+    assert worst[0] == dim.idxmax()
+    assert (np.diff(dim[worst]) <= 0).all()
+
+
+def test_the_interval_is_wilsons(found):
+    """By the formula, and near the exact one of Clopper and Pearson."""
+    one = found[1]["as_sure_in_dim_light"]
+    n, p, z = one["applied"], one["share"], 1.959963984540054
+    centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    assert one["low"] == pytest.approx((centre - half) / (1 + z**2 / n))
+    assert one["high"] == pytest.approx((centre + half) / (1 + z**2 / n))
+    assert one["low"] == pytest.approx(beta.ppf(0.025, one["broken"], n - one["broken"] + 1), abs=0.03)
+
+
+def test_pictures_without_labels(tmp_path):
+    for k in range(3):
+        Image.new("RGB", (30, 20), (80 * k, 0, 0)).save(tmp_path / f"{k}.png")
+    (tmp_path / "r.py").write_text(
+        "def wide(picture, answer):\n    return answer.label is None and picture.width == 30\n"
+    )
+    asserted, (csv, _) = assertion_files(Request(tmp_path / "r.py", pictures=str(tmp_path)), tmp_path / "out")
+    assert csv.name == "scenes.r.csv"
+    assert asserted.report["assertions"]["wide"] | {"low": 0, "high": 0} == {
+        "says": "wide",
+        "applied": 3,
+        "broken": 0,
+        "share": 0.0,
+        "low": 0,
+        "high": 0,
+        "by_category": {},
+        "worst": [],
+    }
+
+
+def test_a_picture_that_is_drawn_upon_is_whole_for_the_next(tmp_path):
+    (tmp_path / "r.py").write_text(
+        "def first(picture, answer):\n    picture.paste((0, 0, 0), (0, 0, 96, 96))\n    return True\n"
+        "def second(picture, answer):\n    return picture.getextrema() != ((0, 0),) * 3\n"
+    )
+    asserted, _ = assertion_files(Request(tmp_path / "r.py", settings={"size": 2}), tmp_path / "out")
+    assert asserted.report["assertions"]["second"]["broken"] == 0
+
+
+def test_an_answer_by_the_names_of_its_classes():
+    """Two classes of one plain name are one name: their probabilities add up."""
+    answer = Answer(("crane", "boat", "crane"), np.array([0.2, 0.5, 0.3], np.float32), None, lambda _: None)
+    assert (answer.category, answer.probability) == ("boat", 0.5)
+    assert answer.of("crane") == pytest.approx(0.5)
+    with pytest.raises(ForetellError, match="no class 'bote'"):
+        answer.of("bote")
+
+
+def test_a_kill_and_the_same_command_again(tmp_path):
+    """Killed in the midst, it goes on and gives the same bytes as a run that was left alone."""
+    (tmp_path / "rules.py").write_text(RULES)
+    command = [sys.executable, str(ROOT / "foretell.py"), "assertions", "rules.py", "--setting", "size=160"]
+
+    def begun(out):
+        pipe = subprocess.PIPE
+        words = [*command, "--out", out]
+        return subprocess.Popen(words, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+    killed = begun("killed")
+    until = time.monotonic() + 120
+    while not list((tmp_path / "killed" / "parts").glob("*.npz")) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert list((tmp_path / "killed" / "parts").glob("*.npz"))
+    ran = [begun("killed"), begun("whole")]
+    for process in ran:
+        said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    assert re.match(r"same_when_mirrored: broken by \d+ of 160 pictures \(", said[0])
+    for name in ("scenes.rules.csv", "scenes.rules.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert len(list((tmp_path / "killed").iterdir())) == 2
+
+
+def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
+    """A run that was interrupted, then another rule of the same name: nothing of the old one is taken."""
+    rules = tmp_path / "r.py"
+    rules.write_text("def rule(picture, answer):\n    return True\n")
+
+    def interrupted(done, total, what):
+        raise KeyboardInterrupt
+
+    request = Request(rules, settings={"size": 40})
+    with pytest.raises(KeyboardInterrupt):
+        assertion_files(request, tmp_path / "out", interrupted)
+    assert len(list((tmp_path / "out" / "parts").iterdir())) == 1
+    rules.write_text("def rule(picture, answer):\n    return False\n")
+    assert assertion_files(request, tmp_path / "out")[0].report["assertions"]["rule"]["broken"] == 40
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("x = 1\n", "has no assertion: write a function"),
+        ("from json import dumps\ndef _helper(a, b): return True\n", "has no assertion"),
+        ("def rule(picture): return True\n", r"r\.py:rule does not take \(picture, answer\)"),
+        ("def label(picture, answer): return True\n", "bears a name that the table needs"),
+        (
+            "def rule(picture, answer): return 1 / 0\n",
+            r"rule failed on standard/0/000000 \(ZeroDivisionError: division",
+        ),
+        ("def rule(picture, answer): return answer.of('bote') > 0\n", "there is no class 'bote'"),
+        ("def rule(picture, answer): return 'yes'\n", "gave 'yes' for standard/0/000000: return True"),
+        ("def rule(picture, answer): return -0.5\n", "gave -0.5 for"),
+        ("def rule(picture, answer): return float('nan')\n", "gave nan for"),
+        ("def rule(picture, answer): pass\n", "gives None for all 4 pictures"),
+        ("def rule(:\n", "failed while it was read: SyntaxError"),
+    ],
+)
+def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_path):
+    (tmp_path / "r.py").write_text(code)
+    with pytest.raises(ForetellError, match=sentence):
+        assertion_files(Request(tmp_path / "r.py", settings={"size": 4}), tmp_path / "out")
+    assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+def test_no_file_is_one_sentence():
+    with pytest.raises(ForetellError, match=r"There is no file nowhere\.py: give a Python file"):
+        load_assertions(Path("nowhere.py"))
+
+
+def test_an_unknown_set_is_one_sentence(tmp_path):
+    (tmp_path / "r.py").write_text("def rule(picture, answer): return True\n")
+    with pytest.raises(ForetellError, match=r"^Unknown image set 'scene'\. Did you mean 'scenes'\?$"):
+        assertion_files(Request(tmp_path / "r.py", image_set="scene"), tmp_path)

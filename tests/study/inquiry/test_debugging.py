@@ -1,0 +1,120 @@
+"""Planted wrong labels are found, and every line of evidence is what its pictures say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from core.classifier import Classifier
+from core.types import silent
+from core.uncertainty.reliability import error_detection
+from study.config import ImageSource
+from study.inquiry.debugging import debugged, label_evidence, outlier_evidence
+from study.sources import open_set
+from tests.core.scenes import scene_net
+
+SIZE, PLANTED = 240, 24
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Scenes of both kinds, a tenth of each with a label drawn at random from the other fifteen."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    def make(split):
+        images = open_set(ImageSource.model_validate({"set": "scenes", "split": split, "size": SIZE}), None)
+        rng = np.random.default_rng(5)
+        wrong = rng.permutation(SIZE)[:PLANTED]
+        labels = images.labels.copy()
+        labels[wrong] = (labels[wrong] + rng.integers(1, len(images.categories), PLANTED)) % len(images.categories)
+        changed = replace(images, labels=labels, digest=f"planted {images.digest}")
+        is_wrong = np.isin(np.arange(SIZE), wrong)
+        return debugged(scene_net(), changed, cache, silent), is_wrong
+
+    return {split: make(split) for split in ("standard", "adversarial")}
+
+
+def test_planted_labels_are_found_where_the_network_can_be_believed(planted):
+    """Chance is a precision of a tenth; of ordinary scenes the network knows nine of ten and more."""
+    found, wrong = planted["standard"]
+    likely = found.labels.likely
+    assert (likely & wrong).sum() / likely.sum() > 0.85
+    assert (likely & wrong).sum() / PLANTED > 0.85
+    assert wrong[found.doubtful()[:10]].all()
+    assert 0.05 < found.labels.share < 0.15
+
+
+def test_where_the_network_errs_its_own_errors_are_named_and_the_nearest_tell_more(planted):
+    """Misleading scenes: what is doubtful is hardly ever a wrong label, and the page must not pretend otherwise."""
+    found, wrong = planted["adversarial"]
+    assert (found.labels.likely & wrong).sum() / found.labels.likely.sum() < 0.3
+    table = found.table()
+    nearest = error_detection(table["neighbours"] - table["neighbours_of_label"], wrong)
+    assert nearest.interval[0] > 0.6
+
+
+def test_evidence_is_what_the_pictures_say(planted):
+    found, _ = planted["standard"]
+    network, i = scene_net(), found.doubtful()[0]
+    answer = network.probabilities(network.preprocess(found.images.open(i))[None])[0].numpy()
+    label = found.images.categories[found.images.labels[i]]
+    own = network.categories.index(label)
+    lines = label_evidence(found, i)
+    assert lines[0] == f"labelled {label}, rather {network.categories[answer.argmax()]}"
+    assert f"gives {label} {answer[own]:.0%};" in lines[1]
+    assert lines[2] == f"It says {network.categories[answer.argmax()]}, {answer.max():.0%}."
+    near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
+    rather = network.categories[answer.argmax()]
+    assert near.count(rather) > near.count(label)
+    assert lines[3] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
+
+
+def test_an_outlier_is_told_with_its_rank(planted):
+    found, _ = planted["standard"]
+    ranked = found.outliers()
+    away = found.near.isolation
+    assert sorted(ranked) == list(range(SIZE))
+    assert (np.diff(away[ranked]) <= 0).all()
+    lines = outlier_evidence(found, ranked[2])
+    assert lines[0] == f"rank 3 of {SIZE}"
+    assert f"within {away[ranked[2]]:.2f}, of half of the pictures within {np.median(away):.2f}; " in lines[2]
+    same = (found.images.labels[found.near.indices[ranked[2]].numpy()] == found.images.labels[ranked[2]]).sum()
+    assert f"; {same} of them " in lines[2]
+
+
+def test_the_table_is_of_every_picture_in_order(planted):
+    found, _ = planted["adversarial"]
+    table = found.table()
+    assert table["picture"].tolist() == list(found.images.ids)
+    assert table["label"].tolist() == [found.images.categories[k] for k in found.images.labels]
+    assert table["correct"].tolist() == (table["predicted"] == table["label"]).tolist()
+    assert (table["label_doubtful"] == (table["rather"] != "")).all()
+    np.testing.assert_allclose(table[["component_1", "component_2"]], found.places)
+
+
+def test_a_set_without_labels_has_neighbours_and_no_verdict(tmp_path):
+    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 16}), None)
+    unlabelled = replace(images, categories=("all",), labels=np.zeros(16, dtype=np.int64), digest="unlabelled")
+    found = debugged(scene_net(), unlabelled, tmp_path, silent)
+    assert not found.known.any()
+    assert found.labels is None
+    assert found.doubtful() == []
+    assert found.table()["correct"].isna().all()
+    assert len(found.outliers()) == 16
+    assert outlier_evidence(found, 0)[1].endswith("%.")  # neither right nor wrong
+
+
+def test_a_network_without_a_last_linear_layer_is_still_asked(tmp_path):
+    """A fully convolutional head has answers, and nothing that neighbours could be found in."""
+    network = nn.Sequential(nn.Conv2d(3, 16, 5, 8), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    net = scene_net()
+    flat = Classifier(network, net.preprocess, net.categories, name="flat")
+    images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 16}), None)
+    found = debugged(flat, images, tmp_path, silent)
+    assert (found.labels, found.near, found.places, found.outliers()) == (None, None, None, [])
+    inputs = torch.stack([flat.preprocess(images.open(i)) for i in range(16)])
+    np.testing.assert_allclose(found.table()["confidence"], flat.probabilities(inputs).max(1).values, atol=1e-6)

@@ -1,0 +1,164 @@
+"""What layers hold, asked of a set: tables against the functions of the core they stand for, kills, wrong input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from core.errors import ForetellError
+from core.representation.deletion import delete_units
+from core.representation.layers import means_of
+from core.representation.probe import linear_probe
+from core.representation.similarity import svcca
+from study.config import ImageSource
+from study.inquiry.inspection import QUESTIONS, Inspected, Request, blocks, inspect_files
+from study.sources import open_set
+from tests.conftest import ROOT
+from tests.core.scenes import scene_net
+
+SETTINGS = {"split": "standard", "size": 96}
+OTHER = """
+import torch
+from torch import nn
+from data.scenes.shapes import CATEGORIES
+def build():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Conv2d(3, 12, 5, 4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 16))
+"""
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """What a question says of the built-in network and 96 scenes."""
+    classifier = scene_net()
+    images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
+
+    def ask(question, layers=(), **other):
+        request = Request(question, settings=SETTINGS, layers=layers, **other)
+        inspected = Inspected(classifier, images, request, classifier)
+        return inspected, QUESTIONS[question](inspected, lambda *_: None)
+
+    return ask
+
+
+def test_the_blocks_of_a_network_are_its_layers_in_order():
+    assert blocks(scene_net()) == (*(f"features.{k}" for k in range(6)), "pool", "flatten", "head")
+
+
+def test_probes_read_category_and_context(asked):
+    inspected, table = asked("probes", ("features.2", "features.5"))
+    assert table[["layer", "of"]].to_numpy().tolist() == [
+        [layer, of] for layer in ("features.2", "features.5") for of in ("category", "context")
+    ]
+    features = means_of(inspected.classifier, inspected.inputs, "features.5")
+    expected = linear_probe(features, torch.from_numpy(inspected.images.labels))
+    row = table[(table["layer"] == "features.5") & (table["of"] == "category")].iloc[0]
+    assert row["accuracy"] == pytest.approx(expected.accuracy)
+    assert (table["accuracy"].between(table["low"], table["high"])).all()
+
+
+def test_similarity_compares_every_layer_with_every_other(asked):
+    inspected, table = asked("similarity", ("features.0", "features.1"))
+    own = [means_of(inspected.classifier, inspected.inputs, layer) for layer in ("features.0", "features.1")]
+    assert table["similarity"].iloc[1] == pytest.approx(svcca(*own).mean)
+    assert table["similarity"].iloc[[0, 3]].tolist() == pytest.approx([1, 1])
+    assert len(table) == 4
+
+
+def test_dissection_finds_what_a_unit_was_made_to_see(asked, monkeypatch):
+    """A layer whose unit 0 is the mask of the boats and unit 1 the place they are not at."""
+    inspected, _ = asked("dissection", ("features.1",))
+    images = inspected.images
+    boat = images.categories.index("boat")
+    masks = torch.from_numpy(np.stack([images.mask(i) & (images.labels[i] == boat) for i in range(len(images))]))
+    planted = torch.stack([masks, torch.rand(masks.shape, generator=torch.Generator().manual_seed(0))], 1).float()
+    monkeypatch.setattr("study.inquiry.questions.maps_of", lambda *_: planted)
+    share = float(masks.float().mean())
+    monkeypatch.setattr("study.inquiry.questions.TOP", share)
+    _, table = asked("dissection", ("features.1",))
+    assert table.iloc[0][["concept", "detects"]].tolist() == ["boat", True]
+    assert table["agreement"].iloc[0] > 0.95
+    assert not table["detects"].iloc[1]
+
+
+def test_deletion_says_what_each_class_loses(asked):
+    inspected, table = asked("deletion", ("features.0",))
+    shown = torch.from_numpy(inspected.classes)
+    expected = delete_units(inspected.classifier, inspected.inputs, shown, "features.0")
+    assert len(table) == expected.drop.numel()
+    np.testing.assert_allclose(table["drop"], expected.drop.flatten(), atol=1e-6)
+    assert table["class"].iloc[0] == inspected.classifier.categories[int(expected.classes[0])]
+
+
+def test_two_networks_and_a_kill(tmp_path):
+    """Files by the command; killed in the midst, it goes on and gives the same bytes as a run that was left alone."""
+    (tmp_path / "other.py").write_text(OTHER)
+    command = [sys.executable, str(ROOT / "foretell.py"), "inspect", "deletion", "--setting", "size=48"]
+
+    def begun(out):
+        words = [*command, "--layer", "features.1", "--out", out]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(words, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+    killed = begun("killed")
+    until = time.monotonic() + 120
+    while not list((tmp_path / "killed" / "parts").glob("*.npz")) and time.monotonic() < until:
+        time.sleep(0.02)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    kept = list((tmp_path / "killed" / "parts").glob("*.npz"))
+    assert kept
+    ran = [begun("killed"), begun("whole")]
+    for process in ran:
+        said = process.communicate(timeout=120)
+        assert process.returncode == 0, said
+    for name in ("scenes.deletion.csv", "scenes.deletion.json"):
+        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == [
+        "scenes.deletion.csv",
+        "scenes.deletion.json",
+    ]
+
+
+def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
+    (tmp_path / "other.py").write_text(OTHER)
+    monkeypatch.chdir(tmp_path)
+    request = Request("consistency", settings=SETTINGS, layers=("features.4",), other="other.py", other_layers=("1",))
+    csv, facts = inspect_files(request, tmp_path / "out")
+    table = pd.read_csv(csv)
+    assert 0.05 < table["inconsistent"].iloc[0] < 1
+    assert json.loads(facts.read_text())["compared_with"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"question": "probe"}, "Did you mean 'probes'"),
+        ({"question": "probes", "layers": ("features.9",)}, "scenes has no layer 'features.9'"),
+        ({"question": "consistency", "layers": ("features.1",)}, "A layer is consistent with itself: give a second"),
+        ({"question": "consistency", "layers": ("pool",), "other_layers": ("pool", "head")}, "pair by pair"),
+        ({"question": "deletion", "settings": {"split": "standard", "size": 8}}, "two or more pictures of each class"),
+    ],
+)
+def test_wrong_input_is_one_sentence(changed, sentence, tmp_path):
+    with pytest.raises(ForetellError, match=sentence):
+        inspect_files(Request(**{"question": "probes", "settings": SETTINGS} | changed), tmp_path)
+
+
+def test_dissection_needs_to_know_where_objects_are(tmp_path):
+    images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
+    for i, name in enumerate(("boat", "fish", "boat", "fish")):
+        (tmp_path / "set" / name).mkdir(parents=True, exist_ok=True)
+        images.open(i).save(tmp_path / "set" / name / f"{i}.png")
+    request = Request("dissection", image_set="folder", settings={"path": str(tmp_path / "set")})
+    with pytest.raises(ForetellError, match="does not say where its objects are"):
+        inspect_files(request, tmp_path)

@@ -1,0 +1,105 @@
+"""Attacks, margins and frequencies over a set, against the functions of the core asked directly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import ForetellError
+from core.robustness.attacks import fgsm
+from core.robustness.boundary import critical_samples, directions_between
+from core.robustness.boundary import margins as margins_of
+from core.robustness.frequencies import accuracy_by_radius
+from study.config import ImageSource
+from study.inquiry.inspection import Inspected, Request, inspect_files
+from study.inquiry.robustness import attacks, frequencies, margins
+from study.sources import open_set
+from tests.core.scenes import scene_net
+
+SETTINGS = {"split": "adversarial", "size": 48}
+
+
+@pytest.fixture(scope="module")
+def inspected():
+    """48 shifted scenes, of which the network is wrong about some."""
+    classifier = scene_net()
+    images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
+    return Inspected(classifier, images, Request("attacks", settings=SETTINGS), classifier)
+
+
+def quiet(*_):
+    """A progress nobody sees."""
+
+
+def test_attacks_count_what_stays_right_and_what_changes(inspected):
+    table = attacks(inspected, quiet, names="fgsm", radii="1,6").set_index("grey_levels")
+    network, inputs = inspected.classifier, inspected.inputs
+    answers = network.logits(inputs).argmax(1)
+    right = answers == torch.from_numpy(inspected.classes)
+    assert 0.2 < float(right.double().mean()) < 0.9
+    for radius in (1, 6):
+        found = fgsm(network, inputs, answers.tolist(), radius=radius / 255)
+        assert table.loc[radius, "right"] == pytest.approx(float((right & ~found.fooled).double().mean()))
+        critical = critical_samples(network, inputs, attack="fgsm", radius=radius / 255)
+        expected = (critical.ratio, *critical.interval)
+        assert table.loc[radius, ["critical", "critical_low", "critical_high"]].tolist() == pytest.approx(expected)
+    assert table.loc[6, "right"] < table.loc[1, "right"] <= float(right.double().mean())
+
+
+def test_margins_are_those_of_the_core_in_the_same_directions(inspected):
+    table = margins(inspected, quiet, pictures=2, directions=3)
+    order = inspected.classifier.logits(inspected.inputs)[1].argsort(descending=True).tolist()
+    labels = inspected.classes.tolist()
+    apart = directions_between(inspected.inputs, labels, order[0], order[1])[:3]
+    one = inspected.inputs[1:2]
+    assert table["anywhere"].iloc[1] == pytest.approx(float(margins_of(inspected.classifier, one)[0]), rel=1e-3)
+    expected = float(margins_of(inspected.classifier, one, apart)[0])
+    assert table["discriminative"].iloc[1] == pytest.approx(expected, rel=1e-3)
+    assert (table["anywhere"] <= np.minimum(table["discriminative"], table["random"])).all()
+
+
+def test_frequencies_are_those_of_the_core_with_their_intervals(inspected):
+    table = frequencies(inspected, quiet, radii="3,20")
+    found = accuracy_by_radius(inspected.classifier, inspected.inputs, inspected.classes.tolist(), [3, 20])
+    assert table["coarse"].tolist() == pytest.approx(found.low.tolist())
+    assert table["fine"].tolist() == pytest.approx(found.high.tolist())
+    assert (table["coarse"].between(table["coarse_low"], table["coarse_high"])).all()
+    assert table["whole"].iloc[0] == pytest.approx(found.whole)
+
+
+def test_a_kill_costs_at_most_a_block(inspected, tmp_path, monkeypatch):
+    asked: list[int] = []
+    step = fgsm
+
+    def counted(network, inputs, *rest, **named):
+        asked.append(len(inputs))
+        return step(network, inputs, *rest, **named)
+
+    monkeypatch.setattr("core.robustness.attacks.fgsm", counted)
+
+    def killed(done, total, what):
+        if done == 32:
+            raise KeyboardInterrupt
+
+    kept = Inspected(inspected.classifier, inspected.images, inspected.request, inspected.classifier, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        attacks(kept, killed, names="fgsm", radii="2")
+    again = attacks(kept, quiet, names="fgsm", radii="2")
+    assert asked == [16, 16, 16]
+    assert not list(tmp_path.iterdir())
+    assert again["right"].iloc[0] == attacks(inspected, quiet, names="fgsm", radii="2")["right"].iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"names": "fgms"}, "Did you mean 'fgsm'"),
+        ({"radii": "1;2"}, "is not numbers with commas between them"),
+        ({"radii": "0"}, "a radius is more than 0 and at most 255 grey levels"),
+        ({"radius": "1"}, "Did you mean 'radii'"),
+    ],
+)
+def test_wrong_input_is_one_sentence(parameters, sentence, tmp_path):
+    with pytest.raises(ForetellError, match=sentence):
+        inspect_files(Request("attacks", settings=SETTINGS, parameters=parameters), tmp_path)

@@ -1,0 +1,89 @@
+"""Balance of conditions and sides, and the order of trials."""
+
+from collections import Counter
+from itertools import groupby, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from study.participation.allocation import blocks, mode_seed
+from study.participation.order import shuffled
+
+CONDITIONS = ("none", "saliency", "examples", "both")
+
+
+@given(st.integers(1, 20), st.integers(0, 2**31))
+def test_every_block_holds_every_condition_once(per_condition: int, seed: int) -> None:
+    slots = blocks(CONDITIONS, per_condition, seed)
+    for start in range(0, len(slots), 4):
+        assert {slot.condition for slot in slots[start : start + 4]} == set(CONDITIONS)
+        assert {slot.block for slot in slots[start : start + 4]} == {start // 4}
+    assert len(slots) == 4 * per_condition
+
+
+@given(st.integers(1, 10), st.integers(0, 2**31))
+def test_sides_are_balanced_within_every_condition(pairs: int, seed: int) -> None:
+    counts = Counter((slot.condition, slot.side_flip) for slot in blocks(CONDITIONS, 2 * pairs, seed))
+    assert set(counts.values()) == {pairs}
+    assert len(counts) == 8
+
+
+@given(st.integers(1, 10), st.integers(1, 10), st.integers(0, 2**31))
+def test_a_larger_study_begins_with_the_same_slots(few: int, more: int, seed: int) -> None:
+    assert blocks(CONDITIONS, few + more, seed)[: 4 * few] == blocks(CONDITIONS, few, seed)
+
+
+def test_seeds_and_modes_differ() -> None:
+    assert blocks(CONDITIONS, 10, 1) != blocks(CONDITIONS, 10, 2)
+    assert mode_seed(1, "live") != mode_seed(1, "sim")
+    seeds = [slot.order_seed for slot in blocks(CONDITIONS, 40, 1)]
+    assert len(set(seeds)) == 160
+
+
+def test_conditions_are_not_in_a_fixed_order() -> None:
+    """Catches blocks that are not permuted: each condition comes first in about a quarter of 400 blocks."""
+    first = Counter(slot.condition for slot in blocks(CONDITIONS, 400, 3)[::4])
+    assert min(first.values()) > 60  # binomial(400, 1/4): below 60 has probability < 2e-6
+
+
+def longest_run(sides: list[bool]) -> int:
+    return max(len(list(group)) for _, group in groupby(sides))
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=90), st.integers(0, 2**31))
+def test_the_order_is_a_permutation_with_the_shortest_possible_runs(sides: list[bool], seed: int) -> None:
+    order = shuffled(sides, np.random.default_rng(seed))
+    assert sorted(order) == list(range(len(sides)))
+    few, many = sorted((sides.count(True), sides.count(False)))
+    unavoidable = -(-many // (few + 1))  # pigeonhole: `few` separators make few + 1 places
+    assert longest_run([sides[i] for i in order]) <= max(3, unavoidable)
+
+
+def test_every_admissible_pattern_is_equally_likely() -> None:
+    """Against enumeration of all patterns of 4 + 3 with runs of at most 3; chi-square with 32 - 1 df."""
+    sides = [True] * 4 + [False] * 3
+    wanted = [p for p in product((True, False), repeat=7) if sum(p) == 4 and longest_run(list(p)) <= 3]
+    rng = np.random.default_rng(0)
+    counts = Counter(tuple(sides[i] for i in shuffled(sides, rng)) for _ in range(4000))
+    assert set(counts) <= set(wanted)
+    expected = 4000 / len(wanted)
+    chi2 = sum((counts[p] - expected) ** 2 / expected for p in wanted)
+    assert chi2 < 61.1  # p = .001 at 31 degrees of freedom
+    assert len(wanted) <= 32
+
+
+def test_the_first_trial_is_any_trial() -> None:
+    rng = np.random.default_rng(1)
+    first = Counter(shuffled([True, False] * 5, rng)[0] for _ in range(1000))
+    assert min(first.values()) > 60  # binomial(1000, 1/10): below 60 has probability < 1e-5
+
+
+def test_long_studies_do_not_recurse_too_deep() -> None:
+    assert len(shuffled([True, False] * 300, np.random.default_rng(0))) == 600
+
+
+@pytest.mark.parametrize("sides", [[True], [True] * 7])
+def test_one_sided_studies_are_still_ordered(sides: list[bool]) -> None:
+    assert sorted(shuffled(sides, np.random.default_rng(0))) == list(range(len(sides)))

@@ -1,0 +1,76 @@
+"""Receipts: made after the trials, proved by the workspace that gave them, and by no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ForetellError
+from dashboard.commands import study as verbs
+from study.participation.receipt import PATTERN
+from study.service import Service
+from study.workspace import VARIABLE
+from tests.conftest import write_bundle
+from tests.study.participants import answer, tamper, to_trials
+
+
+@pytest.fixture
+def study(service: Service, bundle) -> str:
+    return str(service.open_study(bundle(trials=3, practice=1), per_condition=4))
+
+
+def finished(service: Service, study: str) -> tuple[str, str]:
+    """The token and the receipt of somebody who answered everything; there is none on the way."""
+    token = service.begin(study)
+    state = to_trials(service, token)
+    while state["stage"] in ("practice", "main"):
+        assert "receipt" not in state
+        state = service.record(token, answer(state["trial"]["index"])).state
+    return token, state["receipt"]
+
+
+def test_a_receipt_is_proved_and_the_same_to_the_end(service: Service, study: str) -> None:
+    token, receipt = finished(service, study)
+    assert PATTERN.fullmatch(receipt)
+    assert service.finish(token)["receipt"] == receipt
+    _, other = finished(service, study)
+    assert other != receipt
+    found = service.receipt(receipt)
+    assert (found.answers, found.study, found.stage) == (4, study, "done")
+    assert service.receipt(other).stage == "debrief"
+
+
+def test_a_made_up_receipt_is_refused(service: Service, study: str, tmp_path: Path) -> None:
+    """Another number, another letter, and the receipt of the same answers in a workspace with another key."""
+    receipt = finished(service, study)[1]
+    letter = "A" if receipt[-1] != "A" else "B"
+    with Service(tmp_path / "other") as other:
+        elsewhere = other.open_study(write_bundle(tmp_path / "b", name="demo", trials=3, practice=1), 4)
+        foreign = finished(other, elsewhere)[1]
+    for wrong in (receipt.replace("R4", "R3"), receipt[:-1] + letter, foreign, "R4-", "R0-" + receipt[3:]):
+        with pytest.raises(ForetellError, match="No participation has the receipt"):
+            service.receipt(wrong)
+
+
+def test_a_changed_answer_proves_no_receipt(service: Service, study: str) -> None:
+    """Its last answer's hash replaced in the file, as somebody who covers a change up would."""
+    receipt = finished(service, study)[1]
+    tamper(service, "UPDATE response SET row_hash = 'f' || substr(row_hash, 2) WHERE trial_index = 3")
+    with pytest.raises(ForetellError, match="No participation"):
+        service.receipt(receipt)
+
+
+def test_a_receipt_outlasts_withdrawal_by_its_hashes(service: Service, study: str) -> None:
+    token, receipt = finished(service, study)
+    code = service.finish(token)["withdrawal_code"]
+    service.withdraw(code)
+    assert service.receipt(receipt).stage == "withdrawn"
+
+
+def test_the_verb_says_what_a_receipt_proves(
+    service: Service, study: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(service.home))
+    verbs.verify(finished(service, study)[1])
+    assert "Genuine: the server held 4 answers of this person to demo" in capsys.readouterr().out

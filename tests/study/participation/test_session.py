@@ -1,0 +1,83 @@
+"""The state machine against the table of pages in its own words."""
+
+import itertools
+from typing import get_args
+
+import pytest
+
+from study.participation.session import Event, IllegalStep, Progress, Stage, step
+
+
+def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, items: bool = False) -> Progress:
+    progress = Progress("consent", 0, practice, main, check, items)
+    for event in events.split():
+        progress = step(progress, event)  # type: ignore[arg-type]
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("events", "stage", "position"),
+    [
+        ("decline", "declined", 0),
+        ("agree", "instructions", 0),
+        ("agree read", "example", 0),
+        ("agree read full", "full", 0),
+        ("agree read seen", "practice", 0),
+        ("agree read seen answer", "practice", 1),
+        ("agree read seen answer answer", "main", 2),
+        ("agree read seen answer answer answer answer answer", "debrief", 5),
+        ("agree read seen answer answer answer answer answer finish", "done", 5),
+        ("agree read seen answer answer answer answer answer finish withdraw", "withdrawn", 5),
+        ("agree read seen answer expire", "expired", 1),
+    ],
+)
+def test_the_road(events: str, stage: Stage, position: int) -> None:
+    progress = walk(events)
+    assert (progress.stage, progress.position) == (stage, position)
+
+
+@pytest.mark.parametrize(
+    ("events", "stage"),
+    [
+        ("agree read", "check"),
+        ("agree read again", "instructions"),
+        ("agree read again read screen", "screened"),
+        ("agree read pass", "example"),
+        ("agree read pass seen answer answer answer answer answer", "questionnaire"),
+        ("agree read pass seen answer answer answer answer answer fill", "debrief"),
+    ],
+)
+def test_a_check_and_a_questionnaire_where_the_study_has_them(events: str, stage: Stage) -> None:
+    assert walk(events, check=True, items=True).stage == stage
+
+
+def test_a_study_without_practice_begins_with_the_main_trials() -> None:
+    assert walk("agree read seen", practice=0).stage == "main"
+
+
+def test_everything_else_is_refused() -> None:
+    """Catches a move added by mistake: twelve moves onward, and the ways out."""
+    allowed = set()
+    for stage, event in itertools.product(get_args(Stage), get_args(Event)):
+        try:
+            step(Progress(stage, 0, 2, 3), event)
+        except IllegalStep:
+            continue
+        allowed.add((stage, event))
+    under_way = ("instructions", "check", "example", "practice", "main", "questionnaire", "debrief")
+    assert allowed == {
+        ("consent", "agree"),
+        ("consent", "decline"),
+        ("instructions", "read"),
+        ("check", "pass"),
+        ("check", "again"),
+        ("check", "screen"),
+        ("example", "full"),
+        ("example", "seen"),
+        ("practice", "answer"),
+        ("main", "answer"),
+        ("questionnaire", "fill"),
+        ("debrief", "finish"),
+        *((stage, "expire") for stage in under_way),
+        *((stage, "withdraw") for stage in (*under_way, "done", "screened", "full", "expired")),
+    }
