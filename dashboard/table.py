@@ -17,7 +17,7 @@ from core.rendering import AGAINST, FOR, NEUTRAL, Scale, alike, fitted, scale_of
 from core.types import Certificate, Explanation
 from dashboard.canvas import FAINT, INK, Box, Line, Picture, Sheet, Words, stacked, wrapped
 from dashboard.figures import Drawing, Look
-from dashboard.work import Faithfulness, MapRequest, Robustness
+from dashboard.work.maps import Faithfulness, MapRequest, Robustness
 
 Scaling = Literal["Shared", "Own"]
 SCALINGS: dict[Scaling, str] = {

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.types import TeachingSet
-from dashboard.teachingwork import Taught
+from dashboard.work.teaching import Taught
 from study.analysis import plots
 
 LARGE = 0.09

@@ -153,18 +153,18 @@ def power(
 
     Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
     """
-    from dashboard import powerwork
     from dashboard.commands.study import weights
+    from dashboard.work import power as work
     from study import config
     from study.analysis import power as simulations
     from study.analysis import responses
 
     study = config.read(study_file)
-    question = powerwork.Question(
+    question = work.Question(
         study,
-        powerwork.listed(participants, int, "--participants"),
+        work.listed(participants, int, "--participants"),
         studies,
-        powerwork.listed(effects, float, "--effects"),
+        work.listed(effects, float, "--effects"),
         responses.read(pilot) if pilot else None,
         weights(mixture) if mixture else None,
         seed,
@@ -174,7 +174,7 @@ def power(
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
-    for sentence in powerwork.answers(table, conditions, pay, currency):
+    for sentence in work.answers(table, conditions, pay, currency):
         say(sentence)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import cache, debugwork
+from dashboard import cache
 from dashboard.keys import PICTURE
 from dashboard.widgets import debugging, doubt, grid, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
+from dashboard.work import debugging as work
 from study.workspace import home
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS = VIEWS = (
@@ -102,7 +103,7 @@ def _whole_set(view: str) -> None:
         if gallery is not None:
             picker.whole(gallery, of, picked)
     else:
-        found = awaited(debugwork.opened(model, of))
+        found = awaited(work.opened(model, of))
         if found is not None:
             debugging.show(found, model, of, picked)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import analysiswork
-from dashboard.analysiswork import Analysed
 from dashboard.widgets import answers, checks, exploring, findings, quality, reporting
 from dashboard.widgets.answers import Chosen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
+from dashboard.work import analysis as work
+from dashboard.work.analysis import Analysed
 from study.bundle import Manifest
 from study.preregistration import Plan
 
@@ -40,7 +40,7 @@ def page() -> None:
 
 def _shown(chosen: Chosen) -> None:
     quality.show(chosen.data)
-    found = awaited(analysiswork.analysed(chosen.data, _plan(chosen)).ask())
+    found = awaited(work.analysed(chosen.data, _plan(chosen)).ask())
     if found is None:
         return
     quality.exclusions(found)

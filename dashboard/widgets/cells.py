@@ -14,7 +14,7 @@ from dashboard import cache
 from dashboard.table import Cell, Column
 from dashboard.widgets.live import Asking, note
 from dashboard.widgets.source import Chosen
-from dashboard.work import FaithfulnessRequest, MapRequest, RobustnessRequest
+from dashboard.work.maps import FaithfulnessRequest, MapRequest, RobustnessRequest
 from study.sources import plain
 
 ANSWER = "The AI's answer"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import analysiswork
-from dashboard.analysiswork import Analysed
 from dashboard.widgets import live, numbers
+from dashboard.work import analysis as work
+from dashboard.work.analysis import Analysed
 from study.analysis import exploratory
 from study.analysis.crosschecks import EXPLANATIONS
 from study.analysis.exploratory import Measure
@@ -24,7 +24,7 @@ def show(found: Analysed) -> None:
             )
     numbers.heading("The same by other roads", "exploratory")
     offer = exploratory.other_roads(found.data.frame, found.model)
-    live.shown(analysiswork.measured(found, offer), _side_by_side, "checks")
+    live.shown(work.measured(found, offer), _side_by_side, "checks")
 
 
 def _side_by_side(measure: Measure) -> None:

@@ -11,14 +11,14 @@ import streamlit as st
 from core.uncertainty import MEASURES
 from dashboard import cache
 from dashboard.cache import Gallery
-from dashboard.debugwork import NoiseRequest
-from dashboard.doubtwork import PASSES
 from dashboard.jobs import Job, pool
 from dashboard.table import words
 from dashboard.widgets import doubt, files, numbers, picker, points, takeaway
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.points import Axis
+from dashboard.work.debugging import NoiseRequest
+from dashboard.work.doubt import PASSES
 from study.inquiry.debugging import Debugged, label_evidence, outlier_evidence
 
 BIND: Literal["query-params"] = "query-params"

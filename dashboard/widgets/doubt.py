@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.uncertainty import SAMPLERS
-from dashboard.doubtwork import PASSES, Doubt, DoubtRequest
 from dashboard.jobs import Job
 from dashboard.table import DELETION, INSERTION, words
 from dashboard.widgets.cells import Seen, class_names
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
+from dashboard.work.doubt import PASSES, Doubt, DoubtRequest
 
 NOT = "Not asked"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]

@@ -9,12 +9,12 @@ import streamlit as st
 from core.classifier import Classifier
 from core.representation.dissection import Dissection
 from core.visualisation.unit import Unit
-from dashboard.effectwork import Effects, EffectsRequest
 from dashboard.jobs import Job
 from dashboard.table import DELETION, INSERTION
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
+from dashboard.work.effects import Effects, EffectsRequest
 from data.types import ImageSet
 
 TOP = 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import analysiswork
-from dashboard.analysiswork import SEED, Analysed
 from dashboard.widgets import live, numbers
+from dashboard.work import analysis as work
+from dashboard.work.analysis import SEED, Analysed
 from study.analysis import exploratory
 from study.analysis.exploratory import Measure
 from study.bundle import Manifest
@@ -17,7 +17,7 @@ def show(found: Analysed, manifest: Manifest | None) -> None:
     offers = {offer.title: offer for offer in exploratory.offers(found.data.frame, seed=SEED, manifest=manifest)}
     choice = st.selectbox("Measure", offers, key="measure", bind="query-params", width=420)
     numbers.heading(choice, "exploratory")
-    live.shown(analysiswork.measured(found, offers[choice], manifest), _measure, "measure")
+    live.shown(work.measured(found, offers[choice], manifest), _measure, "measure")
 
 
 def _measure(measure: Measure) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboard import analysiswork
-from dashboard.analysiswork import Analysed
 from dashboard.widgets import files, live, numbers
+from dashboard.work import analysis as work
+from dashboard.work.analysis import Analysed
 from study.analysis import figures, nested, report
 
 
@@ -52,7 +52,7 @@ def models(found: Analysed) -> None:
         "95 % intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
         "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
     )
-    live.shown(analysiswork.profiled(found), _profiles, "profiles")
+    live.shown(work.profiled(found), _profiles, "profiles")
 
 
 def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -70,5 +70,5 @@ def contrasts(found: Analysed) -> None:
         numbers.table(found.contrasts, "contrasts")
         st.caption("Log-odds, 95 % intervals uncorrected; p_holm is corrected for the number of contrasts (Holm).")
     numbers.heading("Average effects on the probability", "exploratory")
-    live.shown(analysiswork.effects(found), lambda table: numbers.table(table, "effects"), "effects")
+    live.shown(work.effects(found), lambda table: numbers.table(table, "effects"), "effects")
     st.caption("How many more of 1 are foretold with the explanation, averaged over people and categories.")

@@ -15,7 +15,7 @@ from dashboard.widgets import appearance, takeaway
 from dashboard.widgets.cells import ANSWER, Seen, cell_of, class_names, target_box, target_of
 from dashboard.widgets.live import Asking, live
 from dashboard.widgets.messages import escaped
-from dashboard.work import MapRequest
+from dashboard.work.maps import MapRequest
 from study.sources import plain
 
 MOST_COLUMNS = 8

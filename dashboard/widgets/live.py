@@ -23,7 +23,7 @@ Drawn = TypeVar("Drawn")
 
 
 class Request(Protocol):
-    """What `dashboard.work` offers to ask for."""
+    """What `dashboard.work.maps` offers to ask for."""
 
     @property
     def key(self) -> str: ...

@@ -8,14 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import ForetellError
-from dashboard import powerwork
 from dashboard.jobs import pool
 from dashboard.keys import BEGUN
-from dashboard.powerwork import Question
 from dashboard.widgets import answers, live, numbers, simulation
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.parameters import MOST_SEED
 from dashboard.widgets.shelf import Study
+from dashboard.work import power as work
+from dashboard.work.power import Question
 from study.analysis import power
 from study.config import StudyConfig
 
@@ -62,8 +62,8 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
         seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
-    people = powerwork.listed(sizes, int, "Participants per condition")
-    multiples = powerwork.listed(effects, float, "Multiples of the effects")
+    people = work.listed(sizes, int, "Participants per condition")
+    multiples = work.listed(effects, float, "Multiples of the effects")
     if not 2 <= min(people) <= max(people) <= MOST_PEOPLE:
         raise ForetellError(f"Give between 2 and {MOST_PEOPLE:,} participants per condition.")
     return Question(study, people, int(studies), multiples, seed=int(seed))
@@ -83,7 +83,7 @@ def show(question: Question) -> None:
 
 
 def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
-    for sentence in powerwork.answers(table, conditions, pay, currency):
+    for sentence in work.answers(table, conditions, pay, currency):
         st.markdown(f"**{escaped(sentence)}**")
     numbers.chart(power.figure(table), power.with_cost(table, conditions, pay), "power")
     st.caption(

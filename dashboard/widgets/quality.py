@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.analysiswork import Analysed
 from dashboard.widgets import numbers
+from dashboard.work.analysis import Analysed
 from study.analysis.responses import Responses
 
 

@@ -9,11 +9,11 @@ import streamlit as st
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
 from dashboard.jobs import Job
-from dashboard.reliancework import PushRequest, Reliance, RelianceRequest, concepts_of
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.effects import bars
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
+from dashboard.work.reliance import PushRequest, Reliance, RelianceRequest, concepts_of
 from data.types import ImageSet
 from study.sources import plain
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import analysiswork
-from dashboard.analysiswork import Analysed
 from dashboard.widgets import files, live, numbers
+from dashboard.work import analysis as work
+from dashboard.work.analysis import Analysed
 from study.bundle import Manifest
 
 WORDS = {
@@ -25,12 +25,10 @@ def show(found: Analysed, manifest: Manifest | None) -> None:
         "code and the versions: the same rows, study, plan, code and versions give the "
         "same bytes, here and by the verb `analyze`."
     )
-    live.shown(analysiswork.reported(found, manifest), _files, "report")
+    live.shown(work.reported(found, manifest), _files, "report")
 
 
 def _files(contents: dict[str, bytes]) -> None:
     for name, (label, mime) in WORDS.items():
         files.file(label, lambda name=name: contents[name], name, mime)
-    files.file(
-        f"All {len(contents)} files (ZIP)", lambda: analysiswork.zipped(contents), "results.zip", "application/zip"
-    )
+    files.file(f"All {len(contents)} files (ZIP)", lambda: work.zipped(contents), "results.zip", "application/zip")

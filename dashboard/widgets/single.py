@@ -13,7 +13,7 @@ from dashboard.widgets import appearance, certificate, takeaway
 from dashboard.widgets.cells import Seen, cell_of, target_box, target_of, with_robustness
 from dashboard.widgets.live import Asking, live
 from dashboard.widgets.messages import escaped
-from dashboard.work import Faithfulness, MapRequest, Robustness
+from dashboard.work.maps import Faithfulness, MapRequest, Robustness
 from study.sources import plain
 
 TOP = 5

@@ -6,10 +6,11 @@ import pandas as pd
 import streamlit as st
 
 from core.types import TeachingSet
-from dashboard import figures, teachingfigures, teachingwork
-from dashboard.teachingwork import Mapped, Taught
+from dashboard import figures, teachingfigures
 from dashboard.widgets import live, numbers
 from dashboard.widgets.messages import escaped
+from dashboard.work import teaching as work
+from dashboard.work.teaching import Mapped, Taught
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 
@@ -49,11 +50,11 @@ def show(bundle: Bundle, trial: Trial) -> None:
     )
     left, right_side = st.columns([1, 1.6], gap="large")
     with left:
-        live.shown(teachingwork.mapped(bundle, trial), _map, "map")
+        live.shown(work.mapped(bundle, trial), _map, "map")
     with right_side:
         st.markdown("**The learner, who sees the examples**")
         _facts(trial)
-    live.shown(teachingwork.taught(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
+    live.shown(work.taught(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
 
 
 def _map(mapped: Mapped) -> None:

@@ -17,12 +17,12 @@ from dashboard import figures
 from dashboard.jobs import Job
 from dashboard.keys import digest
 from dashboard.table import words
-from dashboard.unitwork import FoundRequest, MadeRequest
 from dashboard.widgets import effects, files, reliance, takeaway
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.live import Asking, live, note
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.parameters import MOST_SEED
+from dashboard.work.units import FoundRequest, MadeRequest
 from data.types import ImageSet
 from study.inquiry import visualise
 from study.inquiry.exemplars import Exemplars

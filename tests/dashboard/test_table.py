@@ -22,7 +22,7 @@ from dashboard.figures import Look
 from dashboard.table import Cell, Table
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.source import of_set, uploaded
-from dashboard.work import Faithfulness, FaithfulnessRequest, MapRequest
+from dashboard.work.maps import Faithfulness, FaithfulnessRequest, MapRequest
 from study.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL

@@ -15,7 +15,7 @@ from core.faithfulness.randomisation import cascading_randomisation
 from core.types import Explanation, Progress
 from dashboard import cache
 from dashboard.jobs import Job, pool
-from dashboard.work import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
+from dashboard.work.maps import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
 
 PATIENCE_S = 60
 

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.types import silent
 from dashboard import cache
-from dashboard.debugwork import NoiseRequest
-from dashboard.debugwork import opened as debug_job
 from dashboard.widgets import debugging, points
+from dashboard.work.debugging import NoiseRequest
+from dashboard.work.debugging import opened as debug_job
 from study.inquiry.debugging import debugged
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, settled
@@ -96,7 +96,7 @@ def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
 
 
 def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> None:
-    monkeypatch.setattr("dashboard.debugwork.PASSES", 6)
+    monkeypatch.setattr("dashboard.work.debugging.PASSES", 6)
     monkeypatch.setattr("dashboard.widgets.debugging.PASSES", 6)
     app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}

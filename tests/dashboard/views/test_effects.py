@@ -10,8 +10,8 @@ from core.representation.deletion import delete_units
 from core.representation.dissection import dissect
 from core.representation.layers import maps_of
 from dashboard import cache
-from dashboard.effectwork import EffectsRequest
 from dashboard.widgets import effects
+from dashboard.work.effects import EffectsRequest
 from study.inquiry.questions import concept_masks, lit_share
 from study.reading import batches
 from study.sources import class_of_labels

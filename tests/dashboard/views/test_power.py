@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.jobs import pool
-from dashboard.powerwork import Question, answers, listed
+from dashboard.work.power import Question, answers, listed
 from study import config
 from study.analysis import power, truths
 from tests.conftest import ROOT

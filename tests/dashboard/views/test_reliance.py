@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from dashboard import cache, reliancework
-from dashboard.reliancework import PushRequest, RelianceRequest
+from dashboard import cache
 from dashboard.widgets import reliance
+from dashboard.work import reliance as work
+from dashboard.work.reliance import PushRequest, RelianceRequest
 from study.inquiry import concepts as verb
 from study.inquiry.interventions import spread
 from tests.dashboard.conftest import gallery_of
@@ -26,7 +27,7 @@ LAYERS = ["features.5.2", "pool"]
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture is drawn once for every change."""
-    monkeypatch.setattr(reliancework, "CHANGED", CHANGED)
+    monkeypatch.setattr(work, "CHANGED", CHANGED)
     monkeypatch.setattr(verb, "INTERVENED", CHANGED)
 
 
@@ -104,7 +105,7 @@ def test_a_channel_is_no_class(opened) -> None:
 
 def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next change, of which there are 31; and asked again it begins anew."""
-    monkeypatch.setattr(reliancework, "CHANGED", CHANGED + 1)
+    monkeypatch.setattr(work, "CHANGED", CHANGED + 1)
     job = RelianceRequest(*world[:2]).ask()
     job.cancel()
     assert job.wait(60)

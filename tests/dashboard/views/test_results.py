@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import analysiswork, door
+from dashboard import door
 from dashboard.widgets import answers
+from dashboard.work import analysis as work
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.bundle import MANIFEST, Bundle
@@ -127,11 +128,11 @@ def test_the_report_is_that_of_the_verb(app: AppTest, tmp_path: Path) -> None:
     section(choose(app, "Main"), "Report")
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = results_of.write(data, tmp_path / "out")
-    found = analysiswork.analysed(data, None).ask().result
-    written = analysiswork.reported(found).ask().result
+    found = work.analysed(data, None).ask().result
+    written = work.reported(found).ask().result
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert analysis.tests == found.analysis.tests
-    with zipfile.ZipFile(io.BytesIO(analysiswork.zipped(written))) as archive:
+    with zipfile.ZipFile(io.BytesIO(work.zipped(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
     assert "Report, one page (HTML)" in [button.label for button in app.download_button]
 

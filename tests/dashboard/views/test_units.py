@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from core.visualisation.unit import Unit
 from dashboard import cache
 from dashboard.jobs import pool
-from dashboard.unitwork import FoundRequest, MadeRequest
+from dashboard.work.units import FoundRequest, MadeRequest
 from study.inquiry.exemplars import exemplars, of_set
 from study.inquiry.visualise import Settings
 from tests.dashboard.conftest import gallery_of

@@ -16,7 +16,7 @@ from core.types import Progress
 from core.visualisation.unit import Unit
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
-from dashboard.work import about
+from dashboard.work.maps import about
 from data.types import ImageSet
 from study.inquiry.questions import concept_masks, lit_share
 from study.reading import batches

@@ -10,10 +10,10 @@ import pandas as pd
 from core.classifier import Classifier
 from core.types import Progress
 from dashboard import cache
-from dashboard.doubtwork import PASSES
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
-from dashboard.work import known_pace
+from dashboard.work.doubt import PASSES
+from dashboard.work.maps import known_pace
 from data.types import ImageSet
 from study.inquiry.debugging import Debugged, debugged
 from study.inquiry.exemplars import of_set

@@ -13,7 +13,7 @@ from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import Estimate
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest, tensor_digest
-from dashboard.work import known_pace
+from dashboard.work.maps import known_pace
 
 PASSES = 100
 

@@ -17,7 +17,7 @@ from core.visualisation.unit import Unit
 from core.visualisation.units import PROBES
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest, tensor_digest
-from dashboard.work import about
+from dashboard.work.maps import about
 from data.types import ImageSet
 from study.inquiry.exemplars import COUNT, Exemplars, exemplars, of_set
 from study.inquiry.visualise import Settings

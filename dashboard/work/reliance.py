@@ -15,7 +15,7 @@ from core.concepts.tcav import Tcav, tcav
 from core.types import Progress
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
-from dashboard.work import about
+from dashboard.work.maps import about
 from data.types import ImageSet
 from study.inquiry.concepts import CHANCE, LEAST_CHANCE
 from study.inquiry.conceptsets import OTHERS, asked, material
