@@ -1,13 +1,12 @@
 """How much of a network's own speed is left when it is asked about masked pictures.
 
 ``python -m benchmarks.masked_forward``. Four things take turns on the same number of inputs: the network itself on a
-ready batch; the copy used for prediction on a ready batch; the masked-forward engine (mask, fill, forward, softmax);
-and a whole Bayesian-teaching map (sampling the masks and the sums too). Random weights do for speed.
+ready batch; the program made of it for predictions, on a ready batch; the masked-forward engine (mask, fill, forward by
+that program, softmax); and a whole Bayesian-teaching map (sampling the masks and the sums too). Random weights do.
 """
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +17,23 @@ from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.inference import faster_copy
+from core.inference import faster_copy, frozen
 from core.masked import masked_probabilities
 from core.teaching.masks import MaskPrior
 from study.sources import open_classifier
 
 ROUNDS = 3
+USUAL = ("resnet18", "resnet50")
 
 
 def measure() -> dict[str, Any]:
-    """Inputs a second of each, and their shares, for a small and a usual network."""
-    loading.torchvision()
-    resnet = importlib.import_module("torchvision.models").resnet18(weights=None)
-    usual = Classifier(resnet, loading.imagenet_transforms, name="resnet18")
-    return {
-        "scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128),
-        "torchvision resnet18, 224 px": _shares(usual, masks=32),
-    }
+    """Inputs a second of each, and their shares, for a small network and two usual ones."""
+    found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
+    for name in USUAL:
+        network = loading.torchvision().models.get_model(name, weights=None)
+        classifier = Classifier(network, loading.imagenet_transforms, name=name)
+        found[f"torchvision {name}, 224 px"] = _shares(classifier, masks=32)
+    return found
 
 
 def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
@@ -45,7 +44,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     blocks = list(prior.blocks(masks, seed=1))
     chunk = chunk_size(picture[0])
     with classifier.exclusive() as module:
-        copy = faster_copy(module, fill[None])
+        program = frozen(faster_copy(module, fill[None]), fill[None])
 
     @torch.inference_mode()
     def bare(network: torch.nn.Module, layout: torch.memory_format) -> None:
@@ -59,7 +58,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     seconds = in_turns(
         {
             "network": lambda: bare(module, torch.contiguous_format),
-            "copy": lambda: bare(copy, torch.channels_last),
+            "program": lambda: bare(program, torch.channels_last),
             "masked engine": engine,
             "whole map": lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=masks),
         },
@@ -68,9 +67,9 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     return {
         "inputs": masks,
         "inputs_per_second": {name: round(masks / value, 1) for name, value in seconds.items()},
-        "masked engine / copy": round(seconds["copy"] / seconds["masked engine"], 3),
+        "masked engine / program": round(seconds["program"] / seconds["masked engine"], 3),
         "masked engine / network": round(seconds["network"] / seconds["masked engine"], 3),
-        "whole map / copy": round(seconds["copy"] / seconds["whole map"], 3),
+        "whole map / program": round(seconds["program"] / seconds["whole map"], 3),
         "whole map / network": round(seconds["network"] / seconds["whole map"], 3),
     }
 
