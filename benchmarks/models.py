@@ -2,13 +2,16 @@
 
 Studies drawn from the paper's published coefficients (Table 1) with standard deviations of 0.38 between people and 0.6
 between categories, which reproduce its standard errors. All programs fit the same rows in one run; R is started for
-each fit, and what it takes to start and read is not counted. Seconds of processor time.
+each fit, and what it takes to start and read is not counted. Seconds of processor time. A peer that does not end within
+`LIMIT_S` of them is stopped and written as such.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -19,7 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from benchmarks.machine import arguments, hand_over
+from benchmarks.machine import report
 from study.analysis import crosschecks, mixed, nested, responses
 from study.analysis.nested import FIXED, RANDOM
 from study.analysis.truths import TABLE_1, Effects
@@ -27,9 +30,13 @@ from study.analysis.truths import TABLE_1, Effects
 SEED = 2021
 SIZES = {"160 people": 40, "1600 people": 400}
 """Name of a design -> participants per condition."""
+LIMIT_S = 120
+"""Processor time that a fit in R may take, its start included."""
 GROWTH = (10, 20, 40, 100, 200, 400)
 FORMULA = f"correct ~ {FIXED['interaction']} + {RANDOM}"
 SLOPE = f"correct ~ {FIXED['interaction']} + (1|participant) + (1 + saliency|category)"
+
+STATSMODELS = "statsmodels (variational Bayes, and GEE)"
 
 T = TypeVar("T")
 
@@ -49,18 +56,17 @@ _PEERS = {
 }
 
 
-def measure(largest_of_peers: str) -> dict[str, Any]:
-    """Every program on every design; peers on designs up to `largest_of_peers`, because they take minutes."""
-    result: dict[str, Any] = {}
+def measure() -> dict[str, Any]:
+    """Every program on every design."""
+    result: dict[str, Any] = {"limit_cpu_seconds": LIMIT_S}
     for name, per_condition in SIZES.items():
         frame = data(per_condition)
-        slow = list(SIZES).index(name) <= list(SIZES).index(largest_of_peers)
         result[name] = {
             "answers": len(frame),
             "three nested fits": nested_fits(frame),
-            "interaction model": compared(frame, FORMULA, peers=slow),
+            "interaction model": compared(frame, FORMULA),
         }
-    result["160 people, random slope"] = compared(data(SIZES["160 people"]), SLOPE, peers=True)
+    result["160 people, random slope"] = compared(data(SIZES["160 people"]), SLOPE)
     result["growth"] = [{"people": 4 * n, **alone(data(n), FORMULA)} for n in GROWTH]
     return result
 
@@ -77,13 +83,11 @@ def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:
     return {**seconds, "tests": {f"{t.smaller} - {t.larger}": [round(t.chisq, 2), t.df] for t in analysis.tests}}
 
 
-def compared(frame: pd.DataFrame, formula: str, *, peers: bool) -> dict[str, Any]:
+def compared(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
     """Seconds, log-likelihood and number of warnings of each program."""
     found: dict[str, Any] = {"Foretell": alone(frame, formula)}
-    if peers:
-        found |= {name: in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
-        if formula == FORMULA:
-            found["statsmodels (Bayesian, variational)"] = bayesian(frame)
+    found |= {name: in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
+    found[STATSMODELS] = bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
     return found
 
 
@@ -108,11 +112,19 @@ def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str
         frame.to_csv(path, index=False)
         script = _R.replace("PACKAGE", package).replace("FILE", json.dumps(str(path)))
         script = script.replace("FIT", call.format(formula=formula))
-        done = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["Rscript", "-e", script], capture_output=True, text=True, check=False, preexec_fn=_limited
+        )
+    if done.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU, -signal.SIGKILL):
+        return f"not finished within {LIMIT_S} s of processor time"
     if done.returncode:
         return f"{package} is not installed" if "no package" in done.stderr else done.stderr.strip()[-200:]
     seconds, loglik, warned = done.stdout.split()
     return {"cpu_seconds": round(float(seconds), 2), "loglik": round(float(loglik), 4), "warnings": int(warned)}
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
 
 
 def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
@@ -126,7 +138,4 @@ def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
 
 
 if __name__ == "__main__":
-    parser = arguments("models")
-    parser.add_argument("--peers", choices=list(SIZES), default="1600 people", help="largest design given to R")
-    given = parser.parse_args()
-    hand_over("models", given, lambda: measure(given.peers))
+    report("models", measure)

@@ -77,6 +77,7 @@ def main() -> None:
     st.navigation([home, *doors.values()], position="top").run()
     if door.service().standing("") != "open":
         st.html(LEAVE)
+    warming.finish()
 
 
 if __name__ == "__main__":  # a process spawned beside the pages imports this file too, and is no page

@@ -40,7 +40,7 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis import report
+    from study.analysis import crosschecks, report
     from study.analysis.nested import analyze_file
 
     with Bars() as progress:
@@ -52,11 +52,14 @@ def analyze(
             )
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
+    largest = list(analysis.models.values())[-1]
     for test in analysis.tests:
         say(report.test_sentence(test))
     for name, model in analysis.models.items():
         for message in model.messages:
             say(f"{name}: {message}")
+    if (without := crosschecks.left_out(largest.n)) is not None:
+        say(without)
     say(str(out / "models.json"))
 
 

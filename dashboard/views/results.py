@@ -17,7 +17,7 @@ from study.preregistration import Plan
 
 ANSWER = "Answer"
 SECTIONS: dict[str, Callable[[Analysed, Manifest | None], None]] = {
-    ANSWER: lambda found, _: findings.answer(found),
+    ANSWER: lambda found, _: findings.tests(found),
     "Models": lambda found, _: findings.models(found),
     "Contrasts": lambda found, _: findings.contrasts(found),
     "Checks": lambda found, _: checks.show(found),
@@ -40,10 +40,10 @@ def page() -> None:
 
 def _shown(chosen: Chosen) -> None:
     quality.show(chosen.data)
-    found = awaited(work.analysed(chosen.data, _plan(chosen)).ask())
-    if found is None:
+    sample = awaited(work.sampled(chosen.data, _plan(chosen)).ask())
+    if sample is None:
         return
-    quality.exclusions(found)
+    quality.exclusions(sample)
     section = st.segmented_control(
         "Section",
         SECTIONS,
@@ -53,8 +53,13 @@ def _shown(chosen: Chosen) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    with errors_shown():
-        SECTIONS[section](found, chosen.bundle.manifest if chosen.bundle else None)
+    models = st.container()
+    if section == ANSWER:
+        findings.figure(sample)  # before the models are begun: it needs none
+    with models, errors_shown():
+        found = awaited(work.analysed(sample).ask())
+        if found is not None:
+            SECTIONS[section](found, chosen.bundle.manifest if chosen.bundle else None)
 
 
 def _plan(chosen: Chosen) -> Plan | None:

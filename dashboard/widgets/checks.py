@@ -7,8 +7,7 @@ import streamlit as st
 from dashboard.widgets import live, numbers
 from dashboard.work import analysis as work
 from dashboard.work.analysis import Analysed
-from study.analysis import exploratory
-from study.analysis.crosschecks import EXPLANATIONS
+from study.analysis import crosschecks, exploratory
 from study.analysis.exploratory import Measure
 
 
@@ -25,9 +24,9 @@ def show(found: Analysed) -> None:
     numbers.heading("The same by other roads", "exploratory")
     offer = exploratory.other_roads(found.data.frame, found.model)
     live.shown(work.measured(found, offer), _side_by_side, "checks")
+    for explanation in crosschecks.explanations(len(found.data.frame)):
+        st.caption(explanation)
 
 
 def _side_by_side(measure: Measure) -> None:
     numbers.table(measure.table, f"exploratory_{measure.name}")
-    for explanation in EXPLANATIONS.values():
-        st.caption(explanation)

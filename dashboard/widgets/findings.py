@@ -7,22 +7,22 @@ import streamlit as st
 
 from dashboard.widgets import files, live, numbers
 from dashboard.work import analysis as work
-from dashboard.work.analysis import Analysed
+from dashboard.work.analysis import Analysed, Sample
 from study.analysis import figures, nested, report
 
 
-def answer(found: Analysed) -> None:
-    """The tests in words, and Figure 1."""
-    numbers.heading("Do explanations help people foretell the AI?", found.label)
-    for test in found.analysis.tests:
-        st.markdown(f"**{report.test_sentence(test)}**")
-    _doubts(found)
-    numbers.heading("Figure 1", found.label)
-    numbers.chart(figures.draw(found.numbers, simulated=found.data.simulated), found.numbers, "figure1")
+def figure(sample: Sample) -> None:
+    """Figure 1."""
+    numbers.heading("Figure 1", sample.label)
+    numbers.chart(figures.draw(sample.numbers, simulated=sample.data.simulated), sample.numbers, "figure1")
     st.caption("Mean accuracy and 95 % intervals, people resampled. The dotted line is guessing.")
 
 
-def _doubts(found: Analysed) -> None:
+def tests(found: Analysed) -> None:
+    """The tests in words, and what to know of the models before believing them."""
+    numbers.heading("Do explanations help people foretell the AI?", found.label)
+    for test in found.analysis.tests:
+        st.markdown(f"**{report.test_sentence(test)}**")
     for name, model in found.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")

@@ -99,7 +99,7 @@ def awaited(job: Job) -> Any:
 
         def part() -> None:
             st.progress(job.share, escaped(told(job)))
-            if job.ended:
+            if job.wait(POLL_S):  # not only looked at when the browser asks: what is there is drawn at once
                 st.rerun()
 
         st.fragment(part, run_every=POLL_S)()

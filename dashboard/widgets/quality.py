@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.widgets import numbers
-from dashboard.work.analysis import Analysed
+from dashboard.work.analysis import Sample
 from study.analysis.responses import Responses
 
 
@@ -26,7 +26,7 @@ def show(data: Responses) -> None:
         numbers.table(data.quality(), "quality")
 
 
-def exclusions(found: Analysed) -> None:
+def exclusions(found: Sample) -> None:
     """Whom and what the plan leaves out, rule by rule, and whether collection is over."""
     if found.plan is None:
         st.caption("No analysis plan applies: nobody is excluded, and everything here is exploratory.")

@@ -18,7 +18,7 @@ from dashboard.keys import digest
 from dashboard.tasks import Task
 from study.analysis import bootstrap, contrasts, exploratory, intervals, marginal, nested, planned, report
 from study.analysis.nested import NestedAnalysis
-from study.analysis.planned import Planned
+from study.analysis.planned import Kept, Planned
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
 from study.bundle import Manifest
@@ -31,26 +31,25 @@ PROFILE_S = 2e-5
 
 
 @dataclass(frozen=True)
-class Analysed:
-    """What the models say.
+class Sample:
+    """What is analysed, before any model.
 
     Attributes
     ----------
     data
-        The responses that were analysed: those that the plan's exclusions leave.
+        The responses that the plan's exclusions leave.
     numbers
         Of Figure 1.
-    contrasts
-        Planned ones where there is a plan, each explanation against none otherwise.
     plan
-        What the plan gave, or None.
+        What the plan leaves, or None.
+    key
+        SHA-256 of all rows, also those left out, and of the plan.
     """
 
+    key: str
     data: Responses
-    analysis: NestedAnalysis
     numbers: pd.DataFrame
-    contrasts: pd.DataFrame
-    plan: Planned | None
+    plan: Kept | None
 
     @property
     def label(self) -> str:
@@ -58,6 +57,23 @@ class Analysed:
         if self.plan is None:
             return "exploratory"
         return "planned" if self.plan.final else "planned, interim"
+
+
+@dataclass(frozen=True)
+class Analysed(Sample):
+    """What the models say.
+
+    Attributes
+    ----------
+    plan
+        What the plan gave, or None.
+    contrasts
+        Planned ones where there is a plan, each explanation against none otherwise.
+    """
+
+    plan: Planned | None
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
 
     @property
     def model(self) -> MixedModel:
@@ -70,18 +86,31 @@ def key_of(data: Responses) -> str:
     return digest(data.sha256, str(data.dropped), *data.messages)
 
 
-def analysed(data: Responses, plan: Plan | None) -> Task:
+def sampled(data: Responses, plan: Plan | None) -> Task:
+    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model."""
+
+    def work(progress: Progress) -> Sample:
+        progress(0, 1, "resampling people")
+        kept = planned.keep(data, plan) if plan else None
+        stayed = kept.data if kept else data
+        return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
+
+    key = digest("sampled", key_of(data), plan.sha256 if plan else "")
+    return Task(key, work)
+
+
+def analysed(sample: Sample) -> Task:
     """The models, as planned where there is a plan."""
 
     def work(progress: Progress) -> Analysed:
-        done = planned.execute(data, plan, progress=progress) if plan else None
-        kept, analysis = (done.data, done.analysis) if done else (data, nested.analyze(data, progress=progress))
-        largest = list(analysis.models.values())[-1]
-        table = done.contrasts if done else contrasts.table(largest)
-        numbers = bootstrap.accuracy(kept.frame, rng=np.random.default_rng(SEED))
-        return Analysed(kept, analysis, numbers, table, done)
+        if sample.plan:
+            done = planned.fitted(sample.plan, progress=progress)
+            return Analysed(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
+        analysis = nested.analyze(sample.data, progress=progress)
+        table = contrasts.table(list(analysis.models.values())[-1])
+        return Analysed(sample.key, sample.data, sample.numbers, None, analysis, table)
 
-    return Task(digest("analysed", key_of(data), plan.sha256 if plan else ""), work)
+    return Task(digest("analysed", sample.key), work)
 
 
 def measured(found: Analysed, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
@@ -120,15 +149,19 @@ def reported(found: Analysed, manifest: Manifest | None = None) -> Task:
     """Every file of the verb ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
-        progress(0, 1, "writing the report")
         with tempfile.TemporaryDirectory() as folder:
             written = report.write(
-                found.analysis, found.data, Path(folder), seed=SEED, plan=found.plan, manifest=manifest
+                found.analysis,
+                found.data,
+                Path(folder),
+                seed=SEED,
+                plan=found.plan,
+                manifest=manifest,
+                progress=progress,
             )
             return {path.name: path.read_bytes() for path in written}
 
-    plan = found.plan.plan.sha256 if found.plan else ""
-    return Task(digest("report", key_of(found.data), plan, manifest.study_hash if manifest else ""), work)
+    return Task(digest("report", found.key, manifest.study_hash if manifest else ""), work)
 
 
 def zipped(contents: dict[str, bytes]) -> bytes:

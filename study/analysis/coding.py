@@ -1,12 +1,25 @@
-"""A response of two words as 0 and 1, the way R reads a factor."""
+"""The response of a model: two words as 0 and 1, as R reads a factor, and no value that its family does not know."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
 import pandas as pd
 
+from core.errors import ForetellError
+
 _RESPONSE = re.compile(r"^\s*([A-Za-z_.][\w.]*)\s*~")
+
+Known = Callable[["pd.Series[float]"], "pd.Series[bool]"]
+_COUNTS: tuple[str, Known] = ("0 or more", lambda values: values >= 0)
+_RANGES: Mapping[str, tuple[str, Known]] = {
+    "binomial": ("0 or 1", lambda values: values.between(0, 1)),  # shares between them are fitted, with a message
+    "poisson": _COUNTS,
+    "negativebinomial": _COUNTS,
+    "gamma": ("above 0", lambda values: values > 0),
+}
+"""Of each family the values that a response can have. Outside of them `glmm` panics, and prints its stack first."""
 
 
 def coded_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -14,14 +27,42 @@ def coded_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tup
 
     Any other response is left as it is.
     """
-    found = _RESPONSE.match(formula)
-    if found is None or found.group(1) not in frame.columns:
-        return frame, ()
-    name = found.group(1)
-    if pd.api.types.is_numeric_dtype(frame[name]) or pd.api.types.is_bool_dtype(frame[name]):
+    name = _single(frame, formula)
+    if name is None or _is_number(frame[name]):
         return frame, ()
     values = sorted(frame[name].dropna().unique())
     if len(values) != 2:
         return frame, ()
     coded = frame[name].map({values[0]: 0, values[1]: 1})
     return frame.assign(**{name: coded}), (f"{name}: {values[0]!r} counts as 0 and {values[1]!r} as 1.",)
+
+
+def check_response(frame: pd.DataFrame, formula: str, family: str) -> None:
+    """Refuse a response of numbers that the family does not know.
+
+    Raises
+    ------
+    ForetellError
+        With how many there are, and the first of them.
+    """
+    name = _single(frame, formula)
+    if name is None or family not in _RANGES or not _is_number(frame[name]):
+        return
+    values, (words, known) = frame[name].astype(float), _RANGES[family]
+    wrong = values[~known(values)]
+    if len(wrong):
+        row = int((~known(values)).to_numpy().argmax()) + 1
+        raise ForetellError(
+            f"Column {name!r} must be {words} in a {family} model, but {len(wrong):,} of its values are not "
+            f"(row {row}: {wrong.iloc[0]:g}): recode them, or choose another family."
+        )
+
+
+def _single(frame: pd.DataFrame, formula: str) -> str | None:
+    """The column that is the response; None where it is made of several."""
+    found = _RESPONSE.match(formula)
+    return found.group(1) if found is not None and found.group(1) in frame.columns else None
+
+
+def _is_number(column: pd.Series[float]) -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column))

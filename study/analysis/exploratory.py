@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
+from core.types import Progress, silent
 from study.analysis import calibration, cognitive, crosschecks, detection, items, learning, projection, speed, times
 from study.analysis.intervals import wald
 from study.analysis.records import MixedModel
@@ -51,14 +52,16 @@ class Offer:
         return Measure(self.name, self.title, self.says, *self.make())
 
 
-def measures(offered: Sequence[Offer]) -> tuple[list[Measure], list[str]]:
+def measures(offered: Sequence[Offer], progress: Progress = silent) -> tuple[list[Measure], list[str]]:
     """What the data allow, and a sentence for each measure that they do not."""
     found, absent = [], []
-    for offer in offered:
+    for done, offer in enumerate(offered):
+        progress(done, len(offered), offer.title)
         try:
             found.append(offer.measure())
         except ForetellError as error:
             absent.append(f"{offer.title}: {error}")
+    progress(len(offered), len(offered), "Measures made")
     return found, absent
 
 
@@ -75,7 +78,7 @@ def other_roads(frame: pd.DataFrame, model: MixedModel) -> Offer:
         table = crosschecks.table(frame, model)
         return table.assign(term=table["term"].map(words)), None
 
-    return Offer("crosschecks", "The same by other roads", " ".join(crosschecks.EXPLANATIONS.values()), make)
+    return Offer("crosschecks", "The same by other roads", " ".join(crosschecks.explanations(len(frame))), make)
 
 
 def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:

@@ -21,7 +21,7 @@ from scipy.stats import norm, t
 from core.errors import ForetellError
 from study.analysis import convergence, sentences, separation
 from study.analysis import formula as formulas
-from study.analysis.coding import coded_response
+from study.analysis.coding import check_response, coded_response
 from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
@@ -71,6 +71,7 @@ def fit(
     """
     _check(frame, formula)
     frame, coded = coded_response(frame, formula) if family == "binomial" else (frame, ())
+    check_response(frame, formula, family)
     data, text = formulas.grouped(frame, formula)
     model = _fitted(data, text, family, agq, reml, cell_name)
     said = (*coded, *model.messages, *convergence.checked(data, replace(model, formula=text)))

@@ -18,8 +18,8 @@ from study.preregistration import Exclusions, Plan
 
 
 @dataclass(frozen=True)
-class Planned:
-    """What the plan gave.
+class Kept:
+    """What the plan leaves to analyse.
 
     Attributes
     ----------
@@ -27,10 +27,6 @@ class Planned:
         The responses that stayed.
     exclusions
         rule, people and answers that it left out; every rule of the plan, in its order, also those that hit nobody.
-    analysis
-        The planned models with their tests.
-    contrasts
-        The planned contrasts of the largest model, as of `study.analysis.contrasts.table`.
     stopping
         Whether the planned number of participants was reached, in a sentence.
     final
@@ -40,14 +36,39 @@ class Planned:
     plan: Plan
     data: Responses
     exclusions: pd.DataFrame
-    analysis: NestedAnalysis
-    contrasts: pd.DataFrame
     stopping: str
     final: bool
 
 
+@dataclass(frozen=True)
+class Planned(Kept):
+    """What the plan gave.
+
+    Attributes
+    ----------
+    analysis
+        The planned models with their tests.
+    contrasts
+        The planned contrasts of the largest model, as of `study.analysis.contrasts.table`.
+    """
+
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
+
+
 def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Planned:
     """Do what the plan says.
+
+    Raises
+    ------
+    ForetellError
+        A rule needs a column that the responses do not have, or nobody is left.
+    """
+    return fitted(keep(data, plan), progress=progress)
+
+
+def keep(data: Responses, plan: Plan) -> Kept:
+    """Leave out what the plan leaves out, before any model is fitted.
 
     Raises
     ------
@@ -64,12 +85,18 @@ def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Plan
         )
     parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
     stayed = Responses(next(parts), data.dropped, data.messages, next(parts))
-    analysis = nested.analyze(stayed, fixed=plan.models, progress=progress)
+    final, sentence = _stopping(every, plan)
+    return Kept(plan, stayed, counts, sentence, final)
+
+
+def fitted(kept: Kept, *, progress: Progress = silent) -> Planned:
+    """The planned models and contrasts of what the plan leaves."""
+    data, plan = kept.data, kept.plan
+    analysis = nested.analyze(data, fixed=plan.models, progress=progress)
     largest = list(analysis.models.values())[-1]
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    table = placebos.together(stayed, largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
-    final, sentence = _stopping(every, plan)
-    return Planned(plan, stayed, counts, analysis, table, sentence, final)
+    table = placebos.together(data, largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
+    return Planned(plan, data, kept.exclusions, kept.stopping, kept.final, analysis, table)
 
 
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:

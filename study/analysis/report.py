@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from core.types import Progress, silent
 from study.analysis import contrasts, document, exploratory, figures, intervals, markdown, nested, placebos
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import Planned
@@ -124,6 +125,7 @@ def write(
     seed: int = 0,
     plan: Planned | None = None,
     manifest: Manifest | None = None,
+    progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
 
@@ -143,7 +145,7 @@ def write(
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     model = list(analysis.models.values())[-1]
     offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
-    found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers])
+    found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers], progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
     answer = [*(test_sentence(test) for test in analysis.tests), _planned(plan)]
     notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]

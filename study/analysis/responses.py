@@ -312,6 +312,11 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     if len(dropped):
         rows = ", ".join(str(row + 1) for row in dropped[:5]) + (", …" if len(dropped) > 5 else "")
         yield f"{len(dropped)} of {len(frame)} rows lack a required value and were left out (rows {rows})."
+    if "trial" not in complete and complete.duplicated(keep=False).all():
+        yield (
+            "Every row occurs at least twice: if the file was joined or pasted twice, its standard errors are too "
+            "small and its tests too sure. A column 'trial' tells answers apart."
+        )
     for mode, said in MODES.items():
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:

@@ -32,8 +32,8 @@ def write(
     """
     if plan is None:
         analysis = nested.analyze(data, progress=progress)
-        report.write(analysis, data, out, seed=seed, manifest=manifest)
+        report.write(analysis, data, out, seed=seed, manifest=manifest, progress=progress)
         return analysis
     done = planned.execute(data, plan, progress=progress)
-    report.write(done.analysis, done.data, out, seed=seed, plan=done, manifest=manifest)
+    report.write(done.analysis, done.data, out, seed=seed, plan=done, manifest=manifest, progress=progress)
     return done.analysis

@@ -13,7 +13,9 @@ Row = dict[str, Any]
 
 def every(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> list[Row]:
     """All rows; `values` are those of the query's own parameters."""
-    return [{str(key): value for key, value in row.items()} for row in db.execute(query, values).mappings()]
+    found = db.execute(query, values)
+    names = list(map(str, found.keys()))
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def at_most_one(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> Row | None:

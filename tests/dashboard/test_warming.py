@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from dashboard import warming
 from tests.conftest import ROOT
@@ -20,6 +21,15 @@ def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> No
     modules = imported_by("import dashboard.views.results")
     assert "torch" not in modules
     assert set(warming.LIBRARIES) <= modules
+
+
+def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> None:
+    """Catches a first visit of the results that waits for modules which the reading of Home had time for."""
+    page = str(ROOT / "dashboard/pages.py")
+    run = f"from streamlit.testing.v1 import AppTest; AppTest.from_file({page!r}, default_timeout=60).run()"
+    modules = imported_by(f"import os; os.environ['FORETELL_HOME'] = {str(tmp_path)!r}; {run}")
+    assert "dashboard.views.home" in modules  # it was the start page that ran
+    assert "dashboard.views.results" in modules
 
 
 def test_it_begins_once() -> None:

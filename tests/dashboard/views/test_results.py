@@ -7,19 +7,23 @@ import tomllib
 import uuid
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from dashboard import door
+from dashboard.tasks import Task
 from dashboard.widgets import answers
 from dashboard.work import analysis as work
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.bundle import MANIFEST, Bundle
 from study.participation.answer import Answer
+from study.preregistration import Plan
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
@@ -128,13 +132,49 @@ def test_the_report_is_that_of_the_verb(app: AppTest, tmp_path: Path) -> None:
     section(choose(app, "Main"), "Report")
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = results_of.write(data, tmp_path / "out")
-    found = work.analysed(data, None).ask().result
+    found = work.analysed(work.sampled(data, None).ask().result).ask().result
     written = work.reported(found).ask().result
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert analysis.tests == found.analysis.tests
     with zipfile.ZipFile(io.BytesIO(work.zipped(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
     assert "Report, one page (HTML)" in [button.label for button in app.download_button]
+
+
+def test_the_figure_needs_no_model(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches Figure 1 behind the fits: they take seconds, and may fail where the figure does not."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise ForetellError("No model today.")
+
+    monkeypatch.setattr(nested, "analyze", fails)
+    upload(choose(app, "A CSV file of mine"), study(24, 8, 6, seed=77))
+    assert [box.value for box in app.error] == ["No model today."]
+    assert len(table(app, "figure1")) == 12
+    assert labels(app) == ["exploratory"]
+
+
+def test_who_was_excluded_is_told_of_these_rows() -> None:
+    """Catches the counts of other rows of which the plan leaves the same, on the page and in the report."""
+    plan, everybody = Plan(exclusions={"fewest_answers": 10}), study(24, 8, 6, seed=5)
+    gone = everybody["participant"] == "p0"
+    told = {}
+    for name, frame in {"two": everybody[~gone | (everybody.index % 2 == 0)], "none": everybody[~gone]}.items():
+        sample = awaited(work.sampled(responses.prepare(frame), plan))
+        found = awaited(work.analysed(sample))
+        told[name] = (sample, found, awaited(work.reported(found))["exclusions.csv"])
+    assert told["two"][0].data.sha256 == told["none"][0].data.sha256
+    assert [told[name][0].plan.exclusions["people"].sum() for name in told] == [1, 0]
+    assert [told[name][1].plan.exclusions["people"].sum() for name in told] == [1, 0]
+    assert told["two"][2] != told["none"][2]
+
+
+def awaited(task: Task) -> Any:
+    """What comes of a task."""
+    job = task.ask()
+    assert job.wait(60), job.error
+    assert job.state == "done", job.error
+    return job.result
 
 
 def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:

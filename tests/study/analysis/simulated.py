@@ -26,6 +26,20 @@ def study(people: int = 24, categories: int = 8, per_type: int = 6, *, seed: int
     return pd.DataFrame(rows, columns=columns)
 
 
+def slopes(seed: int) -> pd.DataFrame:
+    """People whose answers depend on a number, each to a degree of their own; and a response time."""
+    rng = np.random.default_rng(seed)
+    n, people = 900, 30
+    frame = pd.DataFrame(
+        {"id": rng.integers(people, size=n), "item": rng.integers(12, size=n), "x": rng.normal(size=n)}
+    )
+    own = rng.multivariate_normal([0, 0], [[0.8, 0.3], [0.3, 0.5]], size=people)
+    eta = 0.3 + own[frame["id"], 0] + (0.5 + own[frame["id"], 1]) * frame["x"]
+    frame["y"] = (rng.random(n) < expit(eta)).astype(int)
+    frame["time"] = 7 + 0.2 * eta + rng.normal(0, 0.4, n)
+    return frame.assign(id="p" + frame["id"].astype(str), item="i" + frame["item"].astype(str))
+
+
 def laplace(
     beta: np.ndarray, sds: np.ndarray, design: np.ndarray, groups: list[np.ndarray], outcome: np.ndarray
 ) -> float:

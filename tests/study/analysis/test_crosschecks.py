@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import crosschecks, mixed
+from study.analysis import crosschecks, exploratory, mixed
 from tests.study.analysis.simulated import study
 
 FORMULA = "correct ~ trial_type + saliency + examples + (1|participant) + (1|category)"
@@ -45,6 +45,20 @@ def test_separation_is_held_by_the_prior(frame: pd.DataFrame) -> None:
     assert np.isinf(table["mixed"]).sum() >= 1
     assert np.isfinite(table["bayes"]).all()
     assert table["gee"].isna().all()
+
+
+def test_too_many_answers_leave_the_bayesian_road_out(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a search that does not end, and a column that is empty without a word."""
+    model = mixed.fit(frame, FORMULA)
+    whole = crosschecks.table(frame, model)
+    monkeypatch.setattr(crosschecks, "MOST_BAYESIAN", len(frame) - 1)
+    part = crosschecks.table(frame, model)
+    assert part[["bayes", "bayes_se"]].isna().all(axis=None)
+    pd.testing.assert_frame_equal(part.drop(columns=["bayes", "bayes_se"]), whole.drop(columns=["bayes", "bayes_se"]))
+    assert f"left out of the cross-checks, because its search would take many minutes with {len(frame):,}" in (
+        exploratory.other_roads(frame, model).says
+    )
+    assert crosschecks.left_out(len(frame) - 1) is None
 
 
 def test_refusals(frame: pd.DataFrame) -> None:

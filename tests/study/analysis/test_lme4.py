@@ -7,39 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit
 
 from study.analysis import intervals, mixed
-from tests.study.analysis import lme4
-from tests.study.analysis.simulated import TYPES, study
+from study.analysis.mixed import MixedModel
+from tests.study.analysis import lme4, rscript
+from tests.study.analysis.simulated import TYPES, slopes, study
 
 pytestmark = lme4.needed
 
 
-def slopes(seed: int) -> pd.DataFrame:
-    """People whose answers depend on a number, each to a degree of their own; and a response time."""
-    rng = np.random.default_rng(seed)
-    n, people = 900, 30
-    frame = pd.DataFrame(
-        {"id": rng.integers(people, size=n), "item": rng.integers(12, size=n), "x": rng.normal(size=n)}
-    )
-    own = rng.multivariate_normal([0, 0], [[0.8, 0.3], [0.3, 0.5]], size=people)
-    eta = 0.3 + own[frame["id"], 0] + (0.5 + own[frame["id"], 1]) * frame["x"]
-    frame["y"] = (rng.random(n) < expit(eta)).astype(int)
-    frame["time"] = 7 + 0.2 * eta + rng.normal(0, 0.4, n)
-    return frame.assign(id="p" + frame["id"].astype(str), item="i" + frame["item"].astype(str))
-
-
-def agrees(model: mixed.MixedModel, other: dict, atol: float = 1e-4) -> None:
-    """Every number of the model; lme4 takes standard errors from finite differences, so up to 1 % off (issue 998)."""
-    assert [c.term for c in model.coefficients] == other["terms"]
-    np.testing.assert_allclose([c.estimate for c in model.coefficients], other["estimate"], atol=atol, rtol=0)
-    np.testing.assert_allclose([c.se for c in model.coefficients], other["se"], atol=atol, rtol=0.01)
-    assert model.loglik == pytest.approx(other["loglik"][0], abs=1e-3)
-    assert model.df == other["df"][0]
-    ours = sorted((r.group, r.sd) for r in model.random)
-    theirs = sorted(zip(other["group"], other["sd"], strict=True))
-    np.testing.assert_allclose([sd for _, sd in ours], [sd for _, sd in theirs], atol=1e-3, rtol=0)
+def agrees(model: MixedModel, other: dict, atol: float = 1e-4) -> None:
+    """Every number of the model, standard errors as far as lme4 knows them."""
+    rscript.agrees(model, other, atol, lme4.SE_RTOL)
 
 
 @pytest.mark.parametrize("seed", [101, 202])

@@ -193,7 +193,7 @@ def test_counts_are_as_good_as_single_answers() -> None:
         ("correct ~ (1|", "cannot be fitted"),
         ("cbind(correct, nothing - correct) ~ 1 + (1|participant)", "'nothing', which is no column"),
         ("gap ~ trial_type + (1|participant)", "'gap' has 3 missing values"),
-        ("three ~ trial_type + (1|participant)", "cannot be fitted"),
+        ("three ~ trial_type + (1|participant)", "must be 0 or 1"),
         ("same ~ trial_type + (1|participant)", "predicts every answer with certainty"),
         ("correct ~ who + (1|participant)", "'who' has 432 levels, too many for fixed effects"),
     ],
@@ -204,6 +204,25 @@ def test_bad_input_is_refused_in_words(formula: str, said: str) -> None:
     frame.loc[:2, "gap"] = np.nan
     with pytest.raises(ForetellError, match=said):
         mixed.fit(frame, formula)
+
+
+@pytest.mark.parametrize(
+    ("family", "value", "said"),
+    [
+        ("binomial", 2, r"'correct' must be 0 or 1 in a binomial model, but 1 of its values are not \(row 4: 2\)"),
+        ("poisson", -1, "must be 0 or more in a poisson model"),
+        ("gamma", 0, "must be above 0 in a gamma model"),
+    ],
+)
+def test_a_response_its_family_does_not_know(
+    family: str, value: int, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Catches the stack that the fitting library prints beside the sentence."""
+    frame = study(seed=7).assign(correct=1)
+    frame.loc[3, "correct"] = value
+    with pytest.raises(ForetellError, match=said):
+        mixed.fit(frame, "correct ~ saliency + (1|participant)", family=family)
+    assert capfd.readouterr().err == ""
 
 
 def test_no_rows() -> None:

@@ -95,6 +95,14 @@ def test_missing_values_are_left_out_and_said(frame: pd.DataFrame) -> None:
     assert data.messages == ("2 of 96 rows lack a required value and were left out (rows 4, 8).",)
 
 
+def test_a_file_pasted_twice_is_told(frame: pd.DataFrame) -> None:
+    """Catches standard errors that are too small by the square root of two, without a word."""
+    known = frame.drop(columns="trial").drop_duplicates()
+    assert responses.prepare(known).messages == ()
+    (said,) = responses.prepare(pd.concat([known, known])).messages
+    assert said.startswith("Every row occurs at least twice")
+
+
 def test_missing_optional_values_cost_no_answers(frame: pd.DataFrame) -> None:
     gaps = frame.assign(trial=frame["trial"].where(frame["trial"] != 2), condition=None)
     data = responses.prepare(gaps)
