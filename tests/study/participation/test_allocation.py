@@ -98,7 +98,7 @@ def test_orders_that_were_given_out_do_not_change(sides: list[bool], seed: int, 
 
 
 def test_thousands_of_trials_take_little_memory() -> None:
-    """Catches counting patterns in whole numbers: 1,000 trials a person then take 300 MB of the server, 5,000 many GB."""
+    """Catches counting patterns in whole numbers: 1,000 trials a person then take 300 MB, 5,000 many gigabytes."""
     tracemalloc.start()
     sides = [True, False] * 1000
     order = shuffled(sides, np.random.default_rng(0))
