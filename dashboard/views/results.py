@@ -40,7 +40,7 @@ def page() -> None:
 
 def _shown(chosen: Chosen) -> None:
     quality.show(chosen.data)
-    found = awaited(work.analysed(chosen.data, _plan(chosen)).ask())
+    found = awaited(work.analysed(chosen.data, _plan(chosen), chosen.looks).ask())
     if found is None:
         return
     quality.exclusions(found)

@@ -14,6 +14,7 @@ from dashboard import door
 from dashboard.keys import digest
 from study.analysis import responses
 from study.analysis.responses import Responses
+from study.analysis.stopping import Look
 from study.bundle import Bundle
 from study.preregistration import Plan, frozen_with
 from study.workspace import bundle_named, bundles, home, study_name
@@ -32,11 +33,19 @@ class Chosen:
 
     data: Responses
     bundle: Bundle | None
+    simulated: bool = False
 
     @property
     def plan(self) -> Plan | None:
         """The analysis plan that the study was frozen with; None where there was none."""
         return None if self.bundle is None else frozen_with(self.bundle.manifest)
+
+    @property
+    def looks(self) -> tuple[Look, ...] | None:
+        """The declared looks that were made at the study's answers; None where that is not known."""
+        if self.bundle is None or self.simulated:
+            return () if self.simulated else None
+        return door.service().looks_made(self.bundle.study_hash)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
@@ -71,7 +80,8 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         return _file(place)
     frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    return Chosen(_prepared(digest(choice, rows, *frame.columns), frame, {}, choice), _answered(frame))
+    data = _prepared(digest(choice, rows, *frame.columns), frame, {}, choice)
+    return Chosen(data, _answered(frame), "sim" in set(frame["mode"]))
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import Planned
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
+from study.analysis.stopping import Look
 from study.bundle import Manifest
 from study.preregistration import Plan
 
@@ -70,18 +71,18 @@ def key_of(data: Responses) -> str:
     return digest(data.sha256, str(data.dropped), *data.messages)
 
 
-def analysed(data: Responses, plan: Plan | None) -> Task:
-    """The models, as planned where there is a plan."""
+def analysed(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = None) -> Task:
+    """The models, as planned where there is a plan; ``looks`` are those made at these answers, None if not known."""
 
     def work(progress: Progress) -> Analysed:
-        done = planned.execute(data, plan, progress=progress) if plan else None
+        done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
         kept, analysis = (done.data, done.analysis) if done else (data, nested.analyze(data, progress=progress))
         largest = list(analysis.models.values())[-1]
         table = done.contrasts if done else contrasts.table(largest)
         numbers = bootstrap.accuracy(kept.frame, rng=np.random.default_rng(SEED))
         return Analysed(kept, analysis, numbers, table, done)
 
-    return Task(digest("analysed", key_of(data), plan.sha256 if plan else ""), work)
+    return Task(digest("analysed", key_of(data), plan.sha256 if plan else "", repr(looks)), work)
 
 
 def measured(found: Analysed, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
