@@ -60,9 +60,7 @@ def analyze(
     say(str(out / "models.json"))
 
 
-def _claimed(
-    plan: Path | None, study: str | None
-) -> tuple[Plan | None, Manifest | None, tuple[Look, ...] | None]:
+def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None, tuple[Look, ...] | None]:
     """The plan, the trials and the looks that a file belongs to, as its reader says."""
     from study import config
     from study.preregistration import frozen_with

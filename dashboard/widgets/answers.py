@@ -33,7 +33,6 @@ class Chosen:
 
     data: Responses
     bundle: Bundle | None
-    simulated: bool = False
 
     @property
     def plan(self) -> Plan | None:
@@ -43,9 +42,9 @@ class Chosen:
     @property
     def looks(self) -> tuple[Look, ...] | None:
         """The declared looks that were made at the study's answers; None where that is not known."""
-        if self.bundle is None or self.simulated:
-            return () if self.simulated else None
-        return door.service().looks_made(self.bundle.study_hash)
+        if self.data.simulated:
+            return ()
+        return None if self.bundle is None else door.service().looks_made(self.bundle.study_hash)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
@@ -80,8 +79,7 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         return _file(place)
     frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    data = _prepared(digest(choice, rows, *frame.columns), frame, {}, choice)
-    return Chosen(data, _answered(frame), "sim" in set(frame["mode"]))
+    return Chosen(_prepared(digest(choice, rows, *frame.columns), frame, {}, choice), _answered(frame))
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
