@@ -248,7 +248,7 @@ if __name__ == "__main__":
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which they arrive")
     parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before an answer")
-    parser.add_argument("--longest", type=float, default=170.0, help="seconds before a run is ended and told as it is")
+    parser.add_argument("--longest", type=float, default=160.0, help="seconds before a run is ended and told as it is")
     given = parser.parse_args()
     think = tuple(given.think)
     hand_over("participants", given, lambda: measure(given.people, given.trials, given.ramp, think, given.longest))
