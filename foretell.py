@@ -75,7 +75,16 @@ def main(arguments: list[str]) -> int:
     if verb not in VERBS:
         return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
     python = ready(RUNTIME, DEVELOPMENT) if verb == "bench" else ready(RUNTIME)
-    return subprocess.call([python, "-P", "-m", "dashboard.cli", verb, *arguments[1:]], env=child_environment())
+    return become([python, "-P", "-m", "dashboard.cli", verb, *arguments[1:]], child_environment())
+
+
+def become(command: list[str], environment: dict[str, str]) -> int:
+    """Hand over for good where the system can: who stops this process by a signal stops the server, not its parent."""
+    if os.name == "nt":
+        return subprocess.call(command, env=environment)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command[0], command, environment)
 
 
 def usage() -> str:

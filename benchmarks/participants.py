@@ -15,7 +15,7 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import httpx
 from playwright.async_api import async_playwright
 
+from benchmarks.limits import Busy
 from benchmarks.machine import arguments, hand_over
 from study.service import Service
 from tests.conftest import CHROMIUM, write_bundle
@@ -31,7 +32,6 @@ from tests.server import Server, serving
 STUDY, CONDITIONS = "load", ("none", "saliency", "examples", "both")
 DROP = 0.2
 TEMPORARY = (429, 500, 502, 503, 504)
-LONGEST_S = 900.0
 
 
 @dataclass
@@ -54,34 +54,63 @@ class Load:
     trials: int
     ramp_s: float
     think_s: tuple[float, float]
+    longest_s: float
 
 
-def measure(numbers: list[int], trials: int, ramp_s: float, think_s: tuple[float, float]) -> dict[str, Any]:
+def measure(
+    numbers: list[int], trials: int, ramp_s: float, think_s: tuple[float, float], longest_s: float
+) -> dict[str, Any]:
     """One fresh server for each number of people."""
     runs = []
     for people in numbers:
-        runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s))))
+        runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s, longest_s))))
         print(runs[-1], file=sys.stderr)
-    return {"trials": trials, "ramp_s": ramp_s, "think_s": think_s, "dropout": DROP, "runs": runs}
+        print(f"{people} people, p99 {runs[-1]['p99_ms']} ms. Limit: {runs[-1]['limit']}.", file=sys.stderr)
+    given = {"trials": trials, "ramp_s": ramp_s, "think_s": think_s, "longest_s": longest_s, "dropout": DROP}
+    return {**given, "runs": runs}
 
 
 async def run(load: Load) -> dict[str, Any]:
     """Everybody until every place is done, or the time is over."""
     with tempfile.TemporaryDirectory() as folder, _server(Path(folder), load) as server:
         log, began = Log(), time.monotonic()
-        cpu, own = server.cpu_s(), time.process_time()
         async with _watched(server.url), _http(server.url) as http:
-            await asyncio.wait_for(_arrivals(http, load, log), LONGEST_S)
-        wall, used = time.monotonic() - began, server.cpu_s() - cpu
-        requests = sum(count for code, count in log.codes.items() if code.isdigit())
-        busy = {
-            "server_cores": round(used / wall, 2),
-            "server_ms_per_request": round(1000 * used / requests, 2),
-            "requests_per_s_of_one_core": round(requests / used),
-            "client_cores": round((time.process_time() - own) / wall, 2),
-        }
+            in_time, spent = await _loaded(server, load, log, http)
+        wall = time.monotonic() - began
         server.stop()
-        return {"people": load.people, "wall_s": round(wall, 1), **_told(log, wall), **busy, **kept(server.home, log)}
+        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_told(log, wall), **spent}
+        return {**told, **kept(server.home, log)}
+
+
+async def _loaded(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
+    """Whether everybody came through in time, and who was busy while the first wave was there: the rest is quiet."""
+    began, cpu, own, threads = time.monotonic(), server.cpu_s(), time.process_time(), server.threads_cpu_s()
+    busy: list[Busy] = []
+
+    def wave_is_over() -> None:
+        wall = time.monotonic() - began
+        now = server.threads_cpu_s()
+        used = {thread: (now[thread] - threads.get(thread, 0.0)) / wall for thread in now}
+        writer = max((share for thread, share in used.items() if thread), default=0.0)
+        shares = (server.cpu_s() - cpu) / wall, (time.process_time() - own) / wall, used.get(0, 0.0), writer
+        busy.append(Busy(*shares))
+
+    in_time = True
+    try:
+        await asyncio.wait_for(_arrivals(http, load, log, wave_is_over), load.longest_s)
+    except TimeoutError:
+        in_time = False
+    if not busy:
+        wave_is_over()
+    used = (server.cpu_s() - cpu) / (sum(count for code, count in log.codes.items() if code.isdigit()) or 1)
+    return in_time, {
+        "server_cores": round(busy[0].server, 2),
+        "loop_cores": round(busy[0].loop, 2),
+        "writer_cores": round(busy[0].writer, 2),
+        "client_cores": round(busy[0].clients, 2),
+        "server_ms_per_request": round(1000 * used, 2),
+        "limit": busy[0].limit(_at(log, 0.99)),
+    }
 
 
 def kept(home: Path, log: Log) -> dict[str, Any]:
@@ -133,11 +162,12 @@ def _http(url: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=60, limits=limits)
 
 
-async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log) -> None:
+async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
     """The first wave over the ramp; then, for every place of somebody who left, another until it is free."""
     rng = random.Random(load.people)
     first = [_person(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
     await asyncio.gather(*first)
+    wave_is_over()
     while log.finished < load.people:
         missing = load.people - log.finished
         await asyncio.gather(*(_person(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
@@ -196,11 +226,16 @@ async def _call(
 
 
 def _told(log: Log, wall: float) -> dict[str, Any]:
-    times = sorted(log.latencies_ms)
-    at = {name: round(times[min(int(share * len(times)), len(times) - 1)]) for name, share in
-          (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99), ("slowest_ms", 1.0))}  # fmt: skip
+    shares = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "slowest_ms": 1.0}
+    at = {name: round(_at(log, share)) for name, share in shares.items()}
     counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "answers": len(log.acknowledged)}
-    return {**at, **counts, "answers_per_s": round(len(times) / wall, 1), "codes": dict(log.codes)}
+    return {**at, **counts, "answers_per_s": round(len(log.latencies_ms) / wall, 1), "codes": dict(log.codes)}
+
+
+def _at(log: Log, share: float) -> float:
+    """The time within which so many of the answers were acknowledged, ms."""
+    times = sorted(log.latencies_ms) or [float("nan")]
+    return times[min(int(share * len(times)), len(times) - 1)]
 
 
 def _numbers(text: str) -> list[int]:
@@ -213,5 +248,7 @@ if __name__ == "__main__":
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which they arrive")
     parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before an answer")
+    parser.add_argument("--longest", type=float, default=160.0, help="seconds before a run is ended and told as it is")
     given = parser.parse_args()
-    hand_over("participants", given, lambda: measure(given.people, given.trials, given.ramp, tuple(given.think)))
+    think = tuple(given.think)
+    hand_over("participants", given, lambda: measure(given.people, given.trials, given.ramp, think, given.longest))

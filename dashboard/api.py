@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from core.errors import ForetellError
-from dashboard import door
+from dashboard import door, gate
 from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin
 from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
 from study.participation.answering import Refused
@@ -30,11 +30,12 @@ LONGEST_TAB = 64
 
 @dataclass(frozen=True)
 class Call:
-    """What a request of the page brings: who (token), from which tab, and what."""
+    """What a request of the page brings: who (token), from which tab, and what; and the request itself."""
 
     token: str
     tab: str | None
     body: bytes
+    asked: HTTPConnection
 
 
 Work = Callable[[Service, Call], tuple[int, Any]]
@@ -111,6 +112,10 @@ def routes() -> list[Route]:
 def _begin(service: Service, call: Call) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
+        # Somebody who takes part would see the other conditions, and what practice answers.
+        refusal = gate.refused(call.asked)
+        if refusal is not None:
+            raise Refused(*refusal)
         return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
     return 201, {"token": service.begin(sent.study, recruit=sent.recruit)}
 
@@ -159,7 +164,7 @@ def _api(name: str, method: str, work: Work) -> Route:
         if body is None:
             return _json(413, {"error": f"The request is longer than {MOST_BYTES} bytes."})
         tab = request.headers.get("x-tab")
-        call = Call(request.headers.get("x-session-token", ""), tab[:LONGEST_TAB] if tab else None, body)
+        call = Call(request.headers.get("x-session-token", ""), tab[:LONGEST_TAB] if tab else None, body, request)
         code, content = await run_in_threadpool(_guarded, work, call)
         return _json(code, content)
 

@@ -7,6 +7,8 @@ files at ``/runner``, pictures at
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,8 +19,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from streamlit.starlette import App
 
+from core.errors import ForetellError
 from dashboard import api, door, login
 from dashboard.gate import Gate
+
+FORGETTING_S = 3600.0
+"""How often recruiters' ids whose time is over are erased: a server may run for months."""
 
 
 @asynccontextmanager
@@ -27,10 +33,20 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
     await run_in_threadpool(door.service)
+    forgetting = asyncio.create_task(forget_in_time())
     try:
         yield {}
     finally:
+        forgetting.cancel()
         await run_in_threadpool(door.close)
+
+
+async def forget_in_time(every_s: float = FORGETTING_S) -> None:
+    """Erase the recruiter's ids whose time is over, again and again; a database that is away is asked next time."""
+    while True:
+        await asyncio.sleep(every_s)
+        with contextlib.suppress(ForetellError):
+            await run_in_threadpool(lambda: door.service().erase_identities())
 
 
 ROUTES = [*api.routes(), *login.routes()]

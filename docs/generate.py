@@ -13,7 +13,8 @@ import relied  # noqa: E402
 
 from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
 from study.bundle import TRIAL_TYPES  # noqa: E402
-from study.collection.export import DICTIONARY, PUBLISHED  # noqa: E402
+from study.collection.export import DICTIONARY  # noqa: E402
+from study.collection.published import NAMES, columns  # noqa: E402
 from study.conditions import CONDITIONS  # noqa: E402
 
 HEAD = """\
@@ -26,9 +27,19 @@ HEAD = """\
 `python foretell.py export STUDY --out responses.csv` writes UTF-8 with commas and one header line: one row for each
 answered main trial (practice is left out), and the same descriptions as JSON in `data-dictionary.json` beside the
 file. A name that ends with `.parquet` gives Parquet; `--psych-ds` gives a Psych-DS folder, which describes itself in
-`dataset_description.json`; with `--published`, five columns have the names of the published data: PUBLISHED. Real
+`dataset_description.json`; `--published` gives the columns the names of the published data, as below. Real
 participants only; `--simulated` writes the simulated ones instead. Texts that a spreadsheet would run as a formula get
 a leading apostrophe in CSV files.
+"""
+
+PUBLISHED = """\
+## Under the published names
+
+`--published` writes the answers under the names of the data of Yang, Vong, Sojitra, Folke & Shafto (2021,
+[Scientific Reports 11:9863](https://doi.org/10.1038/s41598-021-89267-4)), as their code book and analysis use them.
+Mind that `correct` is then what the AI chose, and `correct_response` whether the person foretold it. All other columns
+are Foretell's own and keep their names; `data-dictionary.json` says of each whose it is. For `analyze` name the columns
+back: `--column participant=subject_id --column correct=correct_response` and so on.
 """
 
 ANALYZE = """\
@@ -64,10 +75,16 @@ RESULTS = """\
 
 def dictionary() -> str:
     """The data dictionary."""
-    names = ", ".join(f"`{theirs}` ({ours})" for ours, theirs in PUBLISHED.items())
     return "\n".join(
-        [HEAD.replace("PUBLISHED", names), *_exported(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS]
+        [HEAD, *_exported(), "", PUBLISHED, *_published(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS]
     )
+
+
+def _published() -> list[str]:
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    theirs = [(name, told) for name, told in columns(DICTIONARY).items() if told["name"] == "published"]
+    rows = [f"| `{name}` | {f'`{ours[name]}`' if name in ours else ''} | {told['meaning']} |" for name, told in theirs]
+    return ["| published | here | meaning |", "|---|---|---|", *rows]
 
 
 def _exported() -> list[str]:

@@ -68,6 +68,18 @@ class Server:
         user, system = file.read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
+    def threads_cpu_s(self) -> dict[int, float]:
+        """Processor seconds of each of the server's threads so far, the main one under 0, on Linux; else nothing."""
+        if self._process is None:
+            return {}
+        pid, used = self._process.pid, {}
+        for task in Path(f"/proc/{pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # a thread may end meanwhile
+                number = int(task.parent.name)
+                user, system = task.read_text().rpartition(")")[2].split()[11:13]
+                used[0 if number == pid else number] = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+        return used
+
     def log(self) -> str:
         """What the server wrote."""
         return (self.home / "server.log").read_text()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 import foretell
+from tests.ports import free_port
 
 
 def wheel(folder: Path, version: str) -> None:
@@ -126,6 +132,36 @@ def test_what_is_started_finds_the_packages_from_any_folder(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=dict(os.environ), check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("gradient: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals there")
+def test_who_stops_the_verb_stops_the_server(tmp_path: Path) -> None:
+    """Catches a server that outlives the process that was started: it would hold the port and the database."""
+    port = free_port()
+    command = [sys.executable, str(foretell.ROOT / "foretell.py"), "serve", "--no-browser", "--no-demo"]
+    environment = {**os.environ, "FORETELL_HOME": str(tmp_path)}
+    started = subprocess.Popen([*command, "--port", str(port)], env=environment, start_new_session=True)
+    try:
+        page = f"http://127.0.0.1:{port}/run/x"
+        until(lambda: httpx.get(page).status_code == 200)
+        started.terminate()
+        started.wait(30)
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(page)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(started.pid, signal.SIGKILL)
+
+
+def until(met: Callable[[], bool], patience_s: float = 60) -> None:
+    """Wait for what a server has to do first."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        with contextlib.suppress(httpx.TransportError):
+            if met():
+                return
+        time.sleep(0.1)
+    raise AssertionError("it did not come")
 
 
 def test_a_strangers_weights_run_no_program(tmp_path: Path) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from benchmarks.limits import Busy
 from benchmarks.participants import Log, kept
 from dashboard.commands.bench import names
 from study.service import Service
@@ -31,3 +34,18 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
 
 def test_they_can_be_asked_for_by_name() -> None:
     assert {"participants", "timing", "faults"} <= set(names())
+
+
+@pytest.mark.parametrize(
+    ("busy", "p99", "said"),
+    [
+        (Busy(0.4, 0.4, 0.2, 0.1, 4), 90, "nothing yet: the server used 0.40 cores"),
+        (Busy(0.97, 0.5, 0.5, 0.3, 4), 900, "the server's processor: 0.97 cores (event loop 0.50, writer 0.30 of it)"),
+        (Busy(0.8, 0.95, 0.5, 0.3, 4), 900, "the clients:"),
+        (Busy(0.84, 0.84, 0.5, 0.3, 1), 900, "the machine: server and clients used 1.68 of 1 cores"),
+        (Busy(0.3, 0.2, 0.1, 0.1, 4), 900, "waiting, not computing"),
+    ],
+)
+def test_what_limited_a_run_is_told_from_who_was_busy(busy: Busy, p99: float, said: str) -> None:
+    """Catches a server blamed for what its clients could not send, and a full core called nothing."""
+    assert busy.limit(p99).startswith(said)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from study.analysis.nested import NestedAnalysis
+    from study.analysis.stopping import Look
     from study.bundle import Manifest
     from study.preregistration import Plan
 
@@ -46,9 +47,9 @@ def analyze(
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = pairs(column or [], "--column", "ours=theirs")
-            planned, manifest = _claimed(plan, study)
+            planned, manifest, looks = _claimed(plan, study)
             analysis = analyze_file(
-                Path(responses), out, columns, seed, plan=planned, manifest=manifest, progress=progress
+                Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
             )
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
@@ -63,18 +64,20 @@ def analyze(
     say(str(out / "models.json"))
 
 
-def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None]:
-    """The plan and the trials that a file belongs to, as its reader says."""
+def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None, tuple[Look, ...] | None]:
+    """The plan, the trials and the looks that a file belongs to, as its reader says."""
     from study import config
     from study.preregistration import frozen_with
+    from study.service import Service
     from study.workspace import bundle_named, home
 
     if plan is not None and study is not None:
         raise ForetellError("--plan and --study name two plans: give one of them.")
     if study is None:
-        return (config.read(plan).plan if plan else None), None
+        return (config.read(plan).plan if plan else None), None, None
     manifest = bundle_named(home(), study).manifest
-    return frozen_with(manifest), manifest
+    with Service(home()) as service:
+        return frozen_with(manifest), manifest, service.looks_made(manifest.study_hash)
 
 
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
@@ -87,9 +90,12 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     with Service(home()) as service:
         frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
         folders = {version.study_hash: version.folder for version in service.studies()}
+        answered = frame["study_hash"].iloc[0] if len(frame) else ""
+        looks = () if simulated else service.looks_made(answered)
     data = responses.prepare(frame, name=name)
-    manifest = Bundle(folders[frame["study_hash"].iloc[0]]).manifest
-    return results.write(data, out, seed, plan=frozen_with(manifest), manifest=manifest, progress=progress)
+    manifest = Bundle(folders[answered]).manifest
+    plan = frozen_with(manifest)
+    return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:

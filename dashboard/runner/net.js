@@ -11,6 +11,7 @@ export class Net {
   constructor(onStatus) {
     this.onStatus = onStatus;
     this.token = "";
+    this.credentials = "omit"; // a researcher who previews shows her login; nobody else has one
     this.tab = ownTab();
     this.events = [];
     this.sending = Promise.resolve();
@@ -24,7 +25,7 @@ export class Net {
     if (body !== undefined) headers["Content-Type"] = "application/json";
     try {
       const reply = await fetch(`/api/v1/${path}`, {
-        method, headers, keepalive, cache: "no-store", credentials: "omit",
+        method, headers, keepalive, cache: "no-store", credentials: this.credentials,
         body: body === undefined ? undefined : JSON.stringify(body),
       });
       return { status: reply.status, body: await reply.json() };

@@ -54,6 +54,7 @@ async function enter(needs) {
   const preview = query.get("preview");
   const reason = await unfit(needs);
   if (reason !== null) return void say(word("gate"), `${reason}\n\n${word("gate_return")}`);
+  if (preview !== null) net.credentials = "same-origin";
   const reply = await net.post("begin", preview === null ? { study, recruit: recruit(query) } : { study, preview: true, condition: preview || null });
   if (reply.status === 410) return void say(word("thanks"), reply.body.error);
   if (reply.status !== 201) return void complain(reply.body.error);

@@ -40,7 +40,7 @@ def page() -> None:
 
 def _shown(chosen: Chosen) -> None:
     quality.show(chosen.data)
-    sample = awaited(work.sampled(chosen.data, _plan(chosen)).ask())
+    sample = awaited(work.sampled(chosen.data, _plan(chosen), chosen.looks).ask())
     if sample is None:
         return
     quality.exclusions(sample)

@@ -14,6 +14,7 @@ from dashboard import door
 from dashboard.keys import digest
 from study.analysis import responses
 from study.analysis.responses import Responses
+from study.analysis.stopping import Look
 from study.bundle import Bundle
 from study.preregistration import Plan, frozen_with
 from study.workspace import bundle_named, bundles, home, study_name
@@ -37,6 +38,13 @@ class Chosen:
     def plan(self) -> Plan | None:
         """The analysis plan that the study was frozen with; None where there was none."""
         return None if self.bundle is None else frozen_with(self.bundle.manifest)
+
+    @property
+    def looks(self) -> tuple[Look, ...] | None:
+        """The declared looks that were made at the study's answers; None where that is not known."""
+        if self.data.simulated:
+            return ()
+        return None if self.bundle is None else door.service().looks_made(self.bundle.study_hash)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:

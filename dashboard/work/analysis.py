@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import Kept, Planned
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
+from study.analysis.stopping import Look
 from study.bundle import Manifest
 from study.preregistration import Plan
 
@@ -43,7 +44,7 @@ class Sample:
     plan
         What the plan leaves, or None.
     key
-        SHA-256 of all rows, also those left out, and of the plan.
+        SHA-256 of all rows, also those left out, of the plan and of the looks made.
     """
 
     key: str
@@ -86,16 +87,19 @@ def key_of(data: Responses) -> str:
     return digest(data.sha256, str(data.dropped), *data.messages)
 
 
-def sampled(data: Responses, plan: Plan | None) -> Task:
-    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model."""
+def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = None) -> Task:
+    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model.
+
+    ``looks`` are those made at these answers, None if not known.
+    """
 
     def work(progress: Progress) -> Sample:
         progress(0, 1, "resampling people")
-        kept = planned.keep(data, plan) if plan else None
+        kept = planned.keep(data, plan, looks) if plan else None
         stayed = kept.data if kept else data
         return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
 
-    key = digest("sampled", key_of(data), plan.sha256 if plan else "")
+    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(looks))
     return Task(key, work)
 
 

@@ -6,11 +6,11 @@ participants and of target categories. Folke, Li, Sojitra, Yang & Shafto (2021),
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from scipy.stats import chi2
@@ -21,6 +21,9 @@ from study.analysis import mixed, responses
 from study.analysis.records import MixedModel
 from study.bundle import Manifest
 from study.preregistration import NESTED, Plan
+
+if TYPE_CHECKING:
+    from study.analysis.stopping import Look
 
 RANDOM = "(1|participant) + (1|category)"
 FIXED = NESTED
@@ -122,6 +125,7 @@ def analyze_file(
     *,
     plan: Plan | None = None,
     manifest: Manifest | None = None,
+    looks: Sequence[Look] | None = None,
     progress: Progress = silent,
 ) -> NestedAnalysis:
     """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
@@ -140,6 +144,8 @@ def analyze_file(
         The analysis plan, if there was one.
     manifest
         Of the study that the file answers, if it is known.
+    looks
+        The declared looks that were made at it; None where that is not known.
 
     Raises
     ------
@@ -148,4 +154,5 @@ def analyze_file(
     """
     from study.analysis import results  # it reads what is defined here
 
-    return results.write(responses.read(path, columns), out, seed, plan=plan, manifest=manifest, progress=progress)
+    data = responses.read(path, columns)
+    return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)

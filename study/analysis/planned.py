@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -15,6 +16,9 @@ from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 from study.preregistration import Exclusions, Plan
+
+if TYPE_CHECKING:
+    from study.analysis.stopping import Look
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,9 @@ class Kept:
     exclusions
         rule, people and answers that it left out; every rule of the plan, in its order, also those that hit nobody.
     stopping
-        Whether the planned number of participants was reached, in a sentence.
+        Whether the collection came to its planned end, and by which: all its participants, or a declared look.
     final
-        Whether it was.
+        Whether it did.
     """
 
     plan: Plan
@@ -56,18 +60,25 @@ class Planned(Kept):
     contrasts: pd.DataFrame
 
 
-def execute(data: Responses, plan: Plan, *, progress: Progress = silent) -> Planned:
+def execute(
+    data: Responses, plan: Plan, *, looks: Sequence[Look] | None = None, progress: Progress = silent
+) -> Planned:
     """Do what the plan says.
+
+    Parameters
+    ----------
+    looks
+        The declared looks that were made at these answers, in their order; None where that is not known.
 
     Raises
     ------
     ForetellError
         A rule needs a column that the responses do not have, or nobody is left.
     """
-    return fitted(keep(data, plan), progress=progress)
+    return fitted(keep(data, plan, looks), progress=progress)
 
 
-def keep(data: Responses, plan: Plan) -> Kept:
+def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Kept:
     """Leave out what the plan leaves out, before any model is fitted.
 
     Raises
@@ -85,7 +96,7 @@ def keep(data: Responses, plan: Plan) -> Kept:
         )
     parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
     stayed = Responses(next(parts), data.dropped, data.messages, next(parts))
-    final, sentence = _stopping(every, plan)
+    final, sentence = _stopping(every, plan, looks)
     return Kept(plan, stayed, counts, sentence, final)
 
 
@@ -143,14 +154,32 @@ def _column(frame: pd.DataFrame, name: str, rule: str) -> pd.Series[float]:
     return frame[name]
 
 
-def _stopping(frame: pd.DataFrame, plan: Plan) -> tuple[bool, str]:
+def _stopping(frame: pd.DataFrame, plan: Plan, looks: Sequence[Look] | None) -> tuple[bool, str]:
     if plan.participants is None:
         return True, "The plan names no number of participants at which collection stops."
+    if looks and looks[-1].closing:
+        return True, _ended(looks[-1])
     fewest = int(frame.groupby("condition")["participant"].nunique().min())
     if fewest < plan.participants:
-        unless = ", unless a declared look has closed the collection" if plan.stopping else ""
         return False, (
             f"Interim: the smallest condition has {fewest} of the {plan.participants} planned participants after "
-            f"exclusions. These results are not the planned ones yet{unless}."
+            f"exclusions. These results are not the planned ones yet{_unless(plan, looks)}."
         )
     return True, f"The planned {plan.participants} participants per condition were reached after exclusions."
+
+
+def _ended(look: Look) -> str:
+    """How a look ended the collection. What it means for the other numbers: Jennison & Turnbull (1999), chapter 8."""
+    beyond = "beyond" if look.crossed else "within"
+    said = f"{look.sentence} Its |z| was {abs(look.z):.2f}, {beyond} the bound of {look.bound:.2f}: that test decides."
+    if look.last:
+        return said
+    return f"{said} The p values and intervals here do not know of the looks; effects at an early end look too large."
+
+
+def _unless(plan: Plan, looks: Sequence[Look] | None) -> str:
+    if plan.stopping is None:
+        return ""
+    if looks is None:
+        return ", unless a declared look has closed the collection: that is known where it was collected"
+    return f": {len(looks)} of {len(plan.stopping.looks)} declared looks were made, and none has closed the collection"

@@ -47,6 +47,11 @@ class Look:
         return self.number == self.of
 
     @property
+    def closing(self) -> bool:
+        """Whether it ends the collection."""
+        return self.crossed or self.last
+
+    @property
     def sentence(self) -> str:
         """What to do, and nothing else: not which way the contrast goes, nor how near the bound it is."""
         where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"

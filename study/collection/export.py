@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.collection import published as theirs
 from study.service import Mode, Service
 
 DICTIONARY: dict[str, dict[str, str]] = {
@@ -71,15 +72,6 @@ PERSONS: dict[str, dict[str, str]] = {
     "study_hash": {"meaning": "SHA-256 of the frozen study the person took"},
 }
 
-PUBLISHED = {
-    "participant": "subject_id",
-    "trial": "trial_index",
-    "trial_type": "prediction_type",
-    "category": "target_category",
-    "rt_ms": "rt",
-}
-"""Our columns under the names of the published data of Bayesian teaching; the others keep ours."""
-
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -94,10 +86,11 @@ class Table:
 
 def tables(service: Service, study: str, modes: Sequence[Mode], *, published: bool = False) -> tuple[Table, Table]:
     """The answers and the people, under our names or the published ones."""
-    renamed = PUBLISHED if published else {}
 
     def named(name: str, frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> Table:
-        return Table(name, frame.rename(columns=renamed), {renamed.get(c, c): told for c, told in columns.items()})
+        if published:
+            return Table(name, theirs.frame(frame), theirs.columns(columns))
+        return Table(name, frame, columns)
 
     return (
         named("answers", service.responses(study, modes), DICTIONARY),
@@ -111,7 +104,7 @@ def export(
     """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it.
 
     A path that ends with ``.parquet`` makes Parquet files of both. With `published`, columns have the names of
-    `PUBLISHED`.
+    `study.collection.published`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     answers, people = tables(service, study, modes, published=published)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from study.analysis.stopping import Look
 
 LOOKED = "looked as planned"
+_OF_A_LOOK = ("number", "of", "participants", "bound", "z")
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ def looks(db: Connection, manifest: Manifest, plan: Plan, people: pd.DataFrame) 
 
     done = people[(people["stage"] == "done") & (people["study_hash"] == manifest.study_hash)]
     finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
-    made = _made(db, manifest.study_hash)
+    looked = made(db, manifest.study_hash)
     table = stopping.schedule(plan)
-    table["verdict"] = [made.get(number, "") for number in table["look"]]
-    following = len(made) + 1
-    ended = any("closed" in verdict for verdict in made.values())
+    verdicts = {look.number: look.sentence for look in looked}
+    table["verdict"] = [verdicts.get(number, "") for number in table["look"]]
+    following = len(looked) + 1
+    ended = bool(looked) and looked[-1].closing
     due = following if not ended and following <= stopping.due(finished, plan) else None
     return Looks(table, min(finished.values()), due)
 
@@ -88,16 +90,19 @@ def make(manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.Data
 
 def keep(db: Connection, study: str, study_hash: str, look: Look, now: int) -> None:
     """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
-    if look.number in _made(db, study_hash):
+    if look.number in {earlier.number for earlier in made(db, study_hash)}:
         raise ForetellError(f"Look {look.number} was made already: its verdict is in the audit trail.")
     detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
     audit.append(db, now, "researcher", LOOKED, detail)
-    if look.crossed or look.last:
+    if look.closing:
         audit.append(db, now, "server", "closed", {"study": study, "by": f"look {look.number}"})
         repository.close_version(db, study)
 
 
-def _made(db: Connection, study_hash: str) -> dict[int, str]:
-    """The verdicts of looks at a frozen study, by their number."""
+def made(db: Connection, study_hash: str) -> tuple[Look, ...]:
+    """The looks that were made at a frozen study, in their order."""
+    from study.analysis.stopping import Look
+
     details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == LOOKED]
-    return {d["number"]: d["verdict"] for d in details if d["study_hash"] == study_hash}
+    mine = [{key: d[key] for key in _OF_A_LOOK} for d in details if d["study_hash"] == study_hash]
+    return tuple(Look(**{**look, "z": float(look["z"])}) for look in mine)

@@ -121,6 +121,15 @@ class Researcher(Opened):
             return None
         return self._store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
 
+    def looks_made(self, study_hash: str) -> tuple[Look, ...] | None:
+        """The declared looks that were made at a frozen study; None where it was never opened here."""
+
+        def work(db: Connection) -> tuple[Look, ...] | None:
+            known = any(version["study_hash"] == study_hash for version in repository.versions(db))
+            return interim.made(db, study_hash) if known else None
+
+        return self._store.read(work)
+
     def take_look(self, study: str, progress: Progress = silent) -> Look:
         """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
 

@@ -46,12 +46,12 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now
         ``response_conflict``; 410 the session ended; 425 not the current trial; 422 not an answer this study takes.
         And a sentence.
     """
-    known = responses.answer_to(db, session["session_id"], answer.trial_index)
+    known, same = responses.answers_like(db, session["session_id"], answer.trial_index, answer.attempt_id)
     if known is not None and known["attempt_id"] == answer.attempt_id:
         return 200, "This answer was kept before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
-    if known is not None or responses.answer_of_attempt(db, answer.attempt_id) is not None:
+    if known is not None or same is not None:
         _add_conflict(db, session, answer, now)
         return 409, "This question was answered before; the first answer stands."
     if session["stage"] in ENDED:

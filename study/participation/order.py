@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
 LONGEST_RUN = 3
+FEW_TABLES = 8
+"""Kept: the persons of a study differ in which side is which, so that two tables serve them all."""
 
 
 def shuffled(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
@@ -32,26 +34,23 @@ def shuffled(sides: Sequence[bool], rng: np.random.Generator, longest: int = LON
         Indices into `sides`.
     """
     pools = {side: [i for i in rng.permutation(len(sides)).tolist() if sides[i] == side] for side in (True, False)}
-    left, right = len(pools[True]), len(pools[False])
-    while not _count(left, right, longest):
-        longest += 1
-    return [pools[side].pop() for side in _pattern(left, right, longest, rng)]
-
-
-def _count(left: int, right: int, longest: int) -> int:
-    """Number of admissible patterns; counted from the shortest on, so that no recursion goes deep."""
-    return [_completions(i, j, longest, longest) for i in range(left + 1) for j in range(right + 1)][-1]
+    fewer, more = sorted(len(pool) for pool in pools.values())
+    # The more frequent side makes at most one run more than the other, before, between and after its runs.
+    longest = max(longest, -(-more // (fewer + 1)))
+    return [pools[side].pop() for side in _pattern(len(pools[True]), len(pools[False]), longest, rng)]
 
 
 def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> list[bool]:
     """A uniformly drawn admissible pattern; True is left."""
+    begins_left, begins_right = _log_counts(left, right, longest)
     pattern: list[bool] = []
     may_left = may_right = longest
     while left or right:
-        if_left = _completions(left - 1, right, may_left - 1, longest) if left and may_left else 0
-        if_right = _completions(left, right - 1, longest, may_right - 1) if right and may_right else 0
-        go_left = rng.random() < if_left / (if_left + if_right)
-        pattern.append(go_left)
+        # After one more left come up to may_left - 1 others, then a run of the right; and the other way round.
+        if_left = _sum(begins_right[left - k, right] for k in range(1, 1 + min(left, may_left)))
+        if_right = _sum(begins_left[left, right - k] for k in range(1, 1 + min(right, may_right)))
+        go_left = rng.random() < np.exp(if_left - np.logaddexp(if_left, if_right))
+        pattern.append(bool(go_left))
         if go_left:
             left, may_left, may_right = left - 1, may_left - 1, longest
         else:
@@ -59,18 +58,23 @@ def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> l
     return pattern
 
 
-@cache
-def _completions(left: int, right: int, may_left: int, may_right: int) -> int:
-    """Number of admissible patterns of what is left, with so many more of each side allowed at once.
+@lru_cache(FEW_TABLES)
+def _log_counts(left: int, right: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of the number of admissible patterns of (i, j) sides that begin with a left run, and with a right one.
 
-    One of the two allowances is always the full one, so the longest run is the larger of them.
+    Each is (left + 1, right + 1), -inf where there is none; nothing at all counts as one pattern of either kind.
+    Counted exactly these numbers have as many digits as there are trials: thousands of trials would take gigabytes.
     """
-    if not left and not right:
-        return 1
-    longest = max(may_left, may_right)
-    total = 0
-    if left and may_left:
-        total += _completions(left - 1, right, may_left - 1, longest)
-    if right and may_right:
-        total += _completions(left, right - 1, longest, may_right - 1)
-    return total
+    shape = (left + 1, right + 1)
+    begins_left, begins_right = np.full(shape, -np.inf), np.full(shape, -np.inf)
+    begins_left[0, 0] = begins_right[0, 0] = 0.0
+    for i in range(left + 1):
+        for k in range(1, 1 + min(i, longest)):
+            begins_left[i] = np.logaddexp(begins_left[i], begins_right[i - k])
+        for k in range(1, 1 + min(right, longest)):
+            begins_right[i, k:] = np.logaddexp(begins_right[i, k:], begins_left[i, :-k])
+    return begins_left, begins_right
+
+
+def _sum(logs: Iterable[float]) -> float:
+    return float(np.logaddexp.reduce([-np.inf, *logs]))

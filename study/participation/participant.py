@@ -84,19 +84,17 @@ class Participant(Opened):
         known = version["study_hash"] if version else None
         preview = self._preview_place(known, condition) if mode == "preview" else {}
 
-        def work(db: Connection) -> str:
+        def work(db: Connection) -> None:
             session = repository.session_of(db, study, mode, who)
             if session is not None:
-                self._renew(db, session, token)
-                return str(session["study_hash"])
+                return self._renew(db, session, token)
             if version is None:
                 raise self._closed(study)
             self._new_session(db, version, mode, who, token, preview)
-            return str(known)
 
-        study_hash = self._store.write(work)
+        self._store.write(work)
         if recruit is not None and mode == "live":
-            self._identify(study, study_hash, who, recruit)
+            self._identify(token, recruit)
         return token
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
@@ -121,8 +119,7 @@ class Participant(Opened):
     def consent(self, token: str, agreed: bool, device: Device | None = None, tab: str | None = None) -> dict[str, Any]:
         """Agree or decline."""
         self._act(token, tab, entrance.answer_consent, agreed, device)
-        if not agreed:
-            self._forget(token)
+        self._remember(token) if agreed else self._forget(token)
         return self._fresh(token)
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
@@ -166,14 +163,18 @@ class Participant(Opened):
     def withdraw(self, code: str) -> dict[str, Any]:
         """Erase everything the holder of a private code answered; what her page then shows."""
         wanted = code.strip().upper().encode()
+        # Looked for outside the writer: codes that somebody tries must not hold up those who answer.
+        everybody = [session["session_id"] for session in self._store.read(repository.every_session)]
+        codes = ((found, ending.withdrawal_code(self._key, found).encode()) for found in everybody)
+        mine = next((found for found, known in codes if hmac.compare_digest(known, wanted)), None)
+        if mine is None:
+            raise Refused(404, "No participation has this code. Please check it.")
 
         def work(db: Connection) -> dict[str, Any]:
-            for session in repository.every_session(db):
-                if hmac.compare_digest(ending.withdrawal_code(self._key, session["session_id"]).encode(), wanted):
-                    manifest = self._manifest(session)
-                    ending.withdraw(db, session, manifest, self._clock())
-                    return page_state(db, repository.session_by_id(db, session["session_id"]), manifest)
-            raise Refused(404, "No participation has this code. Please check it.")
+            session = repository.session_by_id(db, mine)
+            manifest = self._manifest(session)
+            ending.withdraw(db, session, manifest, self._clock())
+            return page_state(db, repository.session_by_id(db, mine), manifest)
 
         return self._store.write(work)
 
@@ -228,21 +229,35 @@ class Participant(Opened):
             state["receipt"] = receipt(db, self._key, session)
         return state
 
-    def _identify(self, study: str, study_hash: str, who: str, recruit: Recruit) -> None:
-        """Keep a recruiter's id of a person, in its own file and for its own time."""
-        days = procedure_of(self._bundle(study_hash).manifest).recruiter.retention_days
+    def _identify(self, token: str, recruit: Recruit) -> None:
+        """Keep a recruiter's id of a person, in its own file: for a day, until she agrees. Who declined leaves none."""
+        session = self._store.read(lambda db: session_of_token(db, token))
+        if session["stage"] == "declined":
+            return
         now = self._clock()
         row = {
-            "participant_id": who,
-            "study": study,
+            "participant_id": session["participant_id"],
+            "study": session["study"],
             "source": recruit.source,
             "ext_person": recruit.person,
             "ext_study": recruit.study,
             "ext_session": recruit.session,
             "created_at": now,
-            "erase_after": now + days * DAY_NS,
+            "erase_after": self._kept_until(session) or now + DAY_NS,
         }
         self._identities.write(lambda db: identities.add(db, row))
+
+    def _remember(self, token: str) -> None:
+        """Who agrees is known to the recruiter for as long as the study says."""
+        session = self._store.read(lambda db: session_of_token(db, token))
+        until = self._kept_until(session)
+        if until is not None:
+            self._identities.write(lambda db: identities.keep(db, session["participant_id"], until))
+
+    def _kept_until(self, session: Row) -> int | None:
+        """When the id of somebody who agreed is erased; None before the consent."""
+        days = procedure_of(self._manifest(session)).recruiter.retention_days
+        return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
 
     def _forget(self, token: str) -> None:
         """Who declines leaves no id."""

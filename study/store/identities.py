@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, MetaData, delete, select
+from sqlalchemy import Connection, MetaData, delete, select, update
 
 from study.store import logins
 from study.store.migrations.translation import in_both
@@ -39,6 +39,12 @@ def add(db: Connection, values: Mapping[str, Any]) -> None:
     again = {key: values[key] for key in ("ext_study", "ext_session")}
     statement = insert_or(db, identity).values(values)
     db.execute(statement.on_conflict_do_update(index_elements=["participant_id"], set_=again))
+
+
+def keep(db: Connection, participant_id: str, until: int) -> None:
+    """Keep who somebody is for longer: she agreed to take part."""
+    mine = identity.c.participant_id == participant_id
+    db.execute(update(identity).where(mine, identity.c.erase_after < until).values(erase_after=until))
 
 
 def of_study(db: Connection, study: str) -> list[Row]:

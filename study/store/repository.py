@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
@@ -279,11 +280,8 @@ def planned(db: Connection, session_id: str, first: int, count: int) -> list[Row
 
 def add_events(db: Connection, rows: list[dict[str, Any]]) -> int:
     """Append events; one whose id is known already is skipped. Returns how many were new."""
-    new = 0
-    for row in rows:
-        once = insert_or(db, event).on_conflict_do_nothing().returning(event.c.event_id)
-        new += len(db.execute(once, row).all())
-    return new
+    once = _event_once(db.dialect.name)
+    return sum(len(db.execute(once, row).all()) for row in rows)
 
 
 def session_counts(db: Connection) -> list[Row]:
@@ -301,6 +299,11 @@ def slot_counts(db: Connection) -> list[Row]:
         allocation_slot.c.state,
     )
     return every(db, select(*by, func.count().label("n")).group_by(*by))
+
+
+@cache
+def _event_once(dialect: str) -> Any:
+    return insert_or(dialect, event).on_conflict_do_nothing().returning(event.c.event_id)
 
 
 def _open(name: str) -> ColumnElement[bool]:

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 
-from study.store.rows import Row, at_most_one, every
+from study.store.rows import Row, every
 from study.store.tables import erased_answer, response, response_conflict, session, trial_plan
 from study.store.upsert import insert_or
 
@@ -17,25 +17,26 @@ GENESIS = "0" * 64
 _CHAIN = (response, erased_answer)
 
 # Written once: SQLAlchemy takes longer to put these together than the database to run them, at every answer.
-_ANSWER_TO = select(response).where(
-    response.c.session_id == bindparam("session"), response.c.trial_index == bindparam("trial")
+_ANSWERS_LIKE = select(response).where(
+    or_(
+        and_(response.c.session_id == bindparam("session"), response.c.trial_index == bindparam("trial")),
+        response.c.attempt_id == bindparam("attempt"),
+    )
 )
-_ANSWER_OF_ATTEMPT = select(response).where(response.c.attempt_id == bindparam("attempt"))
-_ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1) for t in _CHAIN]
+_ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1).subquery() for t in _CHAIN]
+_END = union_all(*(select(end) for end in _ENDS))
 _INSERT = insert(response)
 
 LATER = ("confidence", "dropped_frames", "clock_ms")
 """Columns that are younger than the first answers: where they hold nothing they are not hashed."""
 
 
-def answer_to(db: Connection, session_id: str, trial_index: int) -> Row | None:
-    """The answer a trial has, if it has one."""
-    return at_most_one(db, _ANSWER_TO, {"session": session_id, "trial": trial_index})
-
-
-def answer_of_attempt(db: Connection, attempt_id: str) -> Row | None:
-    """The answer that came with an attempt id."""
-    return at_most_one(db, _ANSWER_OF_ATTEMPT, {"attempt": attempt_id})
+def answers_like(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
+    """The answer a trial has, if it has one, and the answer that came with an attempt id, whoever gave it."""
+    found = every(db, _ANSWERS_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
+    asked = (session_id, trial_index)
+    of_trial = next((row for row in found if (row["session_id"], row["trial_index"]) == asked), None)
+    return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
 
 
 def n_answers(db: Connection, session_id: str) -> int:
@@ -45,8 +46,7 @@ def n_answers(db: Connection, session_id: str) -> int:
 
 def append(db: Connection, values: Mapping[str, Any]) -> None:
     """Append an answer at the end of the chain."""
-    ends = [db.execute(last).first() for last in _ENDS]
-    seq, prev_hash = max((tuple(end) for end in ends if end), default=(0, GENESIS))
+    seq, prev_hash = max((tuple(end) for end in db.execute(_END)), default=(0, GENESIS))
     row = {**values, "seq": seq + 1, "prev_hash": prev_hash}
     db.execute(_INSERT, {**row, "row_hash": row_hash(row)})
 

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 
-def insert_or(db: Connection, table: Table) -> Any:
-    """An insert that can say what happens where a row is there already."""
-    return (postgresql.insert if db.dialect.name == "postgresql" else sqlite.insert)(table)
+def insert_or(db: Connection | str, table: Table) -> Any:
+    """An insert, for a connection or a dialect by name, that can say what happens where a row is there already."""
+    dialect = db if isinstance(db, str) else db.dialect.name
+    return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)

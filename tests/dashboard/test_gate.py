@@ -160,6 +160,26 @@ def test_a_participant_reaches_her_own_pages_and_nothing_else(guarded: Server) -
         assert http.get("/studies").status_code == 401
 
 
+def test_a_preview_is_the_researchers(server: Server) -> None:
+    """Catches a participant who looks at the other conditions by ``?preview=both``."""
+    sent = {"study": "demo", "preview": True, "condition": "both"}
+
+    def preview(headers: dict[str, str], http: httpx.Client) -> int:
+        return http.post("/api/v1/begin", json=sent, headers=headers).status_code
+
+    with httpx.Client(base_url=server.url) as http:
+        assert (preview({}, http), preview(ELSEWHERE, http)) == (201, 403)
+        with Service(server.home) as service:
+            service.set_password(PASSWORD)
+        try:
+            assert (preview({}, http), preview(ELSEWHERE, http)) == (401, 401)
+            http.post("/door", data={"password": PASSWORD})
+            assert preview({}, http) == 201
+        finally:
+            with sqlite3.connect(server.home / "identity.db") as db:
+                db.execute("DELETE FROM password")
+
+
 @pytest.mark.parametrize(
     "headers",
     [

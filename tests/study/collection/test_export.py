@@ -11,12 +11,14 @@ import pytest
 from core.errors import ForetellError
 from study.analysis import responses
 from study.collection import psychds
-from study.collection.export import DICTIONARY, PERSONS, PUBLISHED, export, write_csv
+from study.collection import published as theirs
+from study.collection.export import DICTIONARY, PERSONS, export, write_csv
 from study.collection.frames import COLUMNS
 from study.service import Service
 from study.simulate import simulate
 
 MakeBundle = Callable[..., Path]
+NAMED_BACK = {ours: name for ours, name in theirs.NAMES.items() if ours in responses.REQUIRED + responses.OPTIONAL}
 
 
 def test_every_column_is_described() -> None:
@@ -61,7 +63,7 @@ def test_what_is_exported_and_read_again_has_the_same_hash(
         path = tmp_path / layout / "data" / "study-demo_desc-answers_data.csv"
     else:
         path = export(service, study, tmp_path / layout, ("sim",), published=published)
-    again = responses.read(path, PUBLISHED if published else None)
+    again = responses.read(path, NAMED_BACK if published else None)
     assert again.sha256 == responses.prepare(service.responses(study, ("sim",))).sha256
     changed = again.frame.assign(rt_ms=again.frame["rt_ms"] + 1e-9)
     assert responses.prepare(changed).sha256 != again.sha256
@@ -90,6 +92,24 @@ def test_published_names_are_in_the_dictionary_too(service: Service, bundle: Mak
     told = json.loads((tmp_path / "data-dictionary.json").read_text())
     assert list(told) == list(pd.read_csv(path).columns)
     assert {"subject_id", "prediction_type", "target_category", "rt", "trial_index"} <= set(told)
+    assert {name for name, about in told.items() if about["name"] == "Foretell"} == set(DICTIONARY) - set(theirs.NAMES)
+
+
+def test_published_columns_mean_what_the_published_analysis_takes_them_for(
+    service: Service, bundle: MakeBundle, tmp_path: Path
+) -> None:
+    """Catches ``correct`` as 0 and 1: there it is the AI's answer. The lines are those of the authors' own analysis."""
+    study = service.open_study(bundle(), per_condition=1)
+    simulate(service, study, 4, {"guesser": 1.0}, seed=1)
+    ours = service.responses(study, ("sim",))
+    frame = pd.read_csv(export(service, study, tmp_path / "x.csv", ("sim",), published=True))
+    correct_response = (frame["correct"] == frame["response"]).astype(int)
+    choice_category = frame["target_category"].where(correct_response == 1, frame["other_category"])
+    assert list(correct_response) == list(ours["correct"]) == list(frame["correct_response"])
+    assert list(choice_category) == list(ours["choice"])
+    assert list(choice_category == frame["ground_truth"]) == list(ours["choice"] == ours["truth"])
+    assert set(frame.loc[ours["examples"] == 0, "examples_condition"]) == {"no_examples"}
+    assert set(frame.loc[ours["saliency"] == 1, "highlights_condition"]) == {"highlights"}
 
 
 def test_a_file_that_is_no_parquet_is_said(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import stopping
+from study.analysis import planned, responses, stopping
 from study.bundle import Bundle
 from study.collection.interim import LOOKED
 from study.preregistration import Plan
@@ -70,6 +70,29 @@ def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service,
     with pytest.raises(ForetellError, match="No look of 'demo' is due"):
         service.take_look("demo")
     assert service.verify() == []
+
+
+def test_the_results_know_whether_a_look_ended_the_collection(service: Service, folder: Path) -> None:
+    """Catches results of a collection that its plan has ended, called interim; and looks that nobody asked for."""
+    service.open_study(folder, per_condition=6)
+    study_hash = Bundle(folder).study_hash
+    assert service.looks_made("0" * 64) is None
+    assert service.looks_made(study_hash) == ()
+    collected(service, folder, range(6), {"none": 0.4, "saliency": 0.9})
+
+    def executed() -> planned.Planned:
+        data = responses.prepare(service.responses("demo"), name="demo")
+        return planned.execute(data, Plan.model_validate(PLAN), looks=service.looks_made(study_hash))
+
+    before = executed()
+    assert not before.final
+    assert before.stopping.endswith("yet: 0 of 2 declared looks were made, and none has closed the collection.")
+    made = service.take_look("demo")
+    assert service.looks_made(study_hash) == (made,)
+    after = executed()
+    assert after.final
+    assert after.stopping.startswith(made.sentence)
+    assert f"|z| was {abs(made.z):.2f}, beyond the bound of {made.bound:.2f}" in after.stopping
 
 
 def test_below_the_bound_it_goes_on_until_the_planned_end(service: Service, folder: Path) -> None:

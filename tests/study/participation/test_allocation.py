@@ -1,5 +1,7 @@
 """Balance of conditions and sides, and the order of trials."""
 
+import hashlib
+import tracemalloc
 from collections import Counter
 from itertools import groupby, product
 
@@ -80,8 +82,31 @@ def test_the_first_trial_is_any_trial() -> None:
     assert min(first.values()) > 60  # binomial(1000, 1/10): below 60 has probability < 1e-5
 
 
-def test_long_studies_do_not_recurse_too_deep() -> None:
-    assert len(shuffled([True, False] * 300, np.random.default_rng(0))) == 600
+@pytest.mark.parametrize(
+    ("sides", "seed", "digest"),
+    [
+        ([True, False, False] * 30, 7, "0ba0d1ac4898ed2c9f0fa7caed5f03b689a3c07e698eb58f6cd6f24efe01ce73"),
+        ([True] * 60 + [False] * 29, 2021, "279105f2324044456c7ca944108a457f514d819159d7646778d03b309a8a2b82"),
+    ],
+)
+def test_orders_that_were_given_out_do_not_change(sides: list[bool], seed: int, digest: str) -> None:
+    """Catches another drawing of the pattern: `verify` would call every plan of an earlier version wrong.
+
+    The digests are of orders drawn from the exact numbers of patterns, counted in whole numbers.
+    """
+    assert hashlib.sha256(bytes(shuffled(sides, np.random.default_rng(seed)))).hexdigest() == digest
+
+
+def test_thousands_of_trials_take_little_memory() -> None:
+    """Catches counting patterns in whole numbers: 1,000 trials a person then take 300 MB, 5,000 many gigabytes."""
+    tracemalloc.start()
+    sides = [True, False] * 1000
+    order = shuffled(sides, np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sorted(order) == list(range(2000))
+    assert longest_run([sides[i] for i in order]) <= 3
+    assert peak < 50e6
 
 
 @pytest.mark.parametrize("sides", [[True], [True] * 7])

@@ -76,11 +76,34 @@ def test_who_declines_leaves_no_id(service: Service, study: str) -> None:
     assert identities(service) == []
 
 
-def test_ids_are_erased_when_their_time_is_over(tmp_path: Path, bundle: MakeBundle) -> None:
+def test_who_declined_leaves_no_id_when_she_comes_again(service: Service, study: str) -> None:
+    """Catches an id that is kept again because the link was opened twice."""
+    service.consent(service.begin(study, recruit=prolific(0)), False)
+    again = service.begin(study, recruit=prolific(0))
+    assert service.state(again)["stage"] == "declined"
+    assert identities(service) == []
+
+
+def test_an_id_is_kept_for_a_day_until_its_person_agrees(tmp_path: Path, bundle: MakeBundle) -> None:
+    """Catches an id that is kept for the study's time of somebody who only read the consent page."""
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
         study = service.open_study(bundle(config={"recruiter": {"retention_days": 3}}), 2)
         service.begin(study, recruit=prolific(0))
+        service.consent(service.begin(study, recruit=prolific(1)), True)
+        now[0] += DAY_NS
+        service.begin(study, recruit=prolific(1))
+        assert service.erase_identities() == 1
+        assert [person for person, _ in identities(service)] == [PIDS[1]]
+        now[0] += 2 * DAY_NS
+        assert service.erase_identities() == 1
+
+
+def test_ids_are_erased_when_their_time_is_over(tmp_path: Path, bundle: MakeBundle) -> None:
+    now = [10**18]
+    with Service(tmp_path, clock=lambda: now[0]) as service:
+        study = service.open_study(bundle(config={"recruiter": {"retention_days": 3}}), 2)
+        service.consent(service.begin(study, recruit=prolific(0)), True)
         now[0] += 2 * DAY_NS
         assert service.erase_identities() == 0
     now[0] += DAY_NS
