@@ -47,7 +47,8 @@ class Gallery:
     @property
     def known(self) -> NDArray[np.bool_]:
         """(N,): whether a picture's label is a class of the classifier, so that right and wrong mean something."""
-        return self.answers.truth != UNMATCHED
+        known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
+        return known
 
     def says(self, i: int) -> tuple[str, str, float]:
         """The truth of a picture, what the classifier says, and how sure it is."""

@@ -107,7 +107,8 @@ def svg(sheet: Sheet) -> bytes:
         element = _element(item)
         node = ElementTree.SubElement(root, element[0], element[1])
         node.text = item.text if isinstance(item, Words) else None
-    return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    drawn: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return drawn
 
 
 def _element(item: Picture | Words | Line | Box) -> tuple[str, dict[str, str]]:

@@ -76,7 +76,7 @@ def npz(table: Table) -> bytes:
         }
         facts.append(where | cell.explanation.certificates[0].as_dict())
     buffer = io.BytesIO()
-    np.savez(buffer, facts=np.array(json.dumps(facts)), **arrays)
+    np.savez(buffer, allow_pickle=False, facts=np.array(json.dumps(facts)), **arrays)
     return buffer.getvalue()
 
 

@@ -66,12 +66,24 @@ def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
 
 
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
-    """The three image sets of a study by their role; one that serves in two is read once."""
+    """The three image sets of a study by their role; one that serves in two is read once.
+
+    Raises
+    ------
+    ForetellError
+        What is wrong with each set that cannot be opened.
+    """
     opened: dict[str, ImageSet] = {}
+    wrong: dict[str, None] = {}
     sources = {role: getattr(config.sets, role) for role in ("pool", "standard", "adversarial")}
     for role, source in sources.items():
         same = next((opened[other] for other in opened if sources[other] == source), None)
-        opened[role] = same or open_set(source, base)
+        try:
+            opened[role] = same or open_set(source, base)
+        except ForetellError as error:
+            wrong[str(error)] = None
+    if wrong:
+        raise ForetellError("\n".join(wrong))
     return opened
 
 

@@ -104,5 +104,10 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
     if gradient is None:
-        raise ForetellError(f"No gradient of {classifier.name} reaches its layer {layer!r}. Choose another layer.")
+        raise unreached(classifier, layer)
     return Reading(*(values.detach().float().cpu() for values in (kept[0], gradient, logits)))
+
+
+def unreached(classifier: Classifier, layer: str) -> ForetellError:
+    """What to say of a layer that the target's logit does not hang on."""
+    return ForetellError(f"No gradient of {classifier.name} reaches its layer {layer!r}. Choose another layer.")

@@ -6,13 +6,14 @@ et al. 2018, arXiv:1810.03292).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.activations import chosen_layer, hooked, unreached
 from core.attribution.cam import enlarged, grad_cam_map
 from core.attribution.common import certificates, checked, gradient_and_logits, in_parts
 from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
@@ -74,9 +75,8 @@ def guided_grad_cam(
     others: set[str] = set()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        fine, logits = _propagated("guided_grad_cam", classifier, part, chosen, "guided", others)
-        read = activation_and_gradient(classifier, part, chosen, layer)
-        return fine * enlarged(grad_cam_map(read.activation, read.gradient).relu(), inputs), logits
+        fine, coarse, logits = _fine_and_coarse(classifier, part, chosen, layer, others)
+        return fine * enlarged(coarse.relu(), inputs), logits
 
     maps, logits = in_parts(compute, inputs, classes, progress, "guided class activation maps")
     empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
@@ -104,6 +104,40 @@ def _propagated(
     method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: Rule, others: set[str]
 ) -> tuple[Tensor, Tensor]:
     """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W), and the logits (B, K)."""
+    with _rectifying(method, classifier, rule, others):
+        gradient, logits = gradient_and_logits(classifier, inputs, targets)
+    return gradient.sum(1), logits
+
+
+def _fine_and_coarse(
+    classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str, others: set[str]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Guided backpropagation (B, H, W), Grad-CAM of ``layer`` (B, h, w) and logits (B, K) of one forward pass."""
+    kept: list[Tensor] = []
+
+    def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
+        kept[:] = [output]
+        return output.clone()  # an in-place ReLU behind the layer would overwrite what is kept
+
+    inputs = inputs.detach().to(classifier.device).requires_grad_()
+    with _rectifying("guided_grad_cam", classifier, "plain", others) as (module, rectifiers), torch.enable_grad():
+        with hooked(module.get_submodule(layer), keep):
+            logits = module(inputs.clone())
+        chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
+        (coarse,) = torch.autograd.grad(chosen, kept, retain_graph=True, allow_unused=True)
+        if coarse is None:
+            raise unreached(classifier, layer)
+        rectifiers.rule = "guided"
+        (fine,) = torch.autograd.grad(chosen, inputs)
+    maps = (fine.sum(1), grad_cam_map(kept[0], coarse), logits)
+    return tuple(values.detach().float().cpu() for values in maps)  # type: ignore[return-value]
+
+
+@contextmanager
+def _rectifying(
+    method: str, classifier: Classifier, rule: Rule, others: set[str]
+) -> Iterator[tuple[nn.Module, Rectifiers]]:
+    """The network, its ReLUs under ``rule``; notes its other activations, and refuses one without ReLUs."""
     with classifier.exclusive() as module:
         if hides_calls(module):
             raise ForetellError(
@@ -111,12 +145,11 @@ def _propagated(
                 f"Load the network uncompiled. {ELSEWHERE}"
             )
         with Rectifiers(rule) as rectifiers:
-            gradient, logits = gradient_and_logits(classifier, inputs, targets)
+            yield module, rectifiers
     others |= rectifiers.others
     if not rectifiers.met:
         has = f" (it has {', '.join(sorted(others))})" if others else ""
         raise ForetellError(f"{classifier.name} has no ReLU{has}, and {method} changes nothing else. {ELSEWHERE}")
-    return gradient.sum(1), logits
 
 
 def _kept(others: set[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import Function
 from torch.overrides import TorchFunctionMode
 
-Rule = Literal["deconvnet", "guided"]
+Rule = Literal["plain", "deconvnet", "guided"]
 Call = tuple[Tensor, float, bool]
 """What is rectified, the ceiling, whether in place."""
 
@@ -29,12 +29,16 @@ OTHERS = frozenset(
 
 
 class _Rectified(Function):
-    """min(max(z, 0), ceiling), and backwards max(g, 0), under ``"guided"`` only where 0 < z < ceiling."""
+    """min(max(z, 0), ceiling); backwards g by the rule that the mode has then.
+
+    ``"plain"`` passes g where 0 < z < ceiling, ``"deconvnet"`` max(g, 0) everywhere, ``"guided"`` max(g, 0) where
+    0 < z < ceiling.
+    """
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, ceiling: float, rule: Rule, inplace: bool) -> Tensor:
-        ctx.rule = rule
-        if rule == "guided":
+    def forward(ctx: Any, z: Tensor, ceiling: float, mode: Rectifiers, inplace: bool) -> Tensor:
+        ctx.mode = mode
+        if mode.rule != "deconvnet":
             ctx.save_for_backward((z > 0) & (z < ceiling) if math.isfinite(ceiling) else z > 0)
         if not inplace:
             return z.clamp(0, ceiling)
@@ -44,11 +48,12 @@ class _Rectified(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
-        passed = gradients[0].relu()
-        return passed * ctx.saved_tensors[0] if ctx.rule == "guided" else passed, None, None, None
+        rule = ctx.mode.rule
+        passed = gradients[0] if rule == "plain" else gradients[0].relu()
+        return passed if rule == "deconvnet" else passed * ctx.saved_tensors[0], None, None, None
 
 
-_rectified: Callable[[Tensor, float, Rule, bool], Tensor] = _Rectified.apply
+_rectified: Callable[[Tensor, float, Rectifiers, bool], Tensor] = _Rectified.apply
 
 
 def _relu(z: Tensor, inplace: bool = False) -> Call:
@@ -88,6 +93,9 @@ class Rectifiers(TorchFunctionMode):
 
     Attributes
     ----------
+    rule
+        Read when gradients are passed, so that one forward pass serves ``"plain"`` and ``"guided"``, whichever it was
+        made under; ``"deconvnet"`` keeps nothing for the others.
     met
         How many ReLUs ran.
     others
@@ -116,7 +124,7 @@ class Rectifiers(TorchFunctionMode):
             return func(*args, **kwargs)
         self.met += 1
         z, ceiling, inplace = found
-        return _rectified(z, ceiling, self.rule, inplace or written.endswith("_"))
+        return _rectified(z, ceiling, self, inplace or written.endswith("_"))
 
     @staticmethod
     def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Literal
 from urllib.parse import quote, urlsplit
 
 import streamlit as st
@@ -37,7 +38,7 @@ def _opening(study: Study) -> None:
         label = "Start a collection" if current is None else "Add places"
         if current is not None and current.study_hash != study.bundle.study_hash:
             label = "Open the new version"
-        kind = "primary" if label != "Add places" else "secondary"
+        kind: Literal["primary", "secondary"] = "primary" if label != "Add places" else "secondary"
         start = st.button(label, type=kind, key=f"open_{study.name}")
         if current is not None and st.button("Close it", key=f"close_{study.name}"):
             door.service().close_study(study.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -40,7 +41,7 @@ def show(study: Study) -> None:
         ):
             st.download_button(
                 label,
-                lambda name=name: _file(study.name, chosen, name),
+                partial(_file, study.name, chosen, name),
                 name,
                 mime,
                 disabled=frame.empty,

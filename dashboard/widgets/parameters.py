@@ -9,10 +9,10 @@ import streamlit as st
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.parameters import Parameter, declared, parsed, summary
-from dashboard import work
 from dashboard.table import words
 from dashboard.widgets.live import duration
 from dashboard.widgets.messages import escaped
+from dashboard.work import maps as work
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no map."""

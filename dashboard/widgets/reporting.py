@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from dashboard.widgets import files, live, numbers
@@ -30,5 +32,5 @@ def show(found: Analysed, manifest: Manifest | None) -> None:
 
 def _files(contents: dict[str, bytes]) -> None:
     for name, (label, mime) in WORDS.items():
-        files.file(label, lambda name=name: contents[name], name, mime)
+        files.file(label, partial(contents.__getitem__, name), name, mime)
     files.file(f"All {len(contents)} files (ZIP)", lambda: work.zipped(contents), "results.zip", "application/zip")

@@ -43,7 +43,7 @@ def gate(study: str, version: StudyStatus) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(state, color=COLOURS[state])
         for label, act in acts.items():
-            kind = "primary" if label in ("Go on", "Open again") else "secondary"
+            kind: Literal["primary", "secondary"] = "primary" if label in ("Go on", "Open again") else "secondary"
             if st.button(label, type=kind, help=HELP.get(label), key=f"monitor_{label}"):
                 act()
                 st.rerun()

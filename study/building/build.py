@@ -55,9 +55,10 @@ def open_sources(path: Path, device: str | None = None) -> Sources:
 
 def opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
     """What a study file's content names, files relative to ``base``."""
+    sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
     classifier, file = open_classifier(config.classifier.model, base, device), config.teaching.prior
     prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
-    return Sources(config, base, classifier, open_sets(config, base), prior)
+    return Sources(config, base, classifier, sets, prior)
 
 
 def build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,11 +39,14 @@ def test_it_is_the_papers_design():
     assert config.conditions == ("none", "saliency", "examples", "both")
 
 
-def test_without_the_pictures_it_says_what_is_missing(tmp_path):
-    text = PAPER.read_text().replace('"resnet50:IMAGENET1K_V1"', '"scenes"')
-    (tmp_path / "folke2021.toml").write_text(text)
-    with pytest.raises(ForetellError, match=r"No folder .*imagenet/val\. Its parent .* is missing as well"):
+def test_without_the_pictures_it_says_all_that_is_missing_before_weights_are_fetched(tmp_path):
+    """Catches a download of the network in front of the sentence, and a sentence that names one folder of two."""
+    shutil.copy(PAPER, tmp_path / "folke2021.toml")
+    with pytest.raises(ForetellError) as refused:
         open_sources(tmp_path / "folke2021.toml")
+    pool, adversarial = str(refused.value).splitlines()
+    assert re.search(r"No folder .*imagenet/val\. Its parent .* is missing as well", pool)
+    assert re.search(r"No folder .*imagenet-a\.", adversarial)
 
 
 def smaller(folder: Path, model: Path, **sets: str) -> Path:
