@@ -146,7 +146,7 @@ def test_every_page_is_found_and_the_check_of_files_can_fail() -> None:
     assert {"README.md", "docs/architecture.md", "docs/data-dictionary.md", "benchmarks/README.md"} <= {
         path.relative_to(ROOT).as_posix() for path in PAGES
     }
-    assert len(re.findall(r"`study/\w+\.py`", (ROOT / "docs" / "architecture.md").read_text())) > 10
+    assert len(re.findall(r"`study/[\w/]+\.py`", (ROOT / "docs" / "architecture.md").read_text())) > 10
 
 
 def test_cited_tests_exist() -> None:
