@@ -1,8 +1,9 @@
 """What asking a network a hundred times again costs, in its own bare forward passes of as many pictures.
 
 ``python -m benchmarks.uncertainty [--networks resnet50] [--passes 100]``. Bare passes run on as many copies of the
-picture at once as the memory budget allows. A sampler whose noise comes late computes what is before it once; one that
-puts noise on every layer pays for the random numbers. Random weights do for speed.
+picture at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_frozen`` with the
+program into which `core.inference` lays it out to predict. A sampler whose noise comes late computes what is before
+it once; one that puts noise on every layer pays for the random numbers. Random weights do for speed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from core.device import chunk_size, default_device
 from core.errors import ForetellError
 from core.uncertainty import SAMPLERS
 
-NETWORKS = ("mobilenet_v2", "resnet50")
+NETWORKS = ("mobilenet_v2", "resnet18", "resnet50")
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
     "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},
@@ -34,7 +35,7 @@ ROUNDS = 1
 
 
 def measure(networks: list[str], passes: int) -> dict[str, Any]:
-    """Rows by network, sampler and where its noise is; ``of_bare`` is its time over that of the bare passes."""
+    """Rows by network, sampler and where its noise is; ``of_...`` is its time over that of other passes."""
     rows: dict[str, Any] = {name: {} for name in networks}
     work = [(name, sampler, where) for name in networks for sampler, places in SETTINGS.items() for where in places]
     for name, sampler, where in tqdm(work, unit="sampler"):
@@ -57,11 +58,11 @@ def _row(classifier: Classifier, sampler: str, settings: dict[str, Any], passes:
     except ForetellError as error:
         return str(error)
     with classifier.exclusive() as module:
-        seconds = in_turns({"sampler": asked, "bare": partial(_bare, module, image, passes)}, ROUNDS)
-    return {
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "of_bare": round(seconds["sampler"] / seconds["bare"], 3),
-    }
+        work = {"sampler": asked, "bare": partial(_bare, module, image, passes)}
+        work["frozen"] = partial(classifier.logits, image.expand(passes, -1, -1, -1))
+        seconds = in_turns(work, ROUNDS)
+    of = {f"of_{name}": round(seconds["sampler"] / seconds[name], 3) for name in ("bare", "frozen")}
+    return {"seconds": {name: round(value, 3) for name, value in seconds.items()}} | of
 
 
 @torch.inference_mode()

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import log_softmax
-from scipy.stats import binomtest
+from scipy.special import log_softmax, softmax
 from torch import Tensor
 
 from core.errors import ForetellError
+from core.shares import share_of
+from core.types import Progress, silent
 
 Floats = NDArray[np.float64]
 
@@ -51,15 +52,34 @@ def linear_probe(
     ForetellError
         Fewer than two labels, or fewer pictures of one than folds.
     """
+    names, y, p = out_of_fold(features, labels, folds=folds, penalty=penalty, generator=generator)
+    read = p.argmax(1)
+    accuracy = share_of(int((read == y).sum()), len(y))
+    return Probe(*accuracy, np.bincount(y).max() / len(y), torch.from_numpy(names[read]))
+
+
+def out_of_fold(
+    features: Tensor,
+    labels: Tensor,
+    *,
+    folds: int = 5,
+    penalty: float = 1.0,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """The labels there are (L,), each picture's among them (N,), and (N, L) the probabilities that a reader gives it.
+
+    The readers of `linear_probe`: each picture's was trained without its fold, so that it has not seen its label.
+    """
     names, y = np.unique(labels.numpy(), return_inverse=True)
-    counts = np.bincount(y)
-    if len(names) < 2 or counts.min() < folds or folds < 2:
+    rarest = np.bincount(y).min(initial=len(y))
+    if len(names) < 2 or rarest < folds or folds < 2:
         raise ForetellError(
-            f"A probe in {folds} folds needs 2 or more labels and {max(folds, 2)} pictures of each, not {counts.min()} "
+            f"A probe in {folds} folds needs 2 or more labels and {max(folds, 2)} pictures of each, not {rarest} "
             f"of the rarest of {len(names)}: give more pictures, or labels that more of them share."
         )
     x = features.double().flatten(1).numpy()
-    read = np.empty(len(y), dtype=np.int64)
+    p = np.empty((len(y), len(names)))
     fold = _folds(y, folds, generator or torch.Generator().manual_seed(0))
     for k in range(folds):
         train = fold != k
@@ -67,10 +87,9 @@ def linear_probe(
         if not spread > 0:
             raise ForetellError("The layer says the same of all these pictures: choose another layer.")
         weights, bias = _fitted((x[train] - centre) / spread, y[train], len(names), penalty)
-        read[~train] = (((x[~train] - centre) / spread) @ weights + bias).argmax(1)
-    right = int((read == y).sum())
-    limits = binomtest(right, len(y)).proportion_ci(method="wilson")
-    return Probe(right / len(y), limits.low, limits.high, counts.max() / len(y), torch.from_numpy(names[read]))
+        p[~train] = softmax((x[~train] - centre) / spread @ weights + bias, axis=1)
+        progress(k + 1, folds, "reading the features")
+    return names, y, p
 
 
 def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDArray[np.int64]:

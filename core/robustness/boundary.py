@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from scipy.stats import binomtest
 from torch import Tensor
 
 from core.attribution.common import checked
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.robustness import ATTACKS
+from core.shares import share_of
 from core.types import Progress, silent
 
 OVERSHOOT = 0.02
@@ -45,8 +45,8 @@ def critical_samples(
     """
     answers = classifier.logits(images).argmax(1).tolist()
     found = ATTACKS[attack](classifier, images, answers, generator=generator, progress=progress, **parameters).fooled
-    limits = binomtest(int(found.sum()), len(found)).proportion_ci(method="wilson")
-    return CriticalSamples(float(found.double().mean()), (float(limits.low), float(limits.high)), found)
+    ratio, *interval = share_of(int(found.sum()), len(found))
+    return CriticalSamples(ratio, (interval[0], interval[1]), found)
 
 
 def margins(

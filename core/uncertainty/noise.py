@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from core.errors import ForetellError
-from core.uncertainty.draws import Draws
+from core.uncertainty.draws import Draws, enlargement
 
 DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"})
 CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d"})
@@ -40,11 +40,25 @@ class Call:
         """The call's value with other arguments in place of some of its own."""
         return self.function(**self.named | others)
 
+    def product(self) -> Tensor:
+        """A convolution's value without its bias."""
+        x, padding = self.named["input"], self.named.get("padding", 0)
+        plain = x.dtype == torch.float32 and x.device.type == "cpu" and x.ndim == 4 and not isinstance(padding, str)
+        there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+        if not (self.name == "conv2d" and plain and there):
+            return self.on(bias=None)
+        # For 1 x 1 filters, one thread and fewer than 16 inputs torch would choose another way, twice as slow.
+        others = (self.named.get("stride", 1), self.named.get("dilation", 1), self.named.get("groups", 1))
+        return torch.mkldnn_convolution(x, self.named["weight"], None, padding, *others)
+
 
 class Kind(Protocol):
     """A kind of noise: which calls it answers, and how."""
 
     meets: frozenset[str]
+
+    def silent(self, call: Call, /) -> bool:
+        """Whether a call that it meets stays as it is."""
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         """The call's value under fresh noise."""
@@ -56,7 +70,7 @@ class Noise(TorchFunctionMode):
     Attributes
     ----------
     met
-        How many calls the kind has met.
+        How many calls the kind has met and does not leave as they are.
     smallest
         The first tensor (of one picture) that became noisy: what has to be kept for each pass begins there.
     """
@@ -81,14 +95,15 @@ class Noise(TorchFunctionMode):
             if name in UNKNOWN:
                 raise ForetellError(f"The network calls {name}, under which noise is not known here: use laplace.")
             return func(*args, **(kwargs or {}))
-        self.met += 1
-        if self.met <= self._first:
-            return func(*args, **(kwargs or {}))
         # Positions without a name are a dropout's flags (training, inplace), for which there is no use here.
-        named = dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {})
+        call = Call(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))
+        silent = self._kind.silent(call)
+        self.met += not silent
+        if silent or self.met <= self._first:
+            return func(*args, **(kwargs or {}))
         if self.smallest is None:
-            self.smallest = named["input"][0]
-        return self._kind(Call(name, func, named), self._draws)
+            self.smallest = call.named["input"][0]
+        return self._kind(call, self._draws)
 
 
 class OwnDropout:
@@ -99,37 +114,43 @@ class OwnDropout:
     def __init__(self, rate: float | None) -> None:
         self._rate = rate
 
+    def silent(self, call: Call, /) -> bool:
+        return self._of(call) == 0
+
+    def _of(self, call: Call) -> float:
+        return float(call.named.get("p", 0.5)) if self._rate is None else self._rate
+
     def __call__(self, call: Call, draws: Draws) -> Tensor:
-        x, rate = call.named["input"], call.named.get("p", 0.5) if self._rate is None else self._rate
+        x, rate = call.named["input"], self._of(call)
         # Feature dropouts drop whole channels: one draw for each, for all its places.
-        shape = x.shape[1:] if call.name == "dropout" else (x.shape[1], *[1] * (x.ndim - 2))
-        return _thinned(x, draws.dropped(shape, rate), rate)
+        return _thinned(x, draws, rate, None if call.name == "dropout" else (x.shape[1], *[1] * (x.ndim - 2)))
 
 
-class InsertedDropout:
+class _OnLayers:
+    meets = LAYERS
+
+    def silent(self, _: Call, /) -> bool:
+        return False
+
+
+class InsertedDropout(_OnLayers):
     """Each value that leaves a convolution and each that enters a linear layer dropped on its own (section 3.4.1).
 
     The noise is on the product with the weights: a bias is not a random variable there.
     """
-
-    meets = LAYERS
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         if call.name == "linear":
-            x = call.named["input"]
-            return call.on(input=_thinned(x, draws.dropped(x.shape[1:], self._rate), self._rate))
-        enlarged = call.on(weight=call.named["weight"] / (1 - self._rate))
-        dropped = _laid_out(enlarged, lambda shape: draws.dropped(shape, self._rate))
-        return torch.where(dropped, _by_channel(call.named.get("bias"), enlarged), enlarged)
+            return call.on(input=_thinned(call.named["input"], draws, self._rate))
+        product = call.product()
+        return _thinned(product, draws, self._rate, plus=_by_channel(call.named.get("bias"), product), over=True)
 
 
-class MultiplicativeNoise:
+class MultiplicativeNoise(_OnLayers):
     """The same values times normal draws of mean 1 and variance ``variance`` (Gaussian dropout)."""
-
-    meets = LAYERS
 
     def __init__(self, variance: float) -> None:
         self._deviation = math.sqrt(variance)
@@ -137,30 +158,26 @@ class MultiplicativeNoise:
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         if call.name == "linear":
             return call.on(input=self._noisy(call.named["input"], draws))
-        product = self._noisy(call.on(bias=None), draws)
+        product = self._noisy(call.product(), draws)
         return product.add_(_by_channel(call.named.get("bias"), product))
 
     def _noisy(self, x: Tensor, draws: Draws) -> Tensor:
-        return x * _laid_out(x, draws.normal).mul_(self._deviation).add_(1)
+        return x * _normal(x, draws).mul_(self._deviation).add_(1)
 
 
-class DropConnect:
+class DropConnect(_OnLayers):
     """Each weight of a layer dropped on its own, and the others enlarged to keep the mean."""
-
-    meets = LAYERS
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         weight = call.named["weight"]
-        return call.on(weight=_thinned(weight, draws.dropped(weight.shape, self._rate)[0], self._rate))
+        return call.on(weight=_thinned(weight[None], draws, self._rate)[0])
 
 
-class AdditiveNoise:
+class AdditiveNoise(_OnLayers):
     """Normal draws of variance ``variance`` added to each weight of a layer."""
-
-    meets = LAYERS
 
     def __init__(self, variance: float) -> None:
         self._deviation = math.sqrt(variance)
@@ -170,9 +187,45 @@ class AdditiveNoise:
         return call.on(weight=weight + self._deviation * draws.normal(weight.shape)[0].to(weight))
 
 
-def _thinned(x: Tensor, dropped: Tensor, rate: float) -> Tensor:
-    # 0 x infinity would be NaN: what is dropped is 0, whatever it was.
-    return x.masked_fill(dropped.to(x.device), 0).div_(1 - rate)
+def _thinned(
+    x: Tensor,
+    draws: Draws,
+    rate: float,
+    shape: Sequence[int] | None = None,
+    plus: Tensor | None = None,
+    *,
+    over: bool = False,
+) -> Tensor:
+    """What each of n passes keeps of ``x`` (n parts, ...), or of the one (1, ...) of all, enlarged, ``plus`` a bias.
+
+    ``shape`` is that of the draws for a part where not every value has its own. ``over``: ``x`` is the caller's, to be
+    written over where it has room. One pass at a time: its mask stays in the cache.
+    """
+    parts, plus = _parts(x, draws), x.new_zeros(()) if plus is None else plus
+    last = _channels_last(x) and shape is None
+    thin = x if over and len(x) == len(draws) * parts else _room(x, len(draws) * parts)
+    masks = draws.kept((parts, *(_in_memory(x) if shape is None else shape)), rate)
+    rows = (x.expand_as(thin).chunk(len(draws)), thin.chunk(len(draws)), masks)
+    for some, out, kept in zip(*rows, strict=True):
+        mask = kept.to(x).movedim(-1, 1) if last else kept.to(x)
+        torch.addcmul(plus, some, mask, value=enlargement(rate), out=out)
+    return thin
+
+
+def _room(x: Tensor, rows: int) -> Tensor:
+    """``rows`` rows like those of ``x``, laid out as they are."""
+    layout = torch.channels_last if _channels_last(x) else torch.contiguous_format
+    return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device, memory_format=layout)
+
+
+def _parts(x: Tensor, draws: Draws) -> int:
+    """How many rows of ``x`` belong to a pass: more than one where a network cuts a picture into windows."""
+    if len(x) > 1 and len(x) % len(draws):
+        raise ForetellError(
+            f"The network gives a layer {len(x)} rows for {len(draws)} pictures, so that no pass has its own: use "
+            "laplace."
+        )
+    return max(1, len(x) // len(draws))
 
 
 def _by_channel(bias: Tensor | None, like: Tensor) -> Tensor:
@@ -180,12 +233,19 @@ def _by_channel(bias: Tensor | None, like: Tensor) -> Tensor:
     return like.new_zeros(()) if bias is None else bias.view(-1, *[1] * (like.ndim - 2))
 
 
-def _laid_out(x: Tensor, draw: Callable[[Sequence[int]], Tensor]) -> Tensor:
-    """Draws (n, ...) for the values of ``x``, in the order in which these lie in memory: another would be slow."""
-    if x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last):
-        channels, height, width = x.shape[1:]
-        return draw((height, width, channels)).permute(0, 3, 1, 2).to(x.device)
-    return draw(x.shape[1:]).to(x.device)
+def _channels_last(x: Tensor) -> bool:
+    return x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last)
+
+
+def _in_memory(x: Tensor) -> Sequence[int]:
+    """The values of a row of ``x`` in the order in which they lie in memory: draws in another would be slow."""
+    return (*x.shape[2:], x.shape[1]) if _channels_last(x) else x.shape[1:]
+
+
+def _normal(x: Tensor, draws: Draws) -> Tensor:
+    """(n parts, ...) standard normal draws laid out as ``x`` is."""
+    drawn = draws.normal((_parts(x, draws), *_in_memory(x))).flatten(0, 1)
+    return (drawn.movedim(-1, 1) if _channels_last(x) else drawn).to(x)
 
 
 def refuse_rate(rate: float) -> None:

@@ -14,7 +14,7 @@ from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
 from core.types import Progress
 from core.uncertainty.draws import Draws
-from core.uncertainty.noise import Kind, Noise
+from core.uncertainty.noise import DROPOUTS, Kind, Noise
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest, between one picture's passes made together and apart."""
@@ -103,7 +103,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, see
         )
     _, noise = _once(module, x.clone(), kind, seed, [0], 0)
     if not noise.met:
-        what = " or ".join(sorted(kind.meets))
+        what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")
         raise ForetellError(
             f"{classifier.name} has no {what} to put noise on. inserted_dropout works on any network with "
             "convolutions or linear layers, laplace on any with a linear last layer."

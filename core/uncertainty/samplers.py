@@ -27,7 +27,7 @@ def mc_dropout(
     Raises
     ------
     ForetellError
-        A network without dropout.
+        A network without dropout, or with none but of rate 0.
     """
     noise.refuse_rate(rate)
     return with_noisy_values(classifier, images, noise.OwnDropout(rate or None), passes, generator, progress)
@@ -46,7 +46,8 @@ def inserted_dropout(
     """Dropout put into a network that was trained without: element by element, after convolutions and before pooling.
 
     Gal 2016, section 3.4.1; before linear layers it drops inputs. ``last`` keeps to that many of the layers nearest to
-    the output (0: all). The network was not trained for it, so its answers may be far off: see the accuracy.
+    the output (0: all). ``rate`` is rounded to a 65,536th, and what is kept is enlarged by the rate as rounded, so that
+    its mean is exact. The network was not trained for it, so its answers may be far off: see the accuracy.
     """
     noise.refuse_rate(rate)
     kind = noise.InsertedDropout(rate)

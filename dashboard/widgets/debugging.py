@@ -11,15 +11,14 @@ import streamlit as st
 from core.uncertainty import MEASURES
 from dashboard import cache
 from dashboard.cache import Gallery
-from dashboard.jobs import Job, pool
+from dashboard.jobs import pool
 from dashboard.table import words
 from dashboard.widgets import doubt, files, numbers, picker, points, takeaway
-from dashboard.widgets.live import Asking, live, note
-from dashboard.widgets.messages import escaped
+from dashboard.widgets.live import shown
 from dashboard.widgets.points import Axis
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.doubt import PASSES
-from study.inquiry.debugging import Debugged, label_evidence, outlier_evidence
+from study.inquiry.debugging import Debugged, Judge, label_evidence, outlier_evidence
 
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")
@@ -30,6 +29,11 @@ CONFIDENT = 80
 """Probability in per cent from which on an error is called confident, unless another is chosen."""
 HARDLY = 0.5
 """Share of right answers under which labels should not be judged by them."""
+JUDGES: dict[Judge, str] = {
+    "answers": "The AI's answers",
+    "features": "A reader of its features",
+    "both": "Where both agree",
+}
 
 Picked = Callable[[int], None]
 
@@ -133,15 +137,7 @@ def _groups(found: Debugged) -> list[str]:
 
 def _under_noise(request: NoiseRequest) -> pd.DataFrame | None:
     """The table of the answers under noise; None until they are there, with their progress."""
-
-    def collect(asking: Asking) -> Job | None:
-        return asking(request)
-
-    def draw(job: Job | None) -> None:
-        if job is None or job.state != "done":
-            st.info(escaped(note(job)))
-
-    live(collect, draw, "_noise")
+    shown(request, lambda _: None, "_noise")
     job = pool().known(request.key)
     return job.result if job is not None and job.state == "done" else None
 
@@ -153,21 +149,39 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
             "as the classifier names its classes."
         )
         return
-    doubtful, right = found.doubtful(), float(found.answers.correct[found.known].mean())
+    judge = _judge_box(found)
+    doubtful, right = found.doubtful(judge), float(found.answers.correct[found.known].mean())
     st.caption(
-        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.known.sum()):,} labels. It assumes that the "
-        "AI was not trained on these pictures, and cannot tell a wrong label from an error that the AI is sure of; the "
-        f"AI is right about {right:.0%} of them. Look at the pictures, the likeliest first, and at how their nearest "
-        "in the AI's features are labelled."
+        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.known.sum()):,} labels. The AI's answers are "
+        "evidence where it was not trained on these pictures, and cannot tell a wrong label from an error that it is "
+        f"sure of; it is right about {right:.0%} of them. A linear reader of its features, trained without the picture "
+        "that it judges, holds on training pictures too. Look at the pictures, the likeliest first, and at how their "
+        "nearest in the AI's features are labelled."
     )
     if right < HARDLY:
         st.warning(
             "The AI errs too often on these pictures to judge their labels: most of these are likely its own errors."
         )
     if doubtful:
-        picker.told(gallery, f"{name}_labels", doubtful, picked, lambda i: label_evidence(found, i))
+        picker.told(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
         with st.expander("The numbers"):
             numbers.table(found.table().iloc[doubtful], f"{name}.labels")
+
+
+def _judge_box(found: Debugged) -> Judge:
+    """Which road doubts the labels, with how many each finds; the answers alone where there is no other."""
+    if found.read is None:
+        return "answers"
+    judge: Judge = st.segmented_control(
+        "Judged by",
+        list(JUDGES),
+        format_func=lambda one: f"{JUDGES[one]}: {len(found.doubtful(one)):,}",
+        default="answers",
+        required=True,
+        key="judge",
+        bind=BIND,
+    )
+    return judge
 
 
 def _outliers(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:

@@ -8,11 +8,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.uncertainty import SAMPLERS
-from dashboard.jobs import Job
 from dashboard.table import DELETION, INSERTION, words
 from dashboard.widgets.cells import Seen, class_names
-from dashboard.widgets.live import Asking, live, note
-from dashboard.widgets.messages import escaped
+from dashboard.widgets.live import shown
 from dashboard.work.doubt import PASSES, Doubt, DoubtRequest
 
 NOT = "Not asked"
@@ -42,18 +40,7 @@ def show(seen: Seen, seed: int) -> None:
     )
     if chosen == NOT:
         return
-    request = DoubtRequest(seen.classifier, chosen, seen.inputs, seed)
-
-    def collect(asking: Asking) -> Job | None:
-        return asking(request)
-
-    def draw(job: Job | None) -> None:
-        if job is None or job.state != "done":
-            st.info(escaped(note(job)))
-            return
-        _drawn(seen, job.result)
-
-    live(collect, draw, "_doubt")
+    shown(DoubtRequest(seen.classifier, chosen, seen.inputs, seed), lambda found: _drawn(seen, found), "_doubt")
 
 
 def _drawn(seen: Seen, found: Doubt) -> None:

@@ -9,11 +9,9 @@ import streamlit as st
 from core.classifier import Classifier
 from core.representation.dissection import Dissection
 from core.visualisation.unit import Unit
-from dashboard.jobs import Job
 from dashboard.table import DELETION, INSERTION
 from dashboard.widgets.cells import class_names
-from dashboard.widgets.live import Asking, live, note
-from dashboard.widgets.messages import escaped
+from dashboard.widgets.live import shown
 from dashboard.work.effects import Effects, EffectsRequest
 from data.types import ImageSet
 
@@ -24,19 +22,8 @@ SURE = 1.96
 
 def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
     """Both answers about one channel, once they are there."""
-    request = EffectsRequest(classifier, unit, images)
-
-    def collect(asking: Asking) -> Job | None:
-        return asking(request)
-
-    def draw(job: Job | None) -> None:
-        st.markdown("**What it does**")
-        if job is None or job.state != "done":
-            st.info(escaped(note(job)))
-            return
-        _drawn(classifier, job.result)
-
-    live(collect, draw, "_effects")
+    st.markdown("**What it does**")
+    shown(EffectsRequest(classifier, unit, images), lambda found: _drawn(classifier, found), "_effects")
 
 
 def _drawn(classifier: Classifier, found: Effects) -> None:

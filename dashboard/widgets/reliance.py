@@ -8,10 +8,9 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
-from dashboard.jobs import Job
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.effects import bars
-from dashboard.widgets.live import Asking, live, note
+from dashboard.widgets.live import shown
 from dashboard.widgets.messages import escaped
 from dashboard.work.reliance import PushRequest, Reliance, RelianceRequest, concepts_of
 from data.types import ImageSet
@@ -42,23 +41,15 @@ def show(classifier: Classifier, target: int, images: ImageSet) -> None:
 
 
 def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
-    request = RelianceRequest(classifier, images)
-
-    def collect(asking: Asking) -> Job | None:
-        return asking(request)
-
-    def draw(job: Job | None) -> None:
-        if job is None or job.state != "done":
-            st.info(escaped(note(job)))
-            return
-        st.plotly_chart(changes(job.result, target), key="reliance", config={"displayModeBar": False})
+    def draw(found: Reliance) -> None:
+        st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
             f"By how much the probability of {escaped(class_names(classifier)[target])} changes when this alone is put "
-            f"into {job.result.pictures:,} of the pictures, against the other values it could have, with 95 % "
+            f"into {found.pictures:,} of the pictures, against the other values it could have, with 95 % "
             "intervals. Left of 0 it speaks against the class."
         )
 
-    live(collect, draw, "_reliance")
+    shown(RelianceRequest(classifier, images), draw, "_reliance")
 
 
 def changes(found: Reliance, target: int) -> go.Figure:
@@ -102,17 +93,7 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.info("Choose one to three layers.")
         return
     request = PushRequest(classifier, images, target, concept, tuple(chosen))
-
-    def collect(asking: Asking) -> Job | None:
-        return asking(request)
-
-    def draw(job: Job | None) -> None:
-        if job is None or job.state != "done":
-            st.info(escaped(note(job)))
-            return
-        _tested(job.result, class_names(classifier)[target])
-
-    live(collect, draw, "_push")
+    shown(request, lambda found: _tested(found, class_names(classifier)[target]), "_push")
 
 
 def _tested(found: tuple[Tcav, ...], name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,16 +15,15 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from scipy.stats import binomtest
 
-from core.attribution.common import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.shares import share_of
 from core.types import Progress, silent
 from study.blocks import Blocks, table_files
 from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.inquiry.facts import facts_of, key_of
 from study.inquiry.rules import Answer, Assertion, load_assertions, severity
-from study.provenance import code_digest
 from study.sources import open_classifier, plain, set_named
 
 BLOCK = 32
@@ -110,8 +108,7 @@ def assertions(
         An assertion fails, gives something else than True, False, None or a number from 0 on, or None always.
     """
     pictures, facts = judged.pictures, _facts(classifier, request, judged)
-    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
-    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     judge = partial(_judged, classifier, found, request.file.name, judged)
     try:
         columns = blocks.joined(judge, progress, "checking assertions")
@@ -178,25 +175,16 @@ def _counted(severities: pd.Series[float]) -> dict[str, Any]:
     applied, broken = int(severities.notna().sum()), int((severities > 0).sum())
     if not applied:
         return {"applied": 0}
-    limits = binomtest(broken, applied).proportion_ci(method="wilson")
-    return {
-        "applied": applied,
-        "broken": broken,
-        "share": broken / applied,
-        "low": float(limits.low),
-        "high": float(limits.high),
-    }
+    share, low, high = share_of(broken, applied)
+    return {"applied": applied, "broken": broken, "share": share, "low": low, "high": high}
 
 
 def _facts(classifier: Classifier, request: Request, judged: Judged) -> dict[str, Any]:
-    return {
+    own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
-        "model": classifier.name,
-        "fingerprint": classifier.fingerprint,
         "pictures": judged.pictures.name,
         "digest": judged.digest,
         "count": len(judged.pictures),
-        "versions": versions(),
-        "code": code_digest(),
     }
+    return facts_of(classifier, own)

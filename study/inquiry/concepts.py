@@ -3,8 +3,6 @@ be intervened on."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +14,6 @@ import pandas as pd
 import torch
 
 from core.attribution.activations import chosen_layer, refuse_unknown
-from core.attribution.common import versions
 from core.classifier import Classifier
 from core.concepts.effect import observed_effect
 from core.concepts.tcav import tcav
@@ -25,8 +22,8 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.blocks import Columns, Pieces, table_files
 from study.inquiry.conceptsets import Concept, asked, material
+from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, answers, spread
-from study.provenance import code_digest
 from study.sources import class_of_labels, open_classifier, plain, set_named
 
 CHANCE = 20
@@ -98,8 +95,7 @@ def concepts(
         for layer in layers:
             refuse_unknown(classifier, module, layer)
     facts = _facts(classifier, request, images, layers)
-    key = hashlib.sha256(f"{json.dumps(facts, sort_keys=True)}{images.digest}".encode()).hexdigest()[:32]
-    pieces, tests, rows, effects = Pieces(parts, key), len(sought) * len(layers), [], {}
+    pieces, tests, rows, effects = Pieces(parts, key_of(facts, [images.digest])), len(sought) * len(layers), [], {}
     for number, concept in enumerate(sought):
         ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
         tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
@@ -122,9 +118,7 @@ def target_of(classifier: Classifier, name: str) -> int:
 
 
 def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: list[str]) -> dict[str, Any]:
-    return {
-        "model": classifier.name,
-        "fingerprint": classifier.fingerprint,
+    own = {
         "set": images.name,
         "class": request.target,
         "concepts": list(request.concepts),
@@ -133,9 +127,8 @@ def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: l
         "pictures": request.pictures,
         "runs": request.runs,
         "seed": request.seed,
-        "versions": versions(),
-        "code": code_digest(),
     }
+    return facts_of(classifier, own)
 
 
 def _tested(

@@ -5,20 +5,27 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import NDArray
 
 from core.classifier import Classifier
 from core.debugging.labels import LabelErrors, confident_learning
 from core.debugging.neighbours import Neighbours, nearest, principal_plane
 from core.errors import ForetellError
+from core.representation.probe import out_of_fold
 from core.teaching.prior import with_bias
 from core.types import Progress
 from data.types import ImageSet
 from study.building.predictions import Predictions, predict
 from study.sources import UNMATCHED, plain
+
+FOLDS = 5
+Judge = Literal["answers", "features", "both"]
+"""What labels are judged by: the network's answers, a linear reader of its features, or both where they agree."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,9 @@ class Debugged:
         The pictures, the answers to them, and what the network calls its classes.
     labels
         None where fewer than two labels are classes of the network, or it does not end in one linear layer.
+    read
+        As `labels`, by a linear reader of the features that has not seen the picture's label, so that it matters not
+        whether the network was trained on it. None also where a label has fewer pictures than `FOLDS`.
     near
         None where it does not end in one linear layer, or there is but one picture.
     places, shares
@@ -41,6 +51,7 @@ class Debugged:
     answers: Predictions
     categories: tuple[str, ...]
     labels: LabelErrors | None
+    read: LabelErrors | None
     near: Neighbours | None
     places: NDArray[np.float64] | None
     shares: NDArray[np.float64] | None
@@ -62,12 +73,14 @@ class Debugged:
         """(K + 1,): plain names of the classes, and nothing for the class -1."""
         return np.array([*map(plain, self.categories), ""])
 
-    def doubtful(self) -> list[int]:
-        """The pictures whose labels are likely to be wrong, the likeliest first."""
-        if self.labels is None:
+    def doubtful(self, judge: Judge = "answers") -> list[int]:
+        """The pictures whose labels are likely to be wrong, the likeliest first: by the answers, unless they agree."""
+        roads = {"answers": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
+        found = [road for road in roads if road is not None]
+        if len(found) < len(roads):
             return []
-        order = np.argsort(self.labels.margin, kind="stable")
-        return [int(i) for i in order if self.labels.likely[i]]
+        order = np.argsort(np.sum([road.margin for road in found], axis=0), kind="stable")
+        return [int(i) for i in order if all(road.likely[i] for road in found)]
 
     def outliers(self) -> list[int]:
         """All pictures, the farthest from the others first."""
@@ -89,6 +102,10 @@ class Debugged:
             doubtful = self.labels.likely
             columns |= {"label_doubtful": doubtful, "rather": np.where(doubtful, names[self.labels.instead], "")}
             columns |= {"margin": self.labels.margin}
+        if self.read is not None:
+            doubtful = self.read.likely
+            columns |= {"features_doubt": doubtful, "features_rather": np.where(doubtful, names[self.read.instead], "")}
+            columns |= {"features_margin": self.read.margin}
         if self.near is not None:
             same = self.images.labels[self.near.indices.numpy()] == self.images.labels[:, None]
             columns |= {"neighbours": same.shape[1], "neighbours_of_label": same.sum(1)}
@@ -102,16 +119,28 @@ def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Pr
     """Ask a network about a set, with or without labels that it knows; killed, its answers are not asked for again."""
     readable = _ends_linearly(classifier)
     answers = predict(classifier, images, cache, progress, features=readable, labelled=False)
-    labels = near = places = shares = None
+    labels = read = near = places = shares = None
     if readable:
         logits = with_bias(answers.features) @ classifier.head.T
         with suppress(ForetellError):  # each says what the set lacks for it: then there is no such evidence
             labels = confident_learning(logits.softmax(1).numpy(), answers.truth)
         with suppress(ForetellError):
+            read = confident_learning(_read(answers, len(classifier.categories), progress), answers.truth)
+        with suppress(ForetellError):
             near = nearest(answers.features, progress=progress)
             places, shares = principal_plane(answers.features)
         answers = replace(answers, features=answers.features[:, :0], sketches=answers.sketches[:, :0])  # not to be kept
-    return Debugged(images, answers, classifier.categories, labels, near, places, shares)
+    return Debugged(images, answers, classifier.categories, labels, read, near, places, shares)
+
+
+def _read(answers: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:
+    """(N, classes): what readers of the features give each picture, each trained without it; 0 without a label."""
+    known = np.flatnonzero(answers.truth != UNMATCHED)
+    truth = torch.from_numpy(answers.truth[known])
+    names, _, p = out_of_fold(answers.features[known], truth, folds=FOLDS, progress=progress)
+    found = np.zeros((len(answers.truth), classes))
+    found[np.ix_(known, names)] = p
+    return found
 
 
 def _ends_linearly(classifier: Classifier) -> bool:
@@ -125,16 +154,31 @@ def label_evidence(found: Debugged, i: int) -> list[str]:
     assert found.labels is not None
     assert found.near is not None
     answers, labels, names = found.answers, found.labels, found.class_names
-    own, other = int(answers.truth[i]), int(labels.instead[i])
+    own, other = int(answers.truth[i]), _rather(found, i)
     near = answers.truth[found.near.indices[i].numpy()]
     return [
         f"labelled {found.label_names[i]}, rather {names[other]}",
         f"The AI gives {names[own]} {answers.truth_probability[i]:.0%}; pictures labelled so get "
         f"{labels.thresholds[own]:.0%} on average.",
         f"It says {names[answers.predicted[i]]}, {answers.probability[i]:.0%}.",
+        *_read_evidence(found, i),
         f"Of the {len(near)} nearest {(near == own).sum()} are labelled {names[own]}, {(near == other).sum()} "
         f"{names[other]}.",
     ]
+
+
+def _rather(found: Debugged, i: int) -> int:
+    """The other class by the road that doubts the label, the answers' first."""
+    roads = [road for road in (found.labels, found.read) if road is not None]
+    return int(next(road for road in roads if road.likely[i]).instead[i])
+
+
+def _read_evidence(found: Debugged, i: int) -> list[str]:
+    if found.read is None:
+        return []
+    names, other = found.class_names, int(found.read.instead[i])
+    says = f"doubts the label: rather {names[other]}" if found.read.likely[i] else "does not doubt the label"
+    return [f"A reader of its features, trained without this picture, {says}."]
 
 
 def outlier_evidence(found: Debugged, i: int) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +15,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from core.attribution.common import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.parameters import parsed
@@ -26,7 +23,7 @@ from core.types import Progress, silent
 from core.visualisation.unit import Unit, known
 from data.types import ImageSet
 from study.blocks import table_files
-from study.provenance import code_digest
+from study.inquiry.facts import facts_of, key_of
 from study.reading import batches
 from study.sources import class_of_labels, open_classifier, set_named
 
@@ -106,10 +103,8 @@ class Inspected:
     @property
     def facts(self) -> dict[str, Any]:
         """Settings and provenance."""
-        return {
+        own = {
             "question": self.request.question,
-            "model": self.classifier.name,
-            "fingerprint": self.classifier.fingerprint,
             "compared_with": self.compared.name,
             "compared_fingerprint": self.compared.fingerprint,
             "layers": list(self.request.layers),
@@ -119,14 +114,13 @@ class Inspected:
             "count": len(self.images),
             "parameters": dict(self.request.parameters),
             "seed": self.request.seed,
-            "versions": versions(),
-            "code": code_digest(),
         }
+        return facts_of(self.classifier, own)
 
     @property
     def key(self) -> str:
         """SHA-256 of `facts`, shortened."""
-        return hashlib.sha256(json.dumps(self.facts, sort_keys=True).encode()).hexdigest()[:32]
+        return key_of(self.facts)
 
     def generator(self) -> torch.Generator:
         """From the request's seed."""

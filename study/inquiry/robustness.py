@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binomtest
 from torch import Tensor
 
 from core.errors import ForetellError
@@ -16,6 +15,7 @@ from core.robustness import ATTACKS
 from core.robustness.boundary import directions_between
 from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
+from core.shares import Share, share_of
 from core.types import Progress, silent
 from study.blocks import Blocks
 from study.inquiry.inspection import Inspected
@@ -122,7 +122,7 @@ def frequencies(inspected: Inspected, progress: Progress, *, radii: str = "2,4,8
     size = len(shown)
     table = pd.DataFrame({"cycles": chosen})
     for name, accuracy in (("coarse", found.low), ("fine", found.high)):
-        limits = [_share(np.arange(size) < round(float(share) * size)) for share in accuracy]
+        limits = [share_of(round(float(share) * size), size) for share in accuracy]
         table[[name, f"{name}_low", f"{name}_high"]] = limits
     table["whole"] = found.whole
     return table
@@ -142,7 +142,5 @@ def _numbers(name: str, text: str) -> list[float]:
         raise ForetellError(f"{name}={text!r} is not numbers with commas between them, such as 1,2,4.") from None
 
 
-def _share(chosen: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """The share that is true, and its 95 % interval (Wilson)."""
-    limits = binomtest(int(chosen.sum()), len(chosen)).proportion_ci(method="wilson")
-    return float(chosen.mean()), float(limits.low), float(limits.high)
+def _share(chosen: NDArray[np.bool_]) -> Share:
+    return share_of(int(chosen.sum()), len(chosen))

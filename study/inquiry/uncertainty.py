@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -17,7 +15,6 @@ import torch
 from scipy.special import softmax
 from torch import Tensor
 
-from core.attribution.common import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.parameters import parsed
@@ -28,7 +25,7 @@ from core.uncertainty.reliability import best_temperature, calibration, compare_
 from study.blocks import Blocks, table_files
 from study.building.priors import StoredPrior, load_prior
 from study.inquiry.exemplars import Pictures, of_set, open_pictures
-from study.provenance import code_digest
+from study.inquiry.facts import facts_of, key_of
 from study.sources import class_of_labels, open_classifier, plain, set_named
 
 BLOCK = 64
@@ -115,9 +112,8 @@ def uncertainty(
     if stored is not None and "prior" not in signature(sampler).parameters:
         raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
     facts = _facts(classifier, request, given, pictures, stored)
-    key = hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *pictures.ids]).encode()).hexdigest()[:32]
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
-    blocks = Blocks(parts, key, len(pictures), BLOCK)
+    blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     joined = blocks.joined(
         partial(_asked, classifier, ask, request.seed, pictures), progress, "asking again under noise"
     )
@@ -176,18 +172,15 @@ def _facts(
     pictures: Pictures,
     stored: StoredPrior | None,
 ) -> dict[str, Any]:
-    return {
-        "model": classifier.name,
-        "fingerprint": classifier.fingerprint,
+    own = {
         "sampler": request.sampler,
         "parameters": dict(given),
         "prior": None if stored is None else stored.digest,
         "seed": request.seed,
         "pictures": pictures.name,
         "count": len(pictures),
-        "versions": versions(),
-        "code": code_digest(),
     }
+    return facts_of(classifier, own)
 
 
 def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from core.errors import ForetellError
 from core.teaching.prior import fit_prior, with_bias
 from core.teaching.probabilistic import sampled_heads
 from core.uncertainty import MEASURES, SAMPLERS, measures, noise
-from core.uncertainty.draws import Draws
+from core.uncertainty.draws import LEVELS, Draws, dropped_levels, enlargement
 from core.uncertainty.last_layer import laplace
 from core.uncertainty.samplers import (
     additive_noise,
@@ -134,11 +134,49 @@ def test_noise_is_on_the_product_with_the_weights_and_not_on_the_bias():
     x = torch.rand(1, 3, 5, 5, generator=seeded(1)).double()
     with noise.Noise(noise.InsertedDropout(0.3), Draws(9, [0, 1])), torch.no_grad():
         found = conv(x)
-    dropped = Draws(9, [0, 1]).dropped((4, 5, 5), 0.3)
+    kept = torch.stack(list(Draws(9, [0, 1]).kept((4, 5, 5), 0.3)))
     with torch.no_grad():
         columns = F.unfold(x, 3, padding=1)[0].T @ conv.weight.view(4, -1).T
-    expected = columns.T.view(1, 4, 5, 5) * ~dropped / 0.7 + conv.bias.view(-1, 1, 1)
+    expected = columns.T.view(1, 4, 5, 5) * kept * enlargement(0.3) + conv.bias.view(-1, 1, 1)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_a_convolutions_product_is_torchs_own(strided):
+    """Catches an argument lost on the way to the faster convolution: 1 x 1 and 3 x 3, strides, groups, dilation."""
+    for size, groups in ((1, 1), (3, 1), (3, 4)):
+        conv = nn.Conv2d(8, 8, size, 2 if strided else 1, size // 2, groups=groups, dilation=1 if size == 1 else 2)
+        x = torch.randn(3, 8, 9, 9, generator=seeded()).contiguous(memory_format=torch.channels_last)
+        with noise.Noise(noise.InsertedDropout(1e-9), Draws(9, [0, 1, 2])), torch.inference_mode():
+            found = conv(x)
+        torch.testing.assert_close(found, conv(x), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.37, 0.9])
+def test_masks_are_independent_draws_of_their_rate(rate):
+    """Catches words cut or used twice: the share, and correlations of places, passes and calls, in s.e."""
+    draws = Draws(3, range(8))
+    calls = [torch.stack(list(draws.kept((250, 401), rate))).flatten(1).double() for _ in range(2)]
+    size, share = calls[0].numel(), dropped_levels(rate) / LEVELS
+    assert abs(share - rate) <= 0.5 / LEVELS
+    assert set(calls[0].unique().tolist()) == {0.0, 1.0}
+    assert abs(float((calls[0] == 0).double().mean()) - share) < 5 * (share * (1 - share) / size) ** 0.5
+    z = (calls[0] - (1 - share)) / (share * (1 - share)) ** 0.5
+    spectrum = torch.fft.rfft(z).abs().square()
+    every_lag = torch.fft.irfft(spectrum, z.shape[1])[:, 1:] / z.shape[1]
+    assert float(every_lag.abs().max()) < 7 / z.shape[1] ** 0.5
+    between = (z @ z.T / z.shape[1]).fill_diagonal_(0)
+    assert float(between.abs().max()) < 5 / z.shape[1] ** 0.5
+    again = (calls[1] - (1 - share)) / (share * (1 - share)) ** 0.5
+    assert abs(float((z * again).mean())) < 5 / size**0.5
+
+
+def test_what_is_kept_is_enlarged_by_the_probability_as_drawn():
+    """Catches a mean off by the rounding of the rate to whole levels, and a division by 0 beside rate 1."""
+    for rate in (0.1, 1 / 3, 1e-9, 0.9999999):
+        assert enlargement(rate) * (LEVELS - dropped_levels(rate)) == LEVELS
+    kept = torch.stack(list(Draws(1, [0]).kept((400_000,), 0.9999999)))
+    assert 0 < int(kept.sum()) < 40
 
 
 NOISES = [name for name in SAMPLERS if name != "laplace"]
@@ -198,6 +236,29 @@ def test_what_comes_before_the_noise_is_computed_once(sampler):
     torch.testing.assert_close(found[Counted], found[Counting], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("sampler", ["inserted_dropout", "multiplicative_noise", "mc_dropout"])
+def test_a_network_that_cuts_pictures_into_windows(sampler, monkeypatch):
+    """Catches masks for pictures where a layer sees windows: each pass is one, whatever is asked beside it."""
+
+    class Windows(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                self.inner, self.dropout, self.head = nn.Linear(12, 5), nn.Dropout(0.3), nn.Linear(5, 3)
+
+        def forward(self, x):
+            windows = x.unflatten(2, (-1, 2)).unflatten(4, (-1, 2)).permute(0, 2, 4, 1, 3, 5).flatten(0, 2).flatten(1)
+            seen = self.dropout(self.inner(windows).relu())
+            return self.head(seen.view(len(x), -1, 5).mean(1))
+
+    classifier, image = Classifier(Windows(), unit, name="windows"), pictures(1)
+    whole = SAMPLERS[sampler](classifier, image, passes=9, generator=seeded())[0]
+    assert len(torch.unique(whole, dim=0)) == 9
+    monkeypatch.setattr("core.uncertainty.passes.chunk_size", lambda _: 4)
+    torch.testing.assert_close(SAMPLERS[sampler](classifier, image, passes=9, generator=seeded())[0], whole)
+
+
 def test_the_last_layers_alone():
     """With the noise on the last layer only, the logits' distribution is that layer's: p/(1-p) sum (w x)^2."""
     classifier, images = awkward(), pictures(1)
@@ -210,6 +271,8 @@ def test_the_last_layers_alone():
 def test_what_cannot_be_asked_says_so():
     with pytest.raises(ForetellError, match=r"has no dropout.*inserted_dropout works"):
         mc_dropout(one_layer(), INPUT)
+    with pytest.raises(ForetellError, match="of a rate above 0 to put noise on"):
+        mc_dropout(one_layer(nn.Dropout(0.0)), INPUT)
     with pytest.raises(ForetellError, match="ask at least twice"):
         mc_dropout(awkward(), pictures(1), passes=1)
     with pytest.raises(ForetellError, match=r"rate=1\.0 is not a probability"):

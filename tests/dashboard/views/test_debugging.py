@@ -110,7 +110,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
 
 def test_a_sampler_that_does_not_apply_says_so(view) -> None:
     app = view(doubt="MC dropout, 100 passes")
-    assert any("scenes has no dropout" in info.value for info in app.info)
+    assert any("scenes has no dropout" in error.value for error in app.error)
     assert not app.get("plotly_chart")
 
 

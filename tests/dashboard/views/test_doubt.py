@@ -38,7 +38,7 @@ def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
 
 def test_a_network_without_dropout_says_so_in_its_place(opened) -> None:
     app = settled(opened(method="Gradient", noise="MC dropout"))
-    assert any("scenes has no dropout" in info.value for info in app.info)
+    assert any("scenes has no dropout" in error.value for error in app.error)
 
 
 def test_every_measure_is_explained_and_every_sampler_offered(app) -> None:

@@ -71,7 +71,7 @@ def settled(app: AppTest) -> AppTest:
         assert time.monotonic() < deadline
         time.sleep(0.05)
         app.run()
-    if any("Being made" in info.value or "Waiting" in info.value for info in app.info):
+    if any("Being made" in said.value or "Waiting" in said.value for said in [*app.info, *app.caption]):
         time.sleep(0.05)
         return settled(app.run())
     assert not app.exception

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +19,7 @@ from study.inquiry.rules import Answer, load_assertions
 from study.sources import open_set
 from tests.conftest import ROOT
 from tests.core.scenes import scene_net
+from tests.study.inquiry.killing import killed_and_whole
 
 SETTINGS = {"split": "adversarial", "size": 48}
 RULES = re.search(
@@ -142,28 +138,9 @@ def test_an_answer_by_the_names_of_its_classes():
 def test_a_kill_and_the_same_command_again(tmp_path):
     """Killed in the midst, it goes on and gives the same bytes as a run that was left alone."""
     (tmp_path / "rules.py").write_text(RULES)
-    command = [sys.executable, str(ROOT / "foretell.py"), "assertions", "rules.py", "--setting", "size=160"]
-
-    def begun(out):
-        pipe = subprocess.PIPE
-        words = [*command, "--out", out]
-        return subprocess.Popen(words, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-    killed = begun("killed")
-    until = time.monotonic() + 120
-    while not list((tmp_path / "killed" / "parts").glob("*.npz")) and time.monotonic() < until:
-        time.sleep(0.02)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    assert list((tmp_path / "killed" / "parts").glob("*.npz"))
-    ran = [begun("killed"), begun("whole")]
-    for process in ran:
-        said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
-    assert re.match(r"same_when_mirrored: broken by \d+ of 160 pictures \(", said[0])
-    for name in ("scenes.rules.csv", "scenes.rules.json"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert len(list((tmp_path / "killed").iterdir())) == 2
+    words = ["assertions", "rules.py", "--setting", "size=160"]
+    for said in killed_and_whole(tmp_path, words, ["scenes.rules.csv", "scenes.rules.json"]):
+        assert re.match(r"same_when_mirrored: broken by \d+ of 160 pictures \(", said)
 
 
 def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):

@@ -57,6 +57,49 @@ def test_where_the_network_errs_its_own_errors_are_named_and_the_nearest_tell_mo
     assert nearest.interval[0] > 0.6
 
 
+def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_them(planted, tmp_path):
+    """Catches a reader that is trained on what it judges: a network that knows all labels by heart doubts none."""
+    images, wrong = planted["standard"][0].images, planted["standard"][1]
+    net = scene_net()
+    inputs = torch.stack([net.preprocess(images.open(i)) for i in range(SIZE)])
+    told = torch.tensor([net.categories.index(images.categories[k]) for k in images.labels])
+    network = _by_heart(net, inputs, told)
+    found = debugged(Classifier(network, net.preprocess, net.categories, name="heart"), images, tmp_path, silent)
+    assert found.answers.correct.all()
+    assert found.doubtful() == found.doubtful("both") == []
+    named = wrong[found.doubtful("features")]
+    assert named.mean() > 0.7
+    assert named.sum() > PLANTED / 2
+    own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
+    assert read.interval[0] > own.area
+    (line,) = [said for said in label_evidence(found, found.doubtful("features")[0]) if "reader" in said]
+    assert "trained without this picture, doubts the label: rather " in line
+
+
+def _by_heart(net, inputs, labels):
+    """The network's trunk under layers trained until they give every label, the wrong ones too."""
+    features = net.features(inputs)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        head = nn.Sequential(nn.Linear(features.shape[1], 256), nn.ReLU(), nn.Linear(256, len(net.categories)))
+    steps = torch.optim.Adam(head.parameters(), 1e-2)
+    while not bool((head(features).argmax(1) == labels).all()):
+        steps.zero_grad()
+        nn.functional.cross_entropy(head(features), labels).backward()
+        steps.step()
+    trunk, _ = net._split
+    return nn.Sequential(trunk, head)
+
+
+def test_both_roads_doubt_what_they_agree_on(planted):
+    """Catches a choice that shows another road's pictures; the table names both."""
+    found, wrong = planted["standard"]
+    by = {judge: set(found.doubtful(judge)) for judge in ("answers", "features", "both")}
+    assert by["both"] == by["answers"] & by["features"] != by["answers"] | by["features"]
+    assert wrong[sorted(by["both"])].mean() > 0.85
+    assert set(np.flatnonzero(found.table()["features_doubt"])) == by["features"]
+
+
 def test_evidence_is_what_the_pictures_say(planted):
     found, _ = planted["standard"]
     network, i = scene_net(), found.doubtful()[0]
@@ -70,7 +113,8 @@ def test_evidence_is_what_the_pictures_say(planted):
     near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
     rather = network.categories[answer.argmax()]
     assert near.count(rather) > near.count(label)
-    assert lines[3] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
+    assert lines[3].startswith("A reader of its features")
+    assert lines[4] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
 
 
 def test_an_outlier_is_told_with_its_rank(planted):
@@ -115,6 +159,6 @@ def test_a_network_without_a_last_linear_layer_is_still_asked(tmp_path):
     flat = Classifier(network, net.preprocess, net.categories, name="flat")
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 16}), None)
     found = debugged(flat, images, tmp_path, silent)
-    assert (found.labels, found.near, found.places, found.outliers()) == (None, None, None, [])
+    assert (found.labels, found.read, found.near, found.places, found.outliers()) == (None, None, None, None, [])
     inputs = torch.stack([flat.preprocess(images.open(i)) for i in range(16)])
     np.testing.assert_allclose(found.table()["confidence"], flat.probabilities(inputs).max(1).values, atol=1e-6)

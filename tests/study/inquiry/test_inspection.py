@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -22,8 +17,8 @@ from core.representation.similarity import svcca
 from study.config import ImageSource
 from study.inquiry.inspection import QUESTIONS, Inspected, Request, blocks, inspect_files
 from study.sources import open_set
-from tests.conftest import ROOT
 from tests.core.scenes import scene_net
+from tests.study.inquiry.killing import killed_and_whole
 
 SETTINGS = {"split": "standard", "size": 96}
 OTHER = """
@@ -99,34 +94,10 @@ def test_deletion_says_what_each_class_loses(asked):
     assert table["class"].iloc[0] == inspected.classifier.categories[int(expected.classes[0])]
 
 
-def test_two_networks_and_a_kill(tmp_path):
+def test_a_kill_and_the_same_command_again(tmp_path):
     """Files by the command; killed in the midst, it goes on and gives the same bytes as a run that was left alone."""
-    (tmp_path / "other.py").write_text(OTHER)
-    command = [sys.executable, str(ROOT / "foretell.py"), "inspect", "deletion", "--setting", "size=48"]
-
-    def begun(out):
-        words = [*command, "--layer", "features.1", "--out", out]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(words, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-    killed = begun("killed")
-    until = time.monotonic() + 120
-    while not list((tmp_path / "killed" / "parts").glob("*.npz")) and time.monotonic() < until:
-        time.sleep(0.02)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate()
-    kept = list((tmp_path / "killed" / "parts").glob("*.npz"))
-    assert kept
-    ran = [begun("killed"), begun("whole")]
-    for process in ran:
-        said = process.communicate(timeout=120)
-        assert process.returncode == 0, said
-    for name in ("scenes.deletion.csv", "scenes.deletion.json"):
-        assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == [
-        "scenes.deletion.csv",
-        "scenes.deletion.json",
-    ]
+    words = ["inspect", "deletion", "--setting", "size=48", "--layer", "features.1"]
+    killed_and_whole(tmp_path, words, ["scenes.deletion.csv", "scenes.deletion.json"])
 
 
 def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
