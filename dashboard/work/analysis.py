@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core.errors import ForetellError
 from core.types import Progress
 from dashboard.keys import digest
 from dashboard.tasks import Task
@@ -29,6 +30,8 @@ SEED = 0
 """Of everything resampled, as the verb ``analyze`` has it."""
 PROFILE_S = 2e-5
 """Processor time of one coefficient's profile, for each answer."""
+MOST = 200_000
+"""Answers up to which the page fits models: a fit lets nothing else of the process run, here for some three seconds."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,21 @@ def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = N
 
 
 def analysed(sample: Sample) -> Task:
-    """The models, as planned where there is a plan."""
+    """The models, as planned where there is a plan.
+
+    Raises
+    ------
+    ForetellError
+        In the pool: more answers than `MOST`.
+    """
 
     def work(progress: Progress) -> Analysed:
+        count = len(sample.data.frame)
+        if count > MOST:
+            raise ForetellError(
+                f"{count:,} answers are too many for models on this page, whose server has participants too: above "
+                f"{MOST:,} each fit would keep them waiting. Run: python foretell.py analyze FILE.csv --out results"
+            )
         if sample.plan:
             done = planned.fitted(sample.plan, progress=progress)
             return Analysed(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)

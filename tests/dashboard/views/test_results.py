@@ -154,6 +154,16 @@ def test_the_figure_needs_no_model(app: AppTest, monkeypatch: pytest.MonkeyPatch
     assert labels(app) == ["exploratory"]
 
 
+def test_more_answers_than_a_page_may_fit_are_for_the_verb(app: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a fit of a huge file, during which no participant of the same server would be answered."""
+    monkeypatch.setattr(work, "MOST", 100)
+    monkeypatch.setattr(nested, "analyze", None)  # not even begun
+    upload(choose(app, "A CSV file of mine"), study(24, 8, 6, seed=79))
+    assert "figure1" in tables(app)
+    assert any("Run: python foretell.py analyze" in box.value for box in app.error)
+    assert not app.exception
+
+
 def test_who_was_excluded_is_told_of_these_rows() -> None:
     """Catches the counts of other rows of which the plan leaves the same, on the page and in the report."""
     plan, everybody = Plan(exclusions={"fewest_answers": 10}), study(24, 8, 6, seed=5)
