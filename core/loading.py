@@ -150,7 +150,7 @@ def executed(path: Path) -> ModuleType:
     sys.path.insert(0, folder)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ForetellError(f"{path} failed while it was read: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(folder)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,6 +18,9 @@ from core.shares import share_of
 from core.types import Progress, silent
 
 Floats = NDArray[np.float64]
+READING = "reading the features"
+FTOL = 1e-12
+"""Relative change of the loss at which the search ends."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +87,13 @@ def out_of_fold(
     p = np.empty((len(y), len(names)))
     fold = _folds(y, folds, generator or torch.Generator().manual_seed(0))
     for k in range(folds):
-        train = fold != k
+        train, told = fold != k, partial(progress, k, folds, READING)
         centre, spread = x[train].mean(0), x[train].std()
         if not spread > 0:
             raise ForetellError("The layer says the same of all these pictures: choose another layer.")
-        weights, bias = _fitted((x[train] - centre) / spread, y[train], len(names), penalty)
+        weights, bias = _fitted((x[train] - centre) / spread, y[train], len(names), penalty, told)
         p[~train] = softmax((x[~train] - centre) / spread @ weights + bias, axis=1)
-        progress(k + 1, folds, "reading the features")
+        progress(k + 1, folds, READING)
     return names, y, p
 
 
@@ -102,13 +107,16 @@ def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDAr
     return fold
 
 
-def _fitted(x: Floats, y: NDArray[np.int64], labels: int, penalty: float) -> tuple[Floats, Floats]:
+def _fitted(
+    x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None] = lambda: None
+) -> tuple[Floats, Floats]:
     """Weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).
 
-    The best weights are sums of the pictures (representer theorem), so the search is within their span.
+    The best weights are sums of the pictures (representer theorem), so the search is within their span where that is
+    smaller than all D. ``step`` is called at each step of the search; what it raises ends it.
     """
-    span = np.linalg.svd(x, full_matrices=False)[2]
-    z, size = x @ span.T, len(y)
+    span = np.linalg.qr(x.T)[0] if len(x) < x.shape[1] else None
+    z, size = x if span is None else x @ span, len(y)
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         weights, bias = np.split(parameters.reshape(-1, labels), [-1])
@@ -124,7 +132,8 @@ def _fitted(x: Floats, y: NDArray[np.int64], labels: int, penalty: float) -> tup
         np.zeros((z.shape[1] + 1) * labels),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 1000, "ftol": 1e-12, "gtol": 1e-8},
+        callback=lambda _: step(),
+        options={"maxiter": 1000, "ftol": FTOL, "gtol": 1e-8},
     )
     weights, bias = np.split(best.x.reshape(-1, labels), [-1])
-    return span.T @ weights, bias
+    return weights if span is None else span @ weights, bias

@@ -249,12 +249,12 @@ def _normal(x: Tensor, draws: Draws) -> Tensor:
 
 
 def refuse_rate(rate: float) -> None:
-    """A probability of dropping below 1, or the sentence that says so."""
-    if not 0 <= rate < 1:
-        raise ForetellError(f"rate={rate} is not a probability of dropping: choose at least 0 and less than 1.")
+    """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
+    if not 0 < rate < 1:
+        raise ForetellError(f"rate={rate} drops nothing, or all, or is no probability: choose above 0 and below 1.")
 
 
 def refuse_variance(variance: float) -> None:
-    """A variance of at least 0, or the sentence that says so."""
-    if not (math.isfinite(variance) and variance >= 0):
-        raise ForetellError(f"variance={variance} is not a variance: choose 0 or more.")
+    """A variance above 0, or the sentence that says so."""
+    if not (math.isfinite(variance) and variance > 0):
+        raise ForetellError(f"variance={variance} is no noise: choose a number above 0.")

@@ -29,7 +29,8 @@ def mc_dropout(
     ForetellError
         A network without dropout, or with none but of rate 0.
     """
-    noise.refuse_rate(rate)
+    if rate != 0:
+        noise.refuse_rate(rate)
     return with_noisy_values(classifier, images, noise.OwnDropout(rate or None), passes, generator, progress)
 
 

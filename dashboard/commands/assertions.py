@@ -17,6 +17,7 @@ def assertions(
     pictures: Annotated[str | None, typer.Option(help="Pictures without labels: a folder or a pattern.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Or pictures with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
+    limit: Annotated[float, typer.Option(help="Seconds that an assertion may take for a picture.")] = 60.0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("assertions"),
 ) -> None:
     """Which pictures break your own rules: writes MODEL.FILE.csv (one row a picture) and .json (the report).
@@ -27,7 +28,7 @@ def assertions(
     """
     from study.inquiry.assertions import Request, assertion_files
 
-    request = Request(file, model, pictures, image_set, settings(setting or []))
+    request = Request(file, model, pictures, image_set, settings(setting or []), limit)
     with Bars() as progress:
         asserted, files = assertion_files(request, out, progress)
     for name, found in asserted.report["assertions"].items():

@@ -18,7 +18,7 @@ from dashboard.widgets.live import shown
 from dashboard.widgets.points import Axis
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.doubt import PASSES
-from study.inquiry.debugging import Debugged, Judge, label_evidence, outlier_evidence
+from study.inquiry.debugging import FOLDS, Debugged, Judge, label_evidence, outlier_evidence
 
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")
@@ -34,6 +34,9 @@ JUDGES: dict[Judge, str] = {
     "features": "A reader of its features",
     "both": "Where both agree",
 }
+
+READER = "A linear reader of its features, trained without the picture that it judges, holds on training pictures too."
+NO_READER = f"There is no second judge, a reader of its features: for this some label has fewer than {FOLDS} pictures."
 
 Picked = Callable[[int], None]
 
@@ -154,9 +157,8 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
     st.caption(
         f"Doubtful by confident learning: {len(doubtful):,} of {int(found.known.sum()):,} labels. The AI's answers are "
         "evidence where it was not trained on these pictures, and cannot tell a wrong label from an error that it is "
-        f"sure of; it is right about {right:.0%} of them. A linear reader of its features, trained without the picture "
-        "that it judges, holds on training pictures too. Look at the pictures, the likeliest first, and at how their "
-        "nearest in the AI's features are labelled."
+        f"sure of; it is right about {right:.0%} of them. {NO_READER if found.read is None else READER} Look at the "
+        "pictures, the likeliest first, and at how their nearest in the AI's features are labelled."
     )
     if right < HARDLY:
         st.warning(

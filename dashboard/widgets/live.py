@@ -88,17 +88,24 @@ def live(collect: Callable[[Asking], Drawn], draw: Callable[[Drawn], None], name
 
 
 def awaited(job: Job) -> Any:
-    """What comes of a job that the rest of the page needs; None while it is made, with a bar.
+    """What comes of a job that the rest of the page needs; None while it is made, with a bar and a way to stop it.
 
     Raises
     ------
     ForetellError
         Nothing came of it.
     """
+    if not job.ended and job.key in _keys(STOPPED):
+        pool().cancel(job.key)  # the page asked for it anew
+    if job.key in _keys(STOPPED) and (not job.ended or job.state == "cancelled"):
+        st.button("Go on", key=f"begin_{job.key}", on_click=begin, args=([job.key],), type="primary")
+        return None
     if not job.wait(AT_ONCE_S):
 
         def part() -> None:
-            st.progress(job.share, escaped(told(job)))
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.progress(job.share, escaped(told(job)))
+                st.button("Stop", key=f"stop_{job.key}", on_click=_stop, args=([job.key],), width=90)
             if job.wait(POLL_S):  # not only looked at when the browser asks: what is there is drawn at once
                 st.rerun()
 

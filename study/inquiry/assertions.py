@@ -23,7 +23,7 @@ from core.types import Progress, silent
 from study.blocks import Blocks, table_files
 from study.inquiry.exemplars import Pictures, of_set, open_pictures
 from study.inquiry.facts import facts_of, key_of
-from study.inquiry.rules import Answer, Assertion, load_assertions, severity
+from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
 from study.sources import open_classifier, plain, set_named
 
 BLOCK = 32
@@ -37,13 +37,17 @@ COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
 
 @dataclass(frozen=True)
 class Request:
-    """Whose assertions, of which network, over which pictures: as in `study.inquiry.uncertainty`."""
+    """Whose assertions, of which network, over which pictures: as in `study.inquiry.uncertainty`.
+
+    ``limit`` is how long one may take for a picture, in seconds.
+    """
 
     file: Path
     model: str = "scenes"
     pictures: str | None = None
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: float = LIMIT_S
 
 
 @dataclass(frozen=True)
@@ -105,14 +109,16 @@ def assertions(
     Raises
     ------
     ForetellError
-        An assertion fails, gives something else than True, False, None or a number from 0 on, or None always.
+        An assertion fails, does not end, gives what is not True, False, None or a number from 0 on, or always None.
     """
     pictures, facts = judged.pictures, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
-    judge = partial(_judged, classifier, found, request.file.name, judged)
+    judge = partial(_judged, classifier, found, request, judged)
     try:
         columns = blocks.joined(judge, progress, "checking assertions")
         _refuse_silent({name: columns[name] for name in found}, request.file.name)
+    except Endless:  # another limit goes on where this one ended
+        raise
     except ForetellError:  # the file has to be mended, which makes other blocks of them
         blocks.forget()
         raise
@@ -135,7 +141,7 @@ def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
 def _judged(
     classifier: Classifier,
     found: Mapping[str, Assertion],
-    file: str,
+    request: Request,
     judged: Judged,
     rows: range,
 ) -> dict[str, NDArray[Any]]:
@@ -152,9 +158,8 @@ def _judged(
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
         answer = Answer(names, given, judged.labels[i] if judged.labels else None, ask)
         for name, assertion in found.items():
-            severities[name].append(
-                severity(assertion, picture.copy(), answer, f"{file}:{name}", judged.pictures.ids[i])
-            )
+            title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
+            severities[name].append(severity(assertion, picture.copy(), answer, title, of, request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 

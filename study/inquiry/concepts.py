@@ -17,6 +17,7 @@ from core.attribution.activations import chosen_layer, refuse_unknown
 from core.classifier import Classifier
 from core.concepts.effect import observed_effect
 from core.concepts.tcav import tcav
+from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
@@ -88,6 +89,8 @@ def concepts(
     ForetellError
         An unknown class, concept or layer, or too few pictures.
     """
+    if request.pictures < LEAST:
+        raise ForetellError(f"count={request.pictures}: a concept is learned from pictures: ask for {LEAST} or more.")
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
     sought = asked(images, request.concepts, request.random)
     layers = [*request.layers] or [chosen_layer(classifier, "")]

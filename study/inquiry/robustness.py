@@ -76,22 +76,33 @@ def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, dir
 
     The second subspace is spanned by differences of pictures of the picture's class and of the class next likeliest to
     it, the third by as many random directions (Ortiz-Jimenez et al. 2020, arXiv:2002.06349). In units of the network's
-    input; infinite where no other answer was met.
+    input; infinite where no other answer was met, empty where the set has no picture of the class that is answered.
+
+    Raises
+    ------
+    ForetellError
+        Pictures of fewer than two classes.
     """
     shown, classes = _labelled(inspected)
     inputs, count = inspected.inputs[shown], min(pictures, len(shown))
     order = inspected.classifier.logits(inputs).argsort(1, descending=True)
-    answers = order[:, 0]
+    answers, labels = order[:, 0], classes.tolist()
+    if len(set(labels)) < 2:
+        raise ForetellError(
+            "What tells classes apart is found between pictures of two or more classes: give a set with more."
+        )
 
     def walked(block: range) -> dict[str, NDArray[Any]]:
         found = []
         for i in block:
             own = int(answers[i])
-            apart = _apart(inputs, classes, own, order[i].tolist(), directions)
-            draws = torch.Generator().manual_seed(inspected.request.seed + i)
-            random = torch.randn(apart.shape, generator=draws)
-            spans = (None, apart, random)
-            found.append([float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans])
+            spans: list[Tensor | None] = [None]
+            if own in labels:
+                apart = _apart(inputs, labels, own, order[i].tolist(), directions)
+                draws = torch.Generator().manual_seed(inspected.request.seed + i)
+                spans += [apart, torch.randn(apart.shape, generator=draws)]
+            walks = [float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans]
+            found.append(walks + [np.nan] * (3 - len(walks)))
         return {"margins": np.array(found)}
 
     kept = Blocks(inspected.parts, inspected.key, count, 1)
@@ -103,11 +114,8 @@ def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, dir
     return table
 
 
-def _apart(inputs: Tensor, classes: Tensor, own: int, likeliest: list[int], most: int) -> Tensor:
-    """Directions between pictures called ``own`` and those of the next likeliest class that there are pictures of."""
-    labels = classes.tolist()
-    if own not in labels:
-        raise ForetellError("A class that the network names has no picture in the set: give a set with more pictures.")
+def _apart(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
+    """Directions between pictures of the class ``own`` and those of the next likeliest that there are pictures of."""
     other = next(k for k in likeliest if k != own and k in labels)
     return directions_between(inputs, labels, own, other)[:most]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,9 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.loading import executed
+
+LIMIT_S = 60.0
+"""How long an assertion may take for a picture, unless more is allowed."""
 
 
 @dataclass(frozen=True)
@@ -99,11 +104,31 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
         ) from None
 
 
-def severity(assertion: Assertion, picture: Image.Image, answer: Answer, name: str, of: str) -> float:
-    """How badly an assertion is broken: 0 it holds; NaN where it says nothing."""
+class Endless(ForetellError):
+    """An assertion that did not end in time."""
+
+
+def severity(
+    assertion: Assertion, picture: Image.Image, answer: Answer, name: str, of: str, limit: float = LIMIT_S
+) -> float:
+    """How badly an assertion is broken: 0 it holds; NaN where it says nothing.
+
+    Raises
+    ------
+    Endless
+        It took longer than ``limit``, in seconds.
+    ForetellError
+        It fails, or gives what is none of these.
+    """
+    outcome = _asked(assertion, picture, answer)
+    if not wait([outcome], limit).done:
+        raise Endless(
+            f"{name} did not end within {limit:g} s on {of}: mend it, or allow more by --limit: what was "
+            "finished is kept."
+        )
     try:
-        said = assertion(picture, answer)
-    except Exception as error:  # the user's own code
+        said = outcome.result()
+    except (Exception, SystemExit) as error:  # the user's own code
         raise ForetellError(
             f"{name} failed on {of} ({type(error).__name__}: {error}): mend it, or let it return None where it does "
             "not apply."
@@ -118,3 +143,17 @@ def severity(assertion: Assertion, picture: Image.Image, answer: Answer, name: s
         f"{name} gave {said!r} for {of}: return True where it holds and False where not, or how badly it is broken as "
         "a number from 0 (it holds) on, or None where it does not apply."
     )
+
+
+def _asked(assertion: Assertion, picture: Image.Image, answer: Answer) -> Future[object]:
+    """What it will have said; in a thread of its own, which is left behind if it never ends."""
+    outcome: Future[object] = Future()
+
+    def ask() -> None:
+        try:
+            outcome.set_result(assertion(picture, answer))
+        except BaseException as error:  # told where it is waited for
+            outcome.set_exception(error)
+
+    Thread(target=ask, daemon=True).start()
+    return outcome

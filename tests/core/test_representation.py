@@ -15,7 +15,7 @@ from core.representation.consistency import consistency
 from core.representation.deletion import delete_units
 from core.representation.dissection import dissect
 from core.representation.layers import maps_of, means_of
-from core.representation.probe import _fitted, linear_probe
+from core.representation.probe import _fitted, linear_probe, out_of_fold
 from core.representation.similarity import svcca
 from data.scenes.splits import picture
 from tests.core.networks import awkward, pictures
@@ -97,6 +97,32 @@ def test_the_probe_is_the_penalised_multinomial_regression():
     np.testing.assert_allclose(weights, w.detach().numpy(), atol=1e-4)
     biases = b.detach().numpy()  # of which a constant for all classes changes nothing
     np.testing.assert_allclose(bias[0] - bias.mean(), biases - biases.mean(), atol=1e-4)
+
+
+def test_the_search_in_all_dimensions_is_that_in_the_span():
+    """Where there are more pictures than dimensions: catches a search that leaves some of the weights out.
+
+    More dimensions that are 0 in every picture leave the best weights as they are, and have a span to search in.
+    """
+    x, y = normal(60, 7).numpy(), np.arange(60) % 3
+    weights, bias = _fitted(x, y, 3, 2.0)
+    wider, other = _fitted(np.pad(x, ((0, 0), (0, 80))), y, 3, 2.0)
+    np.testing.assert_allclose(wider, np.pad(weights, ((0, 80), (0, 0))), atol=1e-4)
+    np.testing.assert_allclose(other, bias, atol=1e-4)
+
+
+def test_a_reader_is_stopped_within_a_fold():
+    """Catches a Stop that waits for the end of a fold, which takes long with thousands of pictures."""
+    told = []
+
+    def stop(done, total, what):
+        told.append((done, total, what))
+        if len(told) == 3:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        out_of_fold(normal(50, 6), torch.arange(50) % 2, progress=stop)
+    assert told == [(0, 5, "reading the features")] * 3
 
 
 def test_a_picture_is_read_by_a_reader_that_has_not_seen_it():

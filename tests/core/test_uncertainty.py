@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -186,7 +187,7 @@ NOISES = [name for name in SAMPLERS if name != "laplace"]
 def test_no_noise_gives_the_networks_own_logits_and_leaves_it_as_it_was(sampler):
     classifier, images = awkward(), pictures(3)
     before = {key: value.clone() for key, value in classifier._module.state_dict().items()}
-    quiet = {"variance": 0.0} if "noise" in sampler else {"rate": 1e-9}  # 0 is the dropout's own rate
+    quiet = {"variance": 1e-30} if "noise" in sampler else {"rate": 1e-9}
     found = SAMPLERS[sampler](classifier, images, passes=2, **quiet)
     expected = classifier.logits(images)[:, None].expand(-1, 2, -1)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
@@ -269,16 +270,23 @@ def test_the_last_layers_alone():
 
 
 def test_what_cannot_be_asked_says_so():
+    """Catches a table of no doubt at all from noise that was none, or a stack."""
     with pytest.raises(ForetellError, match=r"has no dropout.*inserted_dropout works"):
         mc_dropout(one_layer(), INPUT)
     with pytest.raises(ForetellError, match="of a rate above 0 to put noise on"):
         mc_dropout(one_layer(nn.Dropout(0.0)), INPUT)
     with pytest.raises(ForetellError, match="ask at least twice"):
         mc_dropout(awkward(), pictures(1), passes=1)
-    with pytest.raises(ForetellError, match=r"rate=1\.0 is not a probability"):
+    with pytest.raises(ForetellError, match=r"rate=1\.0 drops nothing, or all"):
         inserted_dropout(awkward(), pictures(1), rate=1.0)
-    with pytest.raises(ForetellError, match="variance=-1 is not a variance"):
+    with pytest.raises(ForetellError, match="variance=-1 is no noise"):
         additive_noise(awkward(), pictures(1), variance=-1)
+    for without in (partial(inserted_dropout, rate=0.0), partial(drop_connect, rate=0.0)):
+        with pytest.raises(ForetellError, match=r"rate=0\.0 drops nothing"):
+            without(awkward(), pictures(1))
+    for without in (multiplicative_noise, additive_noise):
+        with pytest.raises(ForetellError, match=r"variance=0\.0 is no noise"):
+            without(awkward(), pictures(1), variance=0.0)
     with pytest.raises(ForetellError, match="takes images"):
         drop_connect(awkward(), INPUT)
     with pytest.raises(ForetellError, match="alpha_dropout"):

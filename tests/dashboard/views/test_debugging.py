@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -13,12 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from core.types import silent
 from dashboard import cache
+from dashboard.jobs import pool
 from dashboard.widgets import debugging, points
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.debugging import opened as debug_job
 from study.inquiry.debugging import debugged
 from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, settled
+from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
 
 __all__ = ["opened"]  # the fixture
 
@@ -121,10 +124,48 @@ def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
     assert said.startswith(f"Doubtful by confident learning: {len(doubtful)} of {FEW} labels.")
     assert f"right about {right:.0%}" in said
+    assert found.read is None  # the set is small
+    assert debugging.NO_READER in said
     assert right < debugging.HARDLY
     assert len(app.warning) == 1
     table = app.dataframe[0].value
     assert table["picture"].tolist() == [found.images.ids[i] for i in doubtful]
+
+
+def test_a_reader_is_spoken_of_where_there_is_one(view, found, monkeypatch) -> None:
+    """Catches a caption about a judge that is not there, or none about one that is."""
+    monkeypatch.setattr("dashboard.work.debugging.debugged", lambda *_: replace(found, read=found.labels))
+    (said,) = [c.value for c in view(part=debugging.LABELS).caption if "confident learning" in c.value]
+    assert debugging.READER in said
+    assert debugging.NO_READER not in said
+
+
+def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, monkeypatch) -> None:
+    """Catches a set of thousands that a page cannot be kept from asking about, and one that begins again unasked."""
+    free = Event()
+
+    def slow(classifier, images, cache, progress):
+        while not free.wait(0.02):
+            progress(1, 5, "reading the features")
+        return debugged(classifier, images, cache, progress)
+
+    monkeypatch.setattr("dashboard.work.debugging.debugged", slow)
+    app = AppTest.from_function(script, default_timeout=60)
+    app.query_params["view"] = "Debugging"
+    app.run()
+    stop = next(button for button in app.button if button.label == "Stop")
+    stop.click().run()
+    for _ in range(2):  # the second is what the page asked for when it was drawn again
+        job = pool().known(stop.key.removeprefix("stop_"))
+        assert job is not None
+        assert job.wait(10)
+        assert job.state == "cancelled"
+        app.run()
+    free.set()
+    assert not [button for button in app.button if button.label == "Stop"]
+    next(button for button in app.button if button.label == "Go on").click().run()
+    assert debug_job("scenes", "adversarial").wait(60)
+    assert settled(app).get("plotly_chart")
 
 
 def test_outliers_come_farthest_first(view, found) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,8 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
         ("def rule(picture, answer): return float('nan')\n", "gave nan for"),
         ("def rule(picture, answer): pass\n", "gives None for all 4 pictures"),
         ("def rule(:\n", "failed while it was read: SyntaxError"),
+        ("raise SystemExit(4)\n", r"r\.py failed while it was read: SystemExit: 4"),
+        ("def rule(picture, answer): raise SystemExit(3)\n", r"rule failed on standard/0/000000 \(SystemExit: 3"),
     ],
 )
 def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_path):
@@ -183,6 +186,24 @@ def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_pat
     with pytest.raises(ForetellError, match=sentence):
         assertion_files(Request(tmp_path / "r.py", settings={"size": 4}), tmp_path / "out")
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+def test_a_rule_that_never_ends_is_named_and_a_longer_limit_goes_on(tmp_path):
+    """Catches a run that hangs for ever, and finished pictures that are lost to it."""
+    (tmp_path / "r.py").write_text(
+        "from pathlib import Path\nfrom time import sleep\nseen = Path(__file__).with_name('seen')\n"
+        "def rule(picture, answer):\n"
+        "    before = int(seen.read_text()) if seen.exists() else 0\n"
+        "    seen.write_text(str(before + 1))\n"
+        "    while before == 33:\n        sleep(0.01)\n"
+        "    return True\n"
+    )
+    request = Request(tmp_path / "r.py", settings={"size": 40}, limit=0.5)
+    with pytest.raises(ForetellError, match=r"^r\.py:rule did not end within 0\.5 s on standard/\d/0000\d\d: mend it"):
+        assertion_files(request, tmp_path / "out")
+    asserted, _ = assertion_files(replace(request, limit=30), tmp_path / "out")
+    assert asserted.report["assertions"]["rule"]["applied"] == 40
+    assert (tmp_path / "seen").read_text() == str(34 + 8)  # the first 32 were kept
 
 
 def test_no_file_is_one_sentence():

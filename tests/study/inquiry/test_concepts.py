@@ -139,6 +139,7 @@ def test_concepts_in_folders(world, tmp_path):
         ({"concepts": (str(Path(__file__).parent),)}, "give a folder of other pictures too"),
         ({"layers": ("features.9",)}, "no layer 'features.9'"),
         ({"pictures": 60}, "ask for fewer"),
+        ({"pictures": 0}, r"count=0: a concept is learned from pictures: ask for \d or more"),
         ({"settings": {"size": 3}}, "no picture of 'fish'"),
     ],
 )  # fmt: skip

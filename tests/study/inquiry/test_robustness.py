@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -103,3 +105,28 @@ def test_a_kill_costs_at_most_a_block(inspected, tmp_path, monkeypatch):
 def test_wrong_input_is_one_sentence(parameters, sentence, tmp_path):
     with pytest.raises(ForetellError, match=sentence):
         inspect_files(Request("attacks", settings=SETTINGS, parameters=parameters), tmp_path)
+
+
+def relabelled(inspected, classes):
+    """The same pictures whose labels are other classes."""
+    other = replace(inspected)
+    other.__dict__["classes"] = classes
+    return other
+
+
+def test_a_picture_called_what_the_set_has_none_of_has_no_margin_along_what_tells_classes_apart(inspected):
+    """Catches a set refused for one answer: networks name classes that a set of photographs does not hold."""
+    answers = inspected.classifier.logits(inspected.inputs).argmax(1).numpy()
+    wrong = int(np.flatnonzero(answers != inspected.classes)[0])
+    without = np.where(inspected.classes == answers[wrong], -1, inspected.classes)
+    place = int((without[:wrong] >= 0).sum())
+    row = margins(relabelled(inspected, without), quiet, pictures=place + 1, directions=2).iloc[place]
+    assert (row["picture"], row["right"]) == (inspected.images.ids[wrong], False)
+    assert np.isfinite(row["anywhere"])
+    assert row[["discriminative", "random"]].isna().all()
+
+
+def test_margins_of_one_class_are_refused_in_a_sentence(inspected):
+    """Catches a stack about an iterator that was empty."""
+    with pytest.raises(ForetellError, match="between pictures of two or more classes: give a set with more"):
+        margins(relabelled(inspected, np.zeros(48, np.int64)), quiet, pictures=1)
