@@ -1,7 +1,7 @@
 // The participant's page. The server knows where the person is; this page shows it and sends what is answered.
 
 import { clockOffset } from "./clock.js";
-import { $, clicked, make, prose, show, speak, title, word } from "./dom.js";
+import { $, clicked, make, prose, show, speak, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
@@ -28,6 +28,7 @@ async function main() {
   const entry = await net.post("entry", { study });
   if (entry.status !== 200) return complain(entry.body.error);
   speak(entry.body);
+  tellContact(entry.body.contact);
   clockOffset(net);
   if (location.hash.slice(1) === WITHDRAW) return withdrawPage();
   net.token = location.hash.slice(1);
@@ -42,6 +43,7 @@ async function go({ status, body }) {
   if (status === 423) return elsewherePage();
   if (status >= 400) return complain(body.error);
   $("preview").hidden = !body.preview;
+  tellContact(body.contact);
   privateCode = body.withdrawal_code ?? "";
   receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
@@ -126,7 +128,7 @@ async function questionnairePage({ items, texts }) {
 // The server gives the code only when it holds every answer.
 async function finishPage() {
   show("wait");
-  const late = setTimeout(() => { $("waiting").textContent = word("late", { receipt }); }, PATIENCE);
+  const late = setTimeout(() => say(word("moment"), word("late", { receipt })), PATIENCE);
   const reply = await net.post("finish");
   clearTimeout(late);
   return reply;
@@ -201,14 +203,15 @@ function saveIndicator(state) {
 }
 
 function say(heading, sentence) {
+  $("again").hidden = true;
   title("message", heading);
   prose("message", sentence);
   show("message");
 }
 
 function complain(sentence, canRetry = false) {
-  $("again").hidden = !canRetry;
   say(canRetry ? word("moment") : word("cannot") || "This page cannot continue", sentence ?? word("wrong"));
+  $("again").hidden = !canRetry;
 }
 
 // What happened around the trials, for the record.

@@ -15,7 +15,11 @@ from tests.conftest import write_bundle
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
-STUDY: dict[str, Any] = {**WHOLE, "road": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5}}
+STUDY: dict[str, Any] = {
+    **WHOLE,
+    "road": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5},
+    "contact": {"researcher": "Ada Example", "email": "ada@example.org", "board": "A board", "approval": "7/21"},
+}
 GRAVE = ("serious", "critical")
 Visit = Callable[[Page, str], None]
 
