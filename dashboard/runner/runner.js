@@ -15,6 +15,7 @@ const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
 const net = new Net(saveIndicator);
+const tabs = globalThis.BroadcastChannel && new BroadcastChannel("foretell"); // tabs of one browser
 const trials = trialPages(net, study, complain);
 let privateCode = "", receipt = "";
 
@@ -144,7 +145,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("all-saved").hidden = !done;
   $("redirect").hidden = !redirect;
   if (redirect) $("redirect").href = redirect;
-  $("keep").hidden = !privateCode;
+  $("keep").hidden = $("withdraw-now").hidden = !privateCode;
   $("keep-label").textContent = word("withdraw_code", { link: `${location.host}${location.pathname}#${WITHDRAW}` });
   $("private").textContent = privateCode;
   $("receipt-line").hidden = !receipt;
@@ -175,6 +176,7 @@ async function elsewherePage() {
   $("again").hidden = true;
   const taken = await net.post("takeover");
   if (taken.status >= 400) return taken;
+  tabs?.postMessage(net.token);
   await net.sending;
   await net.replay();
   return net.get("state");
@@ -187,7 +189,10 @@ async function withdrawPage() {
   show("withdraw");
   while ((await clicked($("erase"), $("stay"))) === $("erase")) {
     const reply = await net.post("withdraw", { code: $("withdraw-code").value });
-    if (reply.status === 200) return endPage(reply.body);
+    if (reply.status === 200) {
+      privateCode = receipt = ""; // they stand for nothing any more
+      return endPage(reply.body);
+    }
     $("withdraw-hint").textContent = reply.body.error;
     $("withdraw-hint").hidden = false;
   }
@@ -220,7 +225,9 @@ function watch() {
   document.addEventListener("visibilitychange", () => log(document.hidden ? "hidden" : "visible"));
   for (const kind of ["blur", "focus", "online", "offline"]) addEventListener(kind, () => log(kind));
   addEventListener("resize", () => log("resize", { width: innerWidth, height: innerHeight }));
-  $("leave").onclick = () => { log("withdraw_opened"); withdrawPage(); };
+  $("leave").onclick = $("withdraw-now").onclick = () => { log("withdraw_opened"); withdrawPage(); };
+  // Taken over by another tab: the server says so to a page that asks again, and what was not sent is still kept.
+  if (tabs) tabs.onmessage = ({ data }) => { if (net.token && data === net.token) location.reload(); };
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import WHOLE, shown
+from tests.browser.road import WHOLE, shown, tab_to
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
@@ -108,14 +108,6 @@ def trial(page: Page, number: int, visit: Visit, *, feedback: bool = False) -> N
     if feedback:
         page.wait_for_selector("#feedback:not([hidden])")
         visit(page, "feedback")
-
-
-def tab_to(page: Page, selector: str) -> None:
-    for _ in range(40):
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{selector} cannot be reached by the keyboard")
 
 
 def activate(page: Page, selector: str) -> None:

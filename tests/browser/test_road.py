@@ -13,10 +13,10 @@ from study.bundle import Bundle
 from study.catalogue import CATALOGUES
 from study.participation.answer import CheckAnswers
 from study.service import Service
-from tests.browser.road import WHOLE, agree, at_main, newest, query, shown
+from tests.browser.road import WHOLE, agree, at_main, newest, query, shown, tab_to
 from tests.conftest import write_bundle
 from tests.server import Server, serving
-from tests.study.participants import answer
+from tests.study.participants import answer, to_trials
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 720}
@@ -315,6 +315,32 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
     page.click("#erase")  # the code is there already
     expect(page.locator("#end .prose")).to_contain_text("Your answers were erased")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
+
+
+def test_withdrawing_from_the_last_page_is_two_keys(page: Page, server: Server) -> None:
+    """Catches a last page whose reader must copy her code and type an address to withdraw; one key would be too few."""
+    with Service(server.home) as service:
+        token = service.begin("slow")
+        state = to_trials(service, token)
+        while state["stage"] != "debrief":
+            state = service.record(token, answer(state["trial"]["index"])).state
+    me = newest(server)
+    kept = "SELECT count(*) FROM response WHERE session_id = ?"
+    page.goto(f"{server.url}/run/slow#{token}")
+    page.wait_for_selector("#end:not([hidden])")
+    tab_to(page, "#withdraw-now")
+    page.keyboard.press("Enter")
+    expect(page.locator("#withdraw-code")).to_have_value(page.text_content("#private") or "no code")
+    page.click("#stay")
+    expect(page.locator("#end .title")).to_have_text(CATALOGUES["en"]["ui.done"])
+    assert query(server, kept, me) == [(4,)]
+    tab_to(page, "#withdraw-now")
+    page.keyboard.press("Enter")
+    tab_to(page, "#erase")
+    page.keyboard.press("Enter")
+    expect(page.locator("#end .prose")).to_have_text(CATALOGUES["en"]["withdrawn"])
+    expect(page.locator("#withdraw-now")).to_be_hidden()
+    assert query(server, kept, me) == [(0,)]
 
 
 def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None:
