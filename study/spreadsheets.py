@@ -13,7 +13,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def csv_text(frame: pd.DataFrame, *, header: bool = True) -> str:
     """Comma, one line feed a row, a header line if wanted; texts that would be run get an apostrophe, names too."""
     texts = {name: frame[name].map(_safe) for name in frame.select_dtypes(exclude="number")}
-    return frame.assign(**texts).rename(columns=_safe).to_csv(index=False, header=header, lineterminator="\n")
+    disarmed = frame.assign(**texts).rename(columns=_safe)
+    return str(disarmed.to_csv(index=False, header=header, lineterminator="\n"))
 
 
 def _safe(value: Any) -> Any:
