@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from core.types import Progress
 from study.files import replacing, write_whole
+from study.spreadsheets import csv_text
 
 Columns = Mapping[str, NDArray[Any]]
 
 
 def table_files(out: Path, stem: str, table: pd.DataFrame, report: Mapping[str, Any], parts: Path) -> tuple[Path, Path]:
     """Write ``<stem>.csv`` and ``.json`` into ``out``, and remove ``parts`` if no other run keeps blocks there."""
-    csv = write_whole(out / f"{stem}.csv", table.to_csv(index=False).encode())
+    csv = write_whole(out / f"{stem}.csv", csv_text(table).encode())
     with suppress(OSError):
         parts.rmdir()
     told = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -11,14 +11,19 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import ForetellError
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""An asset's name is joined to a folder: nothing else may stand there, whoever wrote the manifest."""
+StudyName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+"""A study's name is in links and names of files."""
 
 TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")
@@ -113,7 +118,7 @@ class Manifest(Record):
     """Everything that defines a frozen study."""
 
     format: int
-    name: str
+    name: StudyName
     seed: int
     config: dict[str, Any]
     conditions: tuple[str, ...]
@@ -124,8 +129,15 @@ class Manifest(Record):
     trials: tuple[Trial, ...]
     practice: tuple[Trial, ...]
     dropped: tuple[dict[str, str], ...]
-    assets: dict[str, int]
+    assets: dict[Sha256, int]
     study_hash: str = ""
+
+    @model_validator(mode="after")
+    def _listed(self) -> Manifest:
+        shown = {name for trial in (*self.trials, *self.practice) for name in trial.assets.every}
+        if shown - self.assets.keys():
+            raise ValueError(f"picture {min(shown - self.assets.keys())[:80]!r} is shown but not listed in assets")
+        return self
 
     def hashed(self) -> str:
         """SHA-256 of the canonical manifest, the study hash itself and the environment left out.

@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
 from core.uncertainty import MEASURES, SAMPLERS
+from study.bundle import StudyName
 from study.conditions import CONDITIONS
 from study.preregistration import Plan
 from study.procedure import Procedure, Section
@@ -33,7 +34,7 @@ def _ask(registry: Registry, name: str) -> None:
 class Identity(Section):
     """``[study]``: its name (in links), the title people read, the seed of everything random."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+    name: StudyName
     title: str
     seed: Annotated[int, Field(ge=0)] = 0
 

@@ -25,6 +25,18 @@ class Consent(Section):
     boxes: tuple[str, ...] = ()
 
 
+class Contact(Section):
+    """``[contact]``: who answers for the study, an e-mail address to write to, which board approved it, as what number.
+
+    Shown with the consent, at every end, and wherever somebody cannot go on; what is left out is not mentioned.
+    """
+
+    researcher: str = ""
+    email: Annotated[str, Field(pattern=r"^([^@\s<>%?&\"]+@[^@\s<>%?&\"]+)?$")] = ""
+    board: str = ""
+    approval: str = ""
+
+
 class Device(Section):
     """``[device]``: the smallest window in CSS pixels, and whether a phone or tablet will do."""
 
@@ -116,6 +128,8 @@ class Procedure(Section):
 
     language: Literal["en", "de"] = "en"
     consent: Consent = Consent()
+    contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
+    """Where nobody is named it is not written: studies frozen before there was any keep their hash."""
     device: Device = Device()
     check: Check = Check()
     road: Road = Road()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from study.bundle import Manifest
 from study.catalogue import CATALOGUES
 from study.conditions import CONDITIONS
@@ -28,11 +30,30 @@ def boxes(manifest: Manifest) -> list[str]:
     return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
 
 
+def contact(manifest: Manifest) -> dict[str, Any]:
+    """Whom a participant may write to: `lines` of text, and the address they end with; empty where nobody is named."""
+    named, texts = procedure_of(manifest).contact, texts_of(manifest)
+    approved = ", ".join(part for part in (named.board, named.approval) if part)
+    said = {"contact_researcher": named.researcher, "contact_board": approved}
+    lines = [texts[key].replace("{name}", value) for key, value in said.items() if value]
+    return {"lines": lines + ([texts["contact_email"]] if named.email else []), "email": named.email}
+
+
+def consented(manifest: Manifest) -> str:
+    """All that a person agrees to, as it is hashed."""
+    return "\n\n".join([texts_of(manifest)["consent"], *_told(contact(manifest)), *boxes(manifest)])
+
+
 def debrief(manifest: Manifest) -> str:
     """What a person is told at the end; where there were placebos, that there were."""
     texts = texts_of(manifest)
     misled = any(CONDITIONS[name].placebo for name in manifest.conditions)
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
+
+
+def _told(found: dict[str, Any]) -> list[str]:
+    address = [found["email"]] if found["email"] else []
+    return [" ".join([*found["lines"], *address])] if found["lines"] else []
 
 
 def worded(texts: dict[str, str], condition: Condition) -> dict[str, str]:

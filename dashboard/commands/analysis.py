@@ -167,6 +167,7 @@ def power(
     from study import config
     from study.analysis import power as simulations
     from study.analysis import responses
+    from study.spreadsheets import csv_text
 
     study = config.read(study_file)
     question = work.Question(
@@ -187,7 +188,7 @@ def power(
         say(sentence)
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        table.to_csv(out / "power.csv", index=False)
+        (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
         simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
         say(str(out / "power.csv"))
 

@@ -12,8 +12,11 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
+const CONTACT_ON = new Set(["consent", "message", "withdraw", "end"]);
+
 export function show(id) {
   for (const section of document.querySelectorAll("body > section")) section.hidden = section.id !== id;
+  if (CONTACT_ON.has(id)) $(id).querySelector(".prose").after($("contact"));
   if (id === "trial") return;
   scrollTo(0, 0);
   $(id).querySelector("h1")?.focus(); // a screen reader begins at the new page's heading
@@ -44,6 +47,13 @@ export function make(tag, properties = {}, ...children) {
 
 export function prose(id, text) {
   $(id).querySelector(".prose").replaceChildren(...text.split(/\n\s*\n/).map((part) => make("p", { textContent: part.trim() })));
+}
+
+// Whom to write to: one place, which goes along with the pages that show it.
+export function tellContact({ lines, email }) {
+  const parts = lines.map((text) => make("p", { textContent: text }));
+  if (email) parts.at(-1).append(" ", make("a", { href: `mailto:${email}`, textContent: email }));
+  $("contact").replaceChildren(...parts);
 }
 
 export function title(id, text) {

@@ -1,7 +1,7 @@
 // The participant's page. The server knows where the person is; this page shows it and sends what is answered.
 
 import { clockOffset } from "./clock.js";
-import { $, clicked, make, prose, show, speak, title, word } from "./dom.js";
+import { $, clicked, make, prose, show, speak, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
@@ -15,6 +15,7 @@ const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
 const net = new Net(saveIndicator);
+const tabs = globalThis.BroadcastChannel && new BroadcastChannel("foretell"); // tabs of one browser
 const trials = trialPages(net, study, complain);
 let privateCode = "", receipt = "";
 
@@ -28,6 +29,7 @@ async function main() {
   const entry = await net.post("entry", { study });
   if (entry.status !== 200) return complain(entry.body.error);
   speak(entry.body);
+  tellContact(entry.body.contact);
   clockOffset(net);
   if (location.hash.slice(1) === WITHDRAW) return withdrawPage();
   net.token = location.hash.slice(1);
@@ -42,6 +44,7 @@ async function go({ status, body }) {
   if (status === 423) return elsewherePage();
   if (status >= 400) return complain(body.error);
   $("preview").hidden = !body.preview;
+  tellContact(body.contact);
   privateCode = body.withdrawal_code ?? "";
   receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
@@ -126,7 +129,7 @@ async function questionnairePage({ items, texts }) {
 // The server gives the code only when it holds every answer.
 async function finishPage() {
   show("wait");
-  const late = setTimeout(() => { $("waiting").textContent = word("late", { receipt }); }, PATIENCE);
+  const late = setTimeout(() => say(word("moment"), word("late", { receipt })), PATIENCE);
   const reply = await net.post("finish");
   clearTimeout(late);
   return reply;
@@ -142,7 +145,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("all-saved").hidden = !done;
   $("redirect").hidden = !redirect;
   if (redirect) $("redirect").href = redirect;
-  $("keep").hidden = !privateCode;
+  $("keep").hidden = $("withdraw-now").hidden = !privateCode;
   $("keep-label").textContent = word("withdraw_code", { link: `${location.host}${location.pathname}#${WITHDRAW}` });
   $("private").textContent = privateCode;
   $("receipt-line").hidden = !receipt;
@@ -173,6 +176,7 @@ async function elsewherePage() {
   $("again").hidden = true;
   const taken = await net.post("takeover");
   if (taken.status >= 400) return taken;
+  tabs?.postMessage(net.token);
   await net.sending;
   await net.replay();
   return net.get("state");
@@ -185,7 +189,10 @@ async function withdrawPage() {
   show("withdraw");
   while ((await clicked($("erase"), $("stay"))) === $("erase")) {
     const reply = await net.post("withdraw", { code: $("withdraw-code").value });
-    if (reply.status === 200) return endPage(reply.body);
+    if (reply.status === 200) {
+      privateCode = receipt = ""; // they stand for nothing any more
+      return endPage(reply.body);
+    }
     $("withdraw-hint").textContent = reply.body.error;
     $("withdraw-hint").hidden = false;
   }
@@ -201,14 +208,15 @@ function saveIndicator(state) {
 }
 
 function say(heading, sentence) {
+  $("again").hidden = true;
   title("message", heading);
   prose("message", sentence);
   show("message");
 }
 
 function complain(sentence, canRetry = false) {
-  $("again").hidden = !canRetry;
   say(canRetry ? word("moment") : word("cannot") || "This page cannot continue", sentence ?? word("wrong"));
+  $("again").hidden = !canRetry;
 }
 
 // What happened around the trials, for the record.
@@ -217,7 +225,9 @@ function watch() {
   document.addEventListener("visibilitychange", () => log(document.hidden ? "hidden" : "visible"));
   for (const kind of ["blur", "focus", "online", "offline"]) addEventListener(kind, () => log(kind));
   addEventListener("resize", () => log("resize", { width: innerWidth, height: innerHeight }));
-  $("leave").onclick = () => { log("withdraw_opened"); withdrawPage(); };
+  $("leave").onclick = $("withdraw-now").onclick = () => { log("withdraw_opened"); withdrawPage(); };
+  // Taken over by another tab: the server says so to a page that asks again, and what was not sent is still kept.
+  if (tabs) tabs.onmessage = ({ data }) => { if (net.token && data === net.token) location.reload(); };
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 

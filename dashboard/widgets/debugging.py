@@ -19,6 +19,7 @@ from dashboard.widgets.points import Axis
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.doubt import PASSES
 from study.inquiry.debugging import FOLDS, Debugged, Judge, label_evidence, outlier_evidence
+from study.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")
@@ -58,7 +59,7 @@ def show(found: Debugged, model: str, name: str, picked: Picked) -> None:
 
 def _file(found: Debugged, name: str) -> None:
     content = found.table()
-    files.file("Every picture (CSV)", lambda: content.to_csv(index=False), f"{name}.debugging.csv", "text/csv")
+    files.file("Every picture (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
 
 
 def _points(found: Debugged, gallery: Gallery, model: str, name: str, picked: Picked) -> None:

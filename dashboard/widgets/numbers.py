@@ -13,6 +13,7 @@ from pandas.io.formats.style import Styler
 
 from dashboard.widgets import files
 from study.analysis.sentences import p_text
+from study.spreadsheets import csv_text
 
 COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
 CHANCES = ("p", "p_holm")
@@ -29,7 +30,7 @@ def table(frame: pd.DataFrame, name: str) -> None:
     """A table to sort, and its file; ``name`` is that of the file."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     st.dataframe(_printed(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
-    content = frame.to_csv(index=False, lineterminator="\n")
+    content = csv_text(frame)
     files.file(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
 
 

@@ -20,6 +20,7 @@ from study.analysis.responses import Responses
 from study.analysis.sentences import p_text, words
 from study.bundle import Manifest
 from study.files import write_whole
+from study.spreadsheets import csv_text
 
 TITLE = "Do explanations help people foretell the AI?"
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
@@ -160,7 +161,7 @@ def write(
     }
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
-        **{f"{name}.csv": content.to_csv(index=False, lineterminator="\n") for name, content in tables.items()},
+        **{f"{name}.csv": csv_text(content) for name, content in tables.items()},
         "table1.tex": latex(model),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
         "report.md": markdown.report(TITLE, answer, analysis, data, found, made_from, seed, plan),

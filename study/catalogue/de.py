@@ -14,6 +14,9 @@ TEXTS: dict[str, str] = {
     ),
     "agree_age": "Ich bin mindestens 18 Jahre alt.",
     "agree": "Ich habe dies gelesen und bin mit der Teilnahme einverstanden.",
+    "contact_researcher": "Verantwortlich für diese Studie: {name}.",
+    "contact_board": "Ethikvotum: {name}.",
+    "contact_email": "Fragen oder Bedenken? Schreiben Sie an",
     "instructions": (
         "Eine KI hat eine Reihe von Bildern betrachtet und jedem einen Namen gegeben. Manchmal ist ihre Antwort "
         "richtig, manchmal falsch.\n\n"

@@ -14,6 +14,9 @@ TEXTS: dict[str, str] = {
     ),
     "agree_age": "I am at least 18 years old.",
     "agree": "I have read this, and I agree to take part.",
+    "contact_researcher": "Responsible for this study: {name}.",
+    "contact_board": "Ethics approval: {name}.",
+    "contact_email": "Questions or concerns? Write to",
     "instructions": (
         "An AI has looked at a number of pictures and given each of them a name. Sometimes its answer is right, "
         "sometimes it is wrong.\n\n"

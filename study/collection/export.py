@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from study.collection import published as theirs
 from study.service import Mode, Service
+from study.spreadsheets import csv_text
 
 DICTIONARY: dict[str, dict[str, str]] = {
     "participant": {"meaning": "pseudonym of the person, the same in every row of a person"},
@@ -72,8 +71,6 @@ PERSONS: dict[str, dict[str, str]] = {
     "study_hash": {"meaning": "SHA-256 of the frozen study the person took"},
 }
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
 
 @dataclass(frozen=True)
 class Table:
@@ -127,12 +124,4 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 
 def write_csv(frame: pd.DataFrame, path: Path, *, header: bool = True) -> None:
     """UTF-8, comma, a header line if wanted; texts that a spreadsheet would run as a formula get an apostrophe."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if header:
-            writer.writerow(frame.columns)
-        writer.writerows([_safe(value) for value in row] for row in frame.itertuples(index=False, name=None))
-
-
-def _safe(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    path.write_text(csv_text(frame, header=header), encoding="utf-8", newline="")

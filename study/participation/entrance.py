@@ -17,7 +17,7 @@ from study.participation.session import Progress, step
 from study.procedure import procedure_of
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, texts_of
+from study.texts import boxes, consented
 
 MINUTE_NS = 60 * 10**9
 PATIENCE = 2.5
@@ -93,10 +93,9 @@ def _enter(db: Connection, session: Row, manifest: Manifest, moved: Progress, no
 def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest, now: int) -> None:
     procedure = procedure_of(manifest)
     ticked = boxes(manifest)
-    shown = "\n\n".join([texts_of(manifest)["consent"], *ticked]).encode()
     row = {
         "session_id": session["session_id"],
-        "text_sha256": hashlib.sha256(shown).hexdigest(),
+        "text_sha256": hashlib.sha256(consented(manifest).encode()).hexdigest(),
         "lang": procedure.language,
         "version": procedure.consent.version,
         "boxes_json": json.dumps(ticked if agreed else [], ensure_ascii=False),

@@ -14,7 +14,7 @@ from study.participation.session import ENDED, Progress
 from study.procedure import procedure_of
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, debrief, example, page_words, texts_of, worded
+from study.texts import boxes, contact, debrief, example, page_words, texts_of, worded
 
 AHEAD = 4
 """The trial to answer, and three that may be shown before its answer is acknowledged."""
@@ -46,6 +46,7 @@ def entry(manifest: Manifest) -> dict[str, Any]:
         "language": procedure.language,
         "words": page_words(texts),
         "device": procedure.device.model_dump(),
+        "contact": contact(manifest),
     }
 
 
@@ -61,6 +62,7 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
         "title": texts["title"],
         "texts": {key: texts[key] for key in _TEXTS_OF_STAGE.get(stage, ())},
         "preview": session["mode"] == "preview",
+        "contact": contact(manifest),
     }
     if stage in ENDED:
         return state | _end(session, manifest, texts)

@@ -54,6 +54,15 @@ def shown(page: Page, number: int) -> None:
     page.wait_for_timeout(TOUCH_MS)
 
 
+def tab_to(page: Page, selector: str) -> None:
+    """Go on by the Tab key until `selector` has the focus."""
+    for _ in range(40):
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"{selector} cannot be reached by the keyboard")
+
+
 def at_main(server: Server, study: str, practice: int, **begin: Any) -> str:
     """The link to the first main trial; everything before is done over HTTP, which is faster."""
     with httpx.Client(base_url=f"{server.url}/api/v1") as client:

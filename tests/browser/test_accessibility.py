@@ -10,12 +10,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from study.service import Service
-from tests.browser.road import WHOLE, shown
+from tests.browser.road import WHOLE, shown, tab_to
 from tests.conftest import write_bundle
 from tests.server import Server, serving
 
 pytestmark = pytest.mark.browser
-STUDY: dict[str, Any] = {**WHOLE, "road": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5}}
+STUDY: dict[str, Any] = {
+    **WHOLE,
+    "road": {"break_every": 2, "catch": 1, "confidence": True, "slow_seconds": 5},
+    "contact": {"researcher": "Ada Example", "email": "ada@example.org", "board": "A board", "approval": "7/21"},
+}
 GRAVE = ("serious", "critical")
 Visit = Callable[[Page, str], None]
 
@@ -104,14 +108,6 @@ def trial(page: Page, number: int, visit: Visit, *, feedback: bool = False) -> N
     if feedback:
         page.wait_for_selector("#feedback:not([hidden])")
         visit(page, "feedback")
-
-
-def tab_to(page: Page, selector: str) -> None:
-    for _ in range(40):
-        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"{selector} cannot be reached by the keyboard")
 
 
 def activate(page: Page, selector: str) -> None:

@@ -13,21 +13,27 @@ from study.bundle import Bundle
 from study.catalogue import CATALOGUES
 from study.participation.answer import CheckAnswers
 from study.service import Service
-from tests.browser.road import WHOLE, agree, at_main, newest, query, shown
+from tests.browser.road import WHOLE, agree, at_main, newest, query, shown, tab_to
 from tests.conftest import write_bundle
 from tests.server import Server, serving
-from tests.study.participants import answer
+from tests.study.participants import answer, to_trials
 
 pytestmark = pytest.mark.browser
 DESKTOP = {"width": 1280, "height": 720}
 PHONE = {"width": 390, "height": 844}
 PID, STUDY_ID, SESSION_ID = "5f3a9c0d1e2b5f3a9c0d1e2b", "a" * 24, "b" * 24
 SHORT = {**WHOLE, "road": {"break_every": 2, "catch": 1, "confidence": True}}
+CONTACT = {
+    "researcher": "Ada <script>alert(1)</script> & Co",
+    "email": "ada+study@example.org",
+    "board": "Board <b>B</b>",
+    "approval": "7/21",
+}
 MAIN = 4
 """Three trials and a catch trial, a break in the middle."""
 STUDIES: dict[str, dict[str, Any]] = {
     "whole": SHORT,
-    "deutsch": {**SHORT, "language": "de"},
+    "deutsch": {**SHORT, "language": "de", "contact": CONTACT},
     "large": {"device": {"width": 1000, "height": 700, "touch": False}},
     "slow": {"road": {"slow_seconds": 5}},
 }
@@ -192,9 +198,9 @@ def test_a_server_that_is_away_at_the_end_leaves_a_receipt(page: Page, server: S
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/finish")):  # its patience runs
         page.goto(f"{server.url}/run/slow#{token}")
     page.clock.fast_forward(119_000)
-    assert state["receipt"] not in (page.text_content("#waiting") or "")
+    assert state["receipt"] not in (page.text_content("#message .prose") or "")
     page.clock.fast_forward(2_000)
-    expect(page.locator("#waiting")).to_contain_text(state["receipt"])
+    expect(page.locator("#message .prose")).to_contain_text(state["receipt"])
     page.unroute("**/api/v1/finish")
     page.clock.fast_forward(60_000)
     expect(page.locator("#end .prose")).to_contain_text("Thank you for taking part")
@@ -250,6 +256,42 @@ def test_a_phone_is_refused_where_the_study_says_so(chromium: Browser, server: S
     context.close()
 
 
+def told(page: Page, section: str) -> str:
+    """Whom a page says one may write to; the address is a link, and what looks like HTML is text."""
+    page.wait_for_selector(f"#{section}:not([hidden])")
+    said = page.locator(f"#{section} #contact")
+    expect(said).to_be_visible()
+    expect(said.locator("a")).to_have_attribute("href", f"mailto:{CONTACT['email']}")
+    assert page.evaluate("() => document.querySelector('#contact').querySelectorAll('script, b').length") == 0
+    return said.inner_text()
+
+
+def test_whom_to_write_to_stands_where_somebody_needs_it(page: Page, server: Server) -> None:
+    """Catches a contact that is missing, in the wrong language or read as HTML on the consent page, on the page that
+    withdraws, at an end, or where nobody can begin."""
+    wanted = (
+        f"Verantwortlich für diese Studie: {CONTACT['researcher']}.",
+        f"Ethikvotum: {CONTACT['board']}, {CONTACT['approval']}.",
+        f"Fragen oder Bedenken? Schreiben Sie an {CONTACT['email']}",
+    )
+    page.goto(f"{server.url}/run/deutsch")
+    found = {"consent": told(page, "consent")}
+    page.click("#decline")
+    found["end"] = told(page, "end")
+    page.goto(f"{server.url}/run/deutsch?again#withdraw")
+    found["withdraw"] = told(page, "withdraw")
+    page.goto(f"{server.url}/run/deutsch?PROLIFIC_PID=5f3a&STUDY_ID=x")
+    found["message"] = told(page, "message")
+    assert {name: tuple(filter(None, said.split("\n"))) for name, said in found.items()} == dict.fromkeys(found, wanted)
+
+
+def test_who_names_nobody_shows_no_empty_place(page: Page, server: Server) -> None:
+    """Catches a box or a half sentence where the study file has no contact."""
+    page.goto(f"{server.url}/run/whole")
+    page.wait_for_selector("#consent:not([hidden])")
+    expect(page.locator("#consent #contact")).to_be_hidden()
+
+
 def test_a_link_that_lacks_something_is_said(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/run/whole?PROLIFIC_PID=5f3a&STUDY_ID=x")
     expect(page.locator("#message .prose")).to_have_text(
@@ -273,6 +315,32 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
     page.click("#erase")  # the code is there already
     expect(page.locator("#end .prose")).to_contain_text("Your answers were erased")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
+
+
+def test_withdrawing_from_the_last_page_is_two_keys(page: Page, server: Server) -> None:
+    """Catches a last page whose reader must copy her code and type an address to withdraw; one key would be too few."""
+    with Service(server.home) as service:
+        token = service.begin("slow")
+        state = to_trials(service, token)
+        while state["stage"] != "debrief":
+            state = service.record(token, answer(state["trial"]["index"])).state
+    me = newest(server)
+    kept = "SELECT count(*) FROM response WHERE session_id = ?"
+    page.goto(f"{server.url}/run/slow#{token}")
+    page.wait_for_selector("#end:not([hidden])")
+    tab_to(page, "#withdraw-now")
+    page.keyboard.press("Enter")
+    expect(page.locator("#withdraw-code")).to_have_value(page.text_content("#private") or "no code")
+    page.click("#stay")
+    expect(page.locator("#end .title")).to_have_text(CATALOGUES["en"]["ui.done"])
+    assert query(server, kept, me) == [(4,)]
+    tab_to(page, "#withdraw-now")
+    page.keyboard.press("Enter")
+    tab_to(page, "#erase")
+    page.keyboard.press("Enter")
+    expect(page.locator("#end .prose")).to_have_text(CATALOGUES["en"]["withdrawn"])
+    expect(page.locator("#withdraw-now")).to_be_hidden()
+    assert query(server, kept, me) == [(0,)]
 
 
 def test_a_slow_answer_is_reminded_and_noted(page: Page, server: Server) -> None:

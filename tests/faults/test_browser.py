@@ -131,7 +131,11 @@ def test_double_clicks_and_mashed_keys_answer_once(page: Page, server: Server) -
 
 
 def test_two_tabs(page: Page, server: Server) -> None:
-    """The second asks before it takes over, the first is then frozen and can take it back; no answer is doubled."""
+    """The second asks before it takes over, the first is then frozen and can take it back; no answer is doubled.
+
+    As in two browsers: the first learns of the second by its own answer only.
+    """
+    page.context.add_init_script("delete window.BroadcastChannel")
     me = start(page, server)
     shown(page, 1)
     other = page.context.new_page()
@@ -155,6 +159,23 @@ def test_two_tabs(page: Page, server: Server) -> None:
         shown(page, number)
         sides.append(press(page, number))
     sound(page, server, me, sides, conflicts=1)
+
+
+def test_a_tab_that_was_taken_over_says_so_by_itself(page: Page, server: Server) -> None:
+    """Catches a first tab that goes on showing a trial whose answer would be refused, and a second that reloads too."""
+    me = start(page, server)
+    shown(page, 1)
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.click("#again")
+    expect(page.locator("#message .title")).to_have_text("The study is open elsewhere")
+    page.keyboard.press("f")
+    other.click("#begin")
+    sides = []
+    for number in range(1, TRIALS + 1):
+        shown(other, number)
+        sides.append(press(other, number))
+    sound(other, server, me, sides)
 
 
 def test_a_copied_tab_is_another_tab(page: Page, server: Server) -> None:

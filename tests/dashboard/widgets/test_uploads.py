@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import pickle
 import struct
 import zlib
 
 import numpy as np
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from core.errors import ForetellError
 from dashboard.widgets.uploads import MOST_BYTES, decoded
+
+UNPICKLED: list[bool] = []
 
 
 def encoded(picture: Image.Image, form: str, **options: object) -> bytes:
@@ -72,6 +76,38 @@ def test_a_bomb_is_refused_before_it_is_unpacked(side: int) -> None:
 def test_what_is_no_picture_is_refused(content: bytes) -> None:
     with pytest.raises(ForetellError, match=r"x\.png cannot be read as a picture"):
         decoded(content, "x.png")
+
+
+def test_a_pickle_is_not_read_even_behind_a_pictures_name() -> None:
+    """Catches a reader that unpickles: this one would leave a mark."""
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[bool]]:
+            return UNPICKLED.append, (True,)
+
+    UNPICKLED.clear()
+    for content in (pickle.dumps(Evil()), b"\x89PNG\r\n\x1a\n" + pickle.dumps(Evil())):
+        with pytest.raises(ForetellError, match=r"x\.png cannot be read as a picture"):
+            decoded(content, "x.png")
+    assert UNPICKLED == []
+
+
+@pytest.mark.parametrize("name", ["x.svg", "x.png"])
+def test_an_svg_is_refused_whatever_its_name(name: str) -> None:
+    """Catches a picture that carries a script or fetches an address."""
+    content = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="http://x.test/a"/></svg>'
+    with pytest.raises(ForetellError, match="cannot be read as a picture"):
+        decoded(content, name)
+
+
+@pytest.mark.parametrize("tail", [b"<script>alert(1)</script>", b"PK\x03\x04 zip", b"%PDF-1.4"])
+def test_of_a_polyglot_only_the_pixels_are_left(noise: Image.Image, tail: bytes) -> None:
+    """Catches an upload whose bytes, comment or metadata go on to where another program would read them."""
+    about = PngInfo()
+    about.add_text("Comment", tail.decode("latin-1"))
+    picture = decoded(encoded(noise, "PNG", pnginfo=about) + tail, "x.png")
+    assert picture.tobytes() == noise.tobytes()
+    assert tail not in encoded(picture, "PNG")
 
 
 def test_a_cut_file_is_refused(noise: Image.Image) -> None:
