@@ -72,11 +72,17 @@ def _contexts(found: dict[str, Any]) -> list[str]:
     )
     order = sorted(logit, key=lambda name: -logit[name]["logit"]["spearman"])
     rows = [
-        f"| `{name}` | {logit[name]['logit']['spearman']:.2f} {_interval(logit[name]['logit']['interval_95'])} "
+        f"| `{name}` | {logit[name]['logit']['spearman']:.2f} {_interval(logit[name]['logit']['interval_95'])}"
+        f"{_fewer(logit[name]['logit']['scenes'], found['scenes'])} "
         f"| {logit[name]['mean_share']:.2f} |"
         for name in order
     ]
     return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_left_out(found)]
+
+
+def _fewer(scenes: int, of: int) -> str:
+    """The scenes in which a method found evidence, where it did not in all."""
+    return f" in {scenes} scenes" if scenes < of else ""
 
 
 def _left_out(found: dict[str, Any]) -> list[str]:
