@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -57,6 +58,16 @@ def test_wrong_input_is_one_sentence(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def interrupted(process: subprocess.Popen) -> int:
+    """How it ends when somebody presses Ctrl-C, and again: Python drops an interrupt that meets a destructor."""
+    for _ in range(4):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(30)
+    process.kill()
+    return process.wait()
+
+
 def test_ctrl_c_ends_it_and_leaves_no_file(tmp_path):
     command = [sys.executable, "-P", "-m", "dashboard.cli", "visualise", "--class", "fish", "--steps", "1000000"]
     with (tmp_path / "said").open("wb") as said:
@@ -64,7 +75,6 @@ def test_ctrl_c_ends_it_and_leaves_no_file(tmp_path):
         while b"steps: " not in (tmp_path / "said").read_bytes():
             assert process.poll() is None
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert interrupted(process) == 130
     assert not (tmp_path / "out").exists()
     assert b"Traceback" not in (tmp_path / "said").read_bytes()
