@@ -335,6 +335,7 @@ def test_answers_given_offline_arrive_once(page: Page, server: Server) -> None:
     page.keyboard.press("j")
     shown(page, 3)
     page.keyboard.press("j")
+    expect(page.locator("#trial")).to_have_attribute("data-phase", "blank")
     page.wait_for_timeout(600)
     assert page.get_attribute("#trial", "data-phase") == "blank"  # never a fourth
     page.context.set_offline(False)
