@@ -45,8 +45,8 @@ def critical_samples(
     """
     answers = classifier.logits(images).argmax(1).tolist()
     found = ATTACKS[attack](classifier, images, answers, generator=generator, progress=progress, **parameters).fooled
-    ratio, *interval = share_of(int(found.sum()), len(found))
-    return CriticalSamples(ratio, (interval[0], interval[1]), found)
+    ratio, low, high = share_of(int(found.sum()), len(found))
+    return CriticalSamples(ratio, (low, high), found)
 
 
 def margins(

@@ -53,13 +53,12 @@ def analyze(
             )
         else:
             analysis = _analyze_study(responses, out, seed, simulated, progress)
-    largest = list(analysis.models.values())[-1]
     for test in analysis.tests:
         say(report.test_sentence(test))
     for name, model in analysis.models.items():
         for message in model.messages:
             say(f"{name}: {message}")
-    if (without := crosschecks.left_out(largest.n)) is not None:
+    if (without := crosschecks.left_out(analysis.largest.n)) is not None:
         say(without)
     say(str(out / "models.json"))
 

@@ -82,7 +82,7 @@ class Analysed(Sample):
     @property
     def model(self) -> MixedModel:
         """The largest model."""
-        return list(self.analysis.models.values())[-1]
+        return self.analysis.largest
 
 
 def key_of(data: Responses) -> str:
@@ -126,7 +126,7 @@ def analysed(sample: Sample) -> Task:
             done = planned.fitted(sample.plan, progress=progress)
             return Analysed(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
         analysis = nested.analyze(sample.data, progress=progress)
-        table = contrasts.table(list(analysis.models.values())[-1])
+        table = contrasts.table(analysis.largest)
         return Analysed(sample.key, sample.data, sample.numbers, None, analysis, table)
 
     return Task(digest("analysed", sample.key), work)

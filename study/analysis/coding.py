@@ -49,9 +49,10 @@ def check_response(frame: pd.DataFrame, formula: str, family: str) -> None:
     if name is None or family not in _RANGES or not _is_number(frame[name]):
         return
     values, (words, known) = frame[name].astype(float), _RANGES[family]
-    wrong = values[~known(values)]
+    outside = ~known(values)
+    wrong = values[outside]
     if len(wrong):
-        row = int((~known(values)).to_numpy().argmax()) + 1
+        row = int(outside.to_numpy().argmax()) + 1
         raise ForetellError(
             f"Column {name!r} must be {words} in a {family} model, but {len(wrong):,} of its values are not "
             f"(row {row}: {wrong.iloc[0]:g}): recode them, or choose another family."

@@ -50,6 +50,11 @@ class NestedAnalysis:
     data_messages: tuple[str, ...] = ()
 
     @property
+    def largest(self) -> MixedModel:
+        """The last of the nested models, which has all the others' terms."""
+        return list(self.models.values())[-1]
+
+    @property
     def messages(self) -> tuple[str, ...]:
         """Every message: about the data first, then about each model, with its name."""
         said = [f"Model {name}: {message}" for name, model in self.models.items() for message in model.messages]

@@ -104,9 +104,8 @@ def fitted(kept: Kept, *, progress: Progress = silent) -> Planned:
     """The planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
-    largest = list(analysis.models.values())[-1]
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    table = placebos.together(data, largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
+    table = placebos.together(data, analysis.largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
     return Planned(plan, data, kept.exclusions, kept.stopping, kept.final, analysis, table)
 
 

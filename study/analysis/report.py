@@ -144,7 +144,7 @@ def write(
         Of the study that was answered, where it is known: its trials stand beside the answers.
     """
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
-    model = list(analysis.models.values())[-1]
+    model = analysis.largest
     offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
     found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers], progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
