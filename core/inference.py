@@ -6,8 +6,10 @@ Nobody can hook into a copy, so its uses need no lock; the user's own module is 
 from __future__ import annotations
 
 import copy
+import threading
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
@@ -16,6 +18,33 @@ from torch.fx.experimental.optimization import fuse
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest logit, that folding may make in float32."""
 
+_COMPILING = threading.Lock()
+"""Held while a network is traced or compiled: torch keeps what it needs meanwhile in places all threads share."""
+
+
+class _Tracer(fx.Tracer):
+    """Follows the calls of the thread that made it.
+
+    While torch traces, every module of the process is called through the tracer. Other threads, which ask their own
+    networks meanwhile, would fail there, or have their calls written into this graph.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def call_module(
+        self, m: nn.Module, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if threading.get_ident() != self._thread:
+            return forward(*args, **kwargs)
+        return super().call_module(m, forward, args, kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, fx.Proxy]) -> Any:
+        if threading.get_ident() != self._thread:
+            return attr_val
+        return super().getattr(attr, attr_val, parameter_proxy_cache)
+
 
 def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     """A channels-last copy with batch norms folded into convolutions, as far as the network allows.
@@ -23,7 +52,8 @@ def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     Each form is tried on ``probe`` (B, C, H, W) and kept only if it gives the network's own logits; a network that
     cannot be traced is only copied, one that cannot be copied is used as it is.
     """
-    with torch.inference_mode(False):  # tensors made in inference mode could never be differentiated through
+    # Tensors made in inference mode could never be differentiated through.
+    with _COMPILING, torch.inference_mode(False):
         return _first_faithful(module, probe)
 
 
@@ -50,7 +80,7 @@ def frozen(network: nn.Module, probe: Tensor) -> nn.Module:
     example = probe.contiguous(memory_format=torch.channels_last)
     # Another number of inputs, with other values: what the program took for a constant shows.
     others = example + torch.randn(3, *probe.shape[1:], generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode(False), torch.no_grad(), warnings.catch_warnings():
+    with _COMPILING, torch.inference_mode(False), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             traced = torch.jit.trace(network, example.clone(), check_trace=False)  # type: ignore[no-untyped-call]
@@ -66,8 +96,9 @@ def _channels_last(module: nn.Module) -> nn.Module:
 
 
 def _folded(module: nn.Module) -> nn.Module:
-    folded: nn.Module = fuse(fx.symbolic_trace(copy.deepcopy(module)), inplace=True)
-    return _channels_last(folded)
+    own = copy.deepcopy(module)
+    traced = fx.GraphModule(own, _Tracer().trace(own))
+    return _channels_last(fuse(traced, inplace=True, no_trace=True))
 
 
 @torch.inference_mode()

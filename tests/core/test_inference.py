@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 import torch
-from torch import nn
+from torch import fx, nn
 
 from core.classifier import Classifier
 from core.inference import faster_copy, frozen
@@ -74,3 +77,65 @@ def test_copies_share_nothing_with_the_network(form):
         for parameter in module.parameters():
             parameter.add_(1)
     assert torch.equal(classifier.logits(images), before)
+
+
+def test_other_threads_ask_their_networks_while_one_is_traced():
+    """torch calls every module of the process through its tracer meanwhile: two readers of a page met that."""
+    tracing, asked = threading.Event(), threading.Event()
+
+    class Slow(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.head = nn.Linear(3, 2)
+
+        def forward(self, x):
+            if isinstance(x, fx.Proxy):
+                tracing.set()
+                assert asked.wait(30)
+            return self.head(x.mean((2, 3)))
+
+    def trace() -> None:
+        copies.append(faster_copy(slow, probe))
+
+    slow, other, probe, copies = Slow().eval(), Branching().eval(), pictures(1), []
+    expected, of_the_other = slow(probe), other(probe)
+    thread = threading.Thread(target=trace)
+    thread.start()
+    assert tracing.wait(30)
+    try:
+        torch.testing.assert_close(other(probe), of_the_other)
+    finally:
+        asked.set()
+        thread.join(30)
+    (made,) = copies
+    assert isinstance(made, fx.GraphModule)
+    torch.testing.assert_close(made(probe), expected)
+
+
+def test_many_threads_copy_at_once_and_leave_torch_as_it_was():
+    """One tracer that ends while another is at work would leave the other's hold on every module for good."""
+    call, read = nn.Module.__call__, nn.Module.__getattr__
+    made = []
+
+    class Sleepy(Awkward):
+        def forward(self, x):
+            if isinstance(x, fx.Proxy):
+                time.sleep(0.05)
+            return super().forward(x)
+
+    def copied() -> None:
+        network, probe = Sleepy().eval(), pictures(1)
+        copy = faster_copy(network, probe)
+        made.append([form(pictures(1)) for form in (network, copy, frozen(copy, probe))])
+
+    threads = [threading.Thread(target=copied) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(made) == len(threads)
+    for expected, folded, program in made:
+        torch.testing.assert_close(folded, expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(program, expected, rtol=1e-4, atol=1e-4)
+    assert nn.Module.__call__ is call
+    assert nn.Module.__getattr__ is read
