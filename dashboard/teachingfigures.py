@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from core.types import TeachingSet
 from dashboard.work.teaching import Taught
 from study.analysis import plots
-from study.analysis.figures import INK
 
 LARGE = 0.09
 """Side of an example's picture in the plane, as a share of its width."""
@@ -26,7 +25,7 @@ def plane(taught: Taught, policy: str, names: tuple[str, str]) -> tuple[go.Figur
     for k, (name, part) in enumerate(table.groupby("kind", sort=False)):
         target = name == "target picture"
         marker = {
-            "color": INK if target else plots.PALETTE[k],
+            "color": plots.INK if target else plots.PALETTE[k],
             "symbol": "star" if target else plots.MARKS[k],
             "size": 16 if target else 9,
             "opacity": 1 if target else 0.75,

@@ -11,8 +11,7 @@ import plotly.express as px
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from study.analysis.figures import INK
-from study.analysis.plots import MARKS, PALETTE
+from study.analysis.plots import INK, MARKS, PALETTE
 from study.inquiry.debugging import Debugged
 
 RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Right", "Ordinary error", "Confident error", "Truth not known")

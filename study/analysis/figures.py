@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis import bootstrap
+from study.analysis import bootstrap, plots
 from study.analysis.responses import MODES, Responses
 from study.bundle import TRIAL_TYPES
 
@@ -18,8 +18,6 @@ LABELS = {
     "std_incorrect": "AI wrong (standard)",
     "std_correct": "AI right",
 }
-INK = "#767676"
-"""Mid-grey: contrast 4.5:1 on white and on black alike, because the background is the page's."""
 SIDES = {"adv_incorrect": "middle left", "std_incorrect": "middle right", "std_correct": "middle right"}
 SPREAD = 0.2
 
@@ -38,7 +36,6 @@ def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
         cell = numbers[numbers["trial_type"] == trial_type]
         if len(cell):
             figure.add_trace(_series(cell, trial_type, [conditions.index(c) + shift for c in cell["condition"]]))
-    _chance_line(figure)
     _lay_out(figure, conditions)
     if simulated:
         _mark(figure, MODES["sim"])
@@ -47,7 +44,9 @@ def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
 
 def _mark(figure: go.Figure, words: str) -> None:
     """Write across the figure what it must not be taken for."""
-    figure.update_layout(title={"text": words, "font": {"size": 15, "color": INK}, "x": 0, "y": 0.98}, margin={"t": 95})
+    figure.update_layout(
+        title={"text": words, "font": {"size": 15, "color": plots.INK}, "x": 0, "y": 0.98}, margin={"t": 95}
+    )
 
 
 def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
@@ -55,21 +54,13 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
     return go.Scatter(
         x=x,
         y=cell["accuracy"],
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": cell["high"] - cell["accuracy"],
-            "arrayminus": cell["accuracy"] - cell["low"],
-            "color": color,
-            "thickness": 2,
-            "width": 5,
-        },
+        error_y=plots.whiskers(cell, "accuracy", color),
         mode="markers+text",
         marker={"color": color, "size": 12, "symbol": SYMBOLS[trial_type]},
         name=LABELS[trial_type],
         text=[f"{value:.0%}" for value in cell["accuracy"]],
         textposition=SIDES[trial_type],
-        textfont={"color": INK, "size": 13},
+        textfont={"color": plots.INK, "size": 13},
         customdata=cell[["condition", "low", "high", "participants", "answers"]].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
@@ -78,24 +69,9 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
     )
 
 
-def _chance_line(figure: go.Figure) -> None:
-    figure.add_hline(
-        y=0.5,
-        line={"color": INK, "dash": "dot", "width": 1.5},
-        annotation_text="chance",
-        annotation_position="top left",
-    )
-
-
 def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
-    figure.update_layout(
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        font={"color": INK, "size": 14},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
-        margin={"l": 60, "r": 20, "t": 50, "b": 50},
-        height=430,
-    )
+    figure.add_hline(y=0.5, line=plots.DOTTED, annotation_text="chance", annotation_position="top left")
+    plots.laid_out(figure, "Correct predictions of the AI", percent=True)
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(conditions))),
@@ -105,10 +81,4 @@ def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
         showgrid=False,
         zeroline=False,
     )
-    figure.update_yaxes(
-        title="Correct predictions of the AI",
-        range=[0, 1.03],
-        tickformat=".0%",
-        gridcolor="rgba(127,127,127,.25)",
-        zeroline=False,
-    )
+    figure.update_yaxes(range=[0, 1.03])

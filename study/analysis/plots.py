@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis.figures import INK
-
+INK = "#767676"
+"""Mid-grey: contrast 4.5:1 on white and on black alike, because the background is the page's."""
 # Okabe & Ito (2008), those of contrast enough on white and on black, each with a mark of its own.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKS = ("circle", "diamond", "square", "triangle-up", "cross", "x")
 GRID = "rgba(127,127,127,.25)"
+DOTTED = {"color": INK, "dash": "dot", "width": 1.5}
+"""The line of what is compared with: chance, nothing, agreement."""
 _SPREAD = 0.5
 
 
@@ -28,7 +30,7 @@ def intervals(
         shift = 0.0 if len(series) < 2 else _SPREAD * (k / (len(series) - 1) - 0.5)
         figure.add_trace(_points(part, [values.index(v) + shift for v in part[x]], y, str(name), k, percent))
     if line is not None:
-        figure.add_hline(y=line, line={"color": INK, "dash": "dot", "width": 1.5})
+        figure.add_hline(y=line, line=DOTTED)
     figure.update_xaxes(tickmode="array", tickvals=list(range(len(values))), ticktext=values, showgrid=False)
     return laid_out(figure, title, percent)
 
@@ -60,32 +62,37 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
 
 def diagonal(figure: go.Figure) -> go.Figure:
     """With the line on which both axes say the same."""
-    line = {"color": INK, "dash": "dot", "width": 1.5}
-    figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=line, showlegend=False, hoverinfo="skip"))
+    figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=DOTTED, showlegend=False, hoverinfo="skip"))
     return figure
 
 
 def _points(part: pd.DataFrame, at: Sequence[float], y: str, name: str, k: int, percent: bool) -> go.Scatter:
-    color, middle = PALETTE[k % len(PALETTE)], part[y].to_numpy(dtype=np.float64)
+    color = PALETTE[k % len(PALETTE)]
     form = ".1%" if percent else ".3g"
     return go.Scatter(
         x=list(at),
-        y=middle,
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": part["high"].to_numpy(dtype=np.float64) - middle,
-            "arrayminus": middle - part["low"].to_numpy(dtype=np.float64),
-            "color": color,
-            "thickness": 2,
-            "width": 5,
-        },
+        y=part[y].to_numpy(dtype=np.float64),
+        error_y=whiskers(part, y, color),
         mode="markers",
         marker={"color": color, "size": 11, "symbol": MARKS[k % len(MARKS)]},
         name=name,
         customdata=part[["low", "high"]].to_numpy(),
         hovertemplate=f"%{{y:{form}}} [%{{customdata[0]:{form}}}, %{{customdata[1]:{form}}}]<extra>{name}</extra>",
     )
+
+
+def whiskers(part: pd.DataFrame, y: str, color: str) -> dict[str, object]:
+    """The bars of the intervals (columns ``low``, ``high``) about the column ``y``."""
+    middle = part[y].to_numpy(dtype=np.float64)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": part["high"].to_numpy(dtype=np.float64) - middle,
+        "arrayminus": middle - part["low"].to_numpy(dtype=np.float64),
+        "color": color,
+        "thickness": 2,
+        "width": 5,
+    }
 
 
 def laid_out(figure: go.Figure, title: str, percent: bool) -> go.Figure:

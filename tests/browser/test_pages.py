@@ -162,8 +162,11 @@ def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> N
 
 
 def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: Page, tmp_path: Path) -> None:
-    """A column under another name is mapped by hand; a file that is none is a sentence."""
-    frame = study(24, 8, 6, seed=5).rename(columns={"correct": "hit"})
+    """A column under another name is mapped by hand; a file that is none is a sentence.
+
+    The file has 23 MB: Streamlit's own limit for all pages must let through what this page takes.
+    """
+    frame = study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}).assign(notes="x" * 20_000)
     frame.to_csv(tmp_path / "mine.csv", index=False)
     (tmp_path / "broken.csv").write_bytes(b"\xff\xfe\x00")
     page.goto(f"{researcher.url}/results?results_source=A+CSV+file+of+mine")

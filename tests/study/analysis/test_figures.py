@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from study.analysis import figures, responses
+from study.analysis import figures, plots, responses
 from tests.study.analysis.simulated import study
 
 
@@ -46,7 +46,7 @@ def luminance(color: str) -> float:
 
 @pytest.mark.parametrize("background", ["#FFFFFF", "#000000"])
 def test_ink_is_legible_on_light_and_dark(background: str) -> None:
-    light, dark = sorted((luminance(figures.INK), luminance(background)), reverse=True)
+    light, dark = sorted((luminance(plots.INK), luminance(background)), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 4.5
 
 
