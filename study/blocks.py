@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ class Blocks:
         found = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)
-            found.append(_stored(path) or _kept(path, compute(rows)))
+            found.append((stored(path) if path else None) or _kept(path, compute(rows)))
             progress(rows[-1] + 1, self._count, what)
         return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
 
@@ -79,7 +80,7 @@ class Pieces:
         """The piece of that name: as it was kept, or made and kept."""
         path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
         self._files += [path] if path else []
-        return _stored(path) or _kept(path, compute())
+        return (stored(path) if path else None) or _kept(path, compute())
 
     def forget(self) -> None:
         """Remove the pieces: what was made of them is in its place."""
@@ -87,11 +88,11 @@ class Pieces:
             path.unlink(missing_ok=True)
 
 
-def _stored(path: Path | None) -> Columns | None:
-    if path is None or not path.is_file():
-        return None
-    with np.load(path) as file:
+def stored(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The columns kept in a file; None where it is not there whole: what a crash left damaged is made again."""
+    with suppress(OSError, ValueError, EOFError, BadZipFile), np.load(path) as file:
         return dict(file)
+    return None
 
 
 def _kept(path: Path | None, columns: Columns) -> Columns:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -18,6 +16,7 @@ from core.classifier import Classifier
 from core.teaching.prior import with_bias
 from core.types import Progress
 from data.types import ImageSet
+from study.blocks import stored
 from study.building.claims import shared
 from study.building.duplicates import sketches
 from study.files import replacing
@@ -107,9 +106,8 @@ def predict(
 
 def _stored(path: Path) -> list[Floats] | None:
     """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
-    with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(path) as stored:
-        return [stored[name] for name in PARTS]
-    return None
+    found = stored(path)
+    return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
 
 
 def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
