@@ -14,7 +14,7 @@ const TOUCH = "(hover: none) and (pointer: coarse)";
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
-const net = new Net(saveIndicator);
+const net = new Net(study, saveIndicator);
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("foretell"); // tabs of one browser
 const trials = trialPages(net, study, complain);
 let privateCode = "", receipt = "";
@@ -209,13 +209,13 @@ function saveIndicator(state) {
 
 function say(heading, sentence) {
   $("again").hidden = true;
-  title("message", heading);
+  if (heading) title("message", heading); // else it stands there: a study that is not known has no words
   prose("message", sentence);
   show("message");
 }
 
 function complain(sentence, canRetry = false) {
-  say(canRetry ? word("moment") : word("cannot") || "This page cannot continue", sentence ?? word("wrong"));
+  say(canRetry ? word("moment") : word("cannot"), sentence ?? word("wrong"));
   $("again").hidden = !canRetry;
 }
 
@@ -231,4 +231,4 @@ function watch() {
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 
-main().catch((error) => complain(`${word("wrong")} (${error.message})`));
+main().catch((error) => { console.error(error); complain(); }); // what broke is for who mends it, in whatever language
