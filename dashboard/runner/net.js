@@ -85,6 +85,14 @@ export class Net {
   async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
   async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
   async forget(name = "") { try { await erase(this.key + name); } catch { /* nothing was kept */ } }
+
+  // What is typed and not sent yet; by person, not by token, which is another when she opens her link again.
+  async draft(person) {
+    const key = `draft-${this.study}/${person}`;
+    return { kept: await read(key, {}).catch(() => ({})), keep: (values) => write(key, values).catch(() => {}) };
+  }
+
+  async forgetDrafts() { try { await erase(`draft-${this.study}/`); } catch { /* nothing was kept */ } }
 }
 
 // The tab's name outlives a reload. It is put away only when the page goes: a copied tab must not get it too.

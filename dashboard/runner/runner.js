@@ -121,9 +121,12 @@ async function checkPage({ attempt, questions, texts }) {
 }
 
 async function questionnairePage({ items, texts }) {
+  const draft = await net.draft(receipt); // the receipt of all answers: nobody else has it
   prose("questionnaire", texts.questionnaire);
   show("questionnaire");
-  return net.post("questionnaire", { answers: await questionnaire("questionnaire", items) });
+  const reply = await net.post("questionnaire", { answers: await questionnaire("questionnaire", items, draft) });
+  if (reply.status === 200) await net.forgetDrafts();
+  return reply;
 }
 
 // The server gives the code only when it holds every answer.
@@ -151,6 +154,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("receipt-line").hidden = !receipt;
   $("receipt").textContent = receipt;
   show("end");
+  await net.forgetDrafts();
   await net.flushEvents();
   await net.forget();
 }
