@@ -1,7 +1,7 @@
 // The participant's page. The server knows where the person is; this page shows it and sends what is answered.
 
 import { clockOffset } from "./clock.js";
-import { $, clicked, make, prose, show, speak, tellContact, title, word } from "./dom.js";
+import { $, clicked, make, nameKeys, prose, show, speak, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
@@ -45,6 +45,7 @@ async function go({ status, body }) {
   if (status >= 400) return complain(body.error);
   $("preview").hidden = !body.preview;
   tellContact(body.contact);
+  if (body.keys) nameKeys(body.keys);
   privateCode = body.withdrawal_code ?? "";
   receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
@@ -92,9 +93,9 @@ async function instructionsPage({ texts, notice }) {
   return readPage("instructions");
 }
 
-async function examplePage({ example, screen }) {
+async function examplePage({ example, screen, keys }) {
   prose("example", example);
-  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"))));
+  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"), keys)));
   show("wait");
   await annotate($("mini"), screen, study, complain);
   return readPage("example");
@@ -110,8 +111,8 @@ async function readPage(stage) {
 }
 
 // The two places of the sentence become keys.
-function keyed(sentence) {
-  return sentence.split(/(\{left\}|\{right\})/).map((part) => ({ "{left}": make("kbd", { textContent: "F" }), "{right}": make("kbd", { textContent: "J" }) })[part] ?? part);
+function keyed(sentence, keys) {
+  return sentence.split(/\{(left|right)\}/).map((part, i) => (i % 2 ? make("kbd", { textContent: keys[part].toUpperCase() }) : part));
 }
 
 async function checkPage({ attempt, questions, texts }) {

@@ -128,7 +128,7 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     page.goto(f"{server.url}/run/{study}?#withdraw")
     page.fill("#withdraw-code", "WRONG")
     page.click("#erase")
-    expect(page.locator("#withdraw-hint")).to_contain_text("code")
+    expect(page.locator("#withdraw-hint")).to_have_text(words["refused_code"])
     page.fill("#withdraw-code", private)
     page.click("#erase")
     expect(page.locator("#end .prose")).to_have_text(words["withdrawn"])
