@@ -38,6 +38,13 @@ def device_named(name: str) -> torch.device:
     return torch.device(name)
 
 
+def arithmetic(device: torch.device) -> str:
+    """What sums are made with, as far as torch tells: another processor or number of threads rounds differently."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} thread(s)"
+
+
 def chunk_size(example: Tensor, budget: int = MEMORY_BUDGET) -> int:
     """How many inputs shaped like ``example`` (C, H, W) one forward pass may take within ``budget`` bytes."""
     per_input = example.numel() * example.element_size() * ACTIVATIONS_PER_INPUT

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,19 +12,21 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard import door, gate
 from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin
 from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.service import Service
 from study.store import StoreError
+from study.texts import DEFAULT_LANGUAGE, DEFAULTS
 
 RUNNER = Path(__file__).parent / "runner"
+PAGE = (RUNNER / "run.html").read_text(encoding="utf-8")
 _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
 MOST_BYTES = 64 * 1024
 MOST_EVENTS = 200
@@ -30,14 +35,16 @@ LONGEST_TAB = 64
 
 @dataclass(frozen=True)
 class Call:
-    """What a request of the page brings: who (token), from which tab, and what; and the request itself."""
+    """What a request of the page brings: who (token), in which study and tab, and what; and the request itself."""
 
     token: str
+    study: str
     tab: str | None
     body: bytes
-    asked: HTTPConnection
+    asked: Request
 
 
+log = logging.getLogger(__name__)
 Work = Callable[[Service, Call], tuple[int, Any]]
 
 
@@ -115,7 +122,7 @@ def _begin(service: Service, call: Call) -> tuple[int, Any]:
         # Somebody who takes part would see the other conditions, and what practice answers.
         refusal = gate.refused(call.asked)
         if refusal is not None:
-            raise Refused(*refusal)
+            raise Refused(*refusal, "refused_preview")
         return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
     return 201, {"token": service.begin(sent.study, recruit=sent.recruit)}
 
@@ -149,7 +156,7 @@ def _withdraw(service: Service, call: Call) -> tuple[int, Any]:
 def _events(service: Service, call: Call) -> tuple[int, Any]:
     events = _EVENTS.validate_json(call.body)
     if len(events) > MOST_EVENTS:
-        return 413, {"error": f"At most {MOST_EVENTS} events at once."}
+        raise Refused(413, f"At most {MOST_EVENTS} events at once.")
     return 200, {"new": service.events(call.token, events)}
 
 
@@ -157,14 +164,9 @@ def _api(name: str, method: str, work: Work) -> Route:
     """A route whose work runs in the thread pool, with the project's errors as codes and one sentence."""
 
     async def handle(request: Request) -> Response:
-        refused = _foreign(request) if method == "POST" else None
-        if refused:
-            return _json(403, {"error": refused})
-        body = await _limited_body(request)
-        if body is None:
-            return _json(413, {"error": f"The request is longer than {MOST_BYTES} bytes."})
-        tab = request.headers.get("x-tab")
-        call = Call(request.headers.get("x-session-token", ""), tab[:LONGEST_TAB] if tab else None, body, request)
+        body, said = await _limited_body(request), request.headers
+        tab = said.get("x-tab", "")[:LONGEST_TAB] or None
+        call = Call(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
         code, content = await run_in_threadpool(_guarded, work, call)
         return _json(code, content)
 
@@ -172,34 +174,56 @@ def _api(name: str, method: str, work: Work) -> Route:
 
 
 def _guarded(work: Work, call: Call) -> tuple[int, Any]:
+    """What came of it; of a refusal ``error`` is for the person, in her language, and ``detail`` for programs."""
     try:
+        _admit(call)
         return work(door.service(), call)
-    except Refused as error:
-        return error.code, {"error": str(error)}
-    except StoreError as error:
-        return 503, {"error": str(error)}
+    except ForetellError as error:
+        refused = _refusal(error)
     except ValidationError as error:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
-        return 422, {"error": what if first["type"] == "value_error" else f"{where}: {what}"}
-    except ForetellError as error:
-        return 400, {"error": str(error)}
+        refused = Refused(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")
+    return refused.code, {"error": _words(call.study)[1][refused.says], "detail": str(refused)}
 
 
-def _foreign(request: Request) -> str | None:
-    """Why a request that changes something does not come from our own page; None if it does."""
-    if request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
-        return "Send application/json."
-    return "This request came from another site." if foreign_origin(request) else None
+def _refusal(error: ForetellError) -> Refused:
+    """Any of the project's errors as one; a stranger is told neither which studies there are nor what broke."""
+    if isinstance(error, Refused) and error.says == "refused_unknown":
+        return Refused(error.code, "No such study is open.", error.says)
+    if isinstance(error, Refused):
+        return error
+    log.error("%s", error)
+    return Refused(503 if isinstance(error, StoreError) else 500, "The server cannot do this now; its log says why.")
 
 
-async def _limited_body(request: Request) -> bytes | None:
-    """The body, or None where it is too long; no more than the limit is ever held."""
+def _words(study: str) -> tuple[str, dict[str, str]]:
+    """Language and texts of a study; of one that is not known or cannot be read, the default language's."""
+    try:
+        return door.service().words(study)
+    except ForetellError:
+        return DEFAULT_LANGUAGE, DEFAULTS
+
+
+def _admit(call: Call) -> None:
+    """Refuse what is too long, and a request that would change something and does not come from our own page."""
+    if len(call.body) > MOST_BYTES:
+        raise Refused(413, f"The request is longer than {MOST_BYTES} bytes.")
+    if call.asked.method == "GET":
+        return
+    if call.asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        raise Refused(403, "Send application/json.")
+    if foreign_origin(call.asked):
+        raise Refused(403, "This request came from another site.")
+
+
+async def _limited_body(request: Request) -> bytes:
+    """The body, or the beginning of one that is too long."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MOST_BYTES:
-            return None
+            break
     return bytes(body)
 
 
@@ -208,8 +232,11 @@ def _json(code: int, content: Any) -> Response:
     return JSONResponse(content, code, headers)
 
 
-async def _page(_: Request) -> Response:
-    return FileResponse(RUNNER / "run.html", headers=FRESH)
+async def _page(request: Request) -> Response:
+    """The page, with the few words that must be there before its script has any."""
+    language, texts = await run_in_threadpool(_words, request.path_params["study"])
+    said = {key: html.escape(texts[key]) for key in ("title", "no_script", "ui.cannot")} | {"language": language}
+    return HTMLResponse(re.sub(r"\{([\w.]+)\}", lambda place: said[place[1]], PAGE), headers=FRESH)
 
 
 async def _runner_file(request: Request) -> Response:

@@ -23,6 +23,7 @@ from dashboard.commands import (
     uncertainty,
     visualise,
 )
+from dashboard.terminal import say
 from data.errors import DataError
 
 app = typer.Typer(
@@ -70,7 +71,7 @@ def main() -> None:
 def _stop(message: str, code: int, debug: bool) -> None:
     if debug:
         raise
-    print(f"Error: {message}", file=sys.stderr)  # noqa: T201
+    say(f"Error: {message}", error=True)
     sys.exit(code)
 
 

@@ -17,7 +17,7 @@ from dashboard import door
 from dashboard.gate import COOKIE, LOGIN
 from dashboard.headers import FRESH, foreign_origin
 from study.collection.access import LOGIN_NS, WINDOW_NS
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.store import StoreError
 
 PAGE = (Path(__file__).parent / "runner" / "login.html").read_text(encoding="utf-8")

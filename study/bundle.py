@@ -160,12 +160,14 @@ class Bundle:
     Raises
     ------
     ForetellError
-        The manifest is missing, unreadable, of another format, or does not match its own hash.
+        The manifest is missing, unreadable, of another format, a link that leads out of the bundle, or does not match
+        its own hash.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = _read(folder / MANIFEST)
+        self._root = folder.resolve()
+        self.manifest = _read(self._within(folder / MANIFEST))
 
     @property
     def study_hash(self) -> str:
@@ -173,19 +175,36 @@ class Bundle:
         return self.manifest.study_hash
 
     def asset(self, sha256: str) -> Path:
-        """Path of an asset of this bundle; anything the manifest does not list is refused."""
+        """Path of an asset of this bundle; what the manifest does not list is refused, and a link that leads out."""
         if sha256 not in self.manifest.assets:
             raise ForetellError(f"Asset {sha256[:12]}… is not part of study {self.manifest.name!r}.")
-        return self.folder / "assets" / f"{sha256}.webp"
+        return self._within(self.folder / "assets" / f"{sha256}.webp")
 
     def damaged(self) -> Iterator[str]:
-        """One sentence per asset that is missing or whose bytes changed since the freeze."""
-        for sha256 in self.manifest.assets:
+        """One sentence per link that leads out, and per asset that is missing or whose bytes changed since the freeze.
+
+        Links of any name: a backup copies the whole folder, with what they lead to.
+        """
+        leading_out = [path for path in sorted(self.folder.rglob("*")) if path.is_symlink() and not self._holds(path)]
+        yield from map(_leads_out, leading_out)
+        for sha256 in [] if leading_out else self.manifest.assets:
             path = self.asset(sha256)
             if not path.is_file():
                 yield f"{path} is missing. Build the study again."
             elif hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
                 yield f"{path} was changed since the study was frozen. Build the study again."
+
+    def _within(self, path: Path) -> Path:
+        if not self._holds(path):
+            raise ForetellError(_leads_out(path))
+        return path
+
+    def _holds(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(self._root)
+
+
+def _leads_out(path: Path) -> str:
+    return f"{path} is a link that leads out of its bundle. Put the file itself there, or take another bundle."
 
 
 def _read(path: Path) -> Manifest:

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.store import Store, audit, identities, repository
 from study.store.rows import Row
 from study.workspace import database as default_database
@@ -101,20 +101,26 @@ class Opened:
 
     def _newest(self, study: str) -> Manifest:
         """Of the version opened last."""
+        return self._manifest(self._versions(study)[-1])
+
+    def _shown(self, study: str) -> Manifest:
+        """Of the version that is open, or else of the one opened last."""
+        return self._manifest(max(self._versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
+
+    def _versions(self, study: str) -> list[Row]:
+        """The versions of a study, the oldest first; raises `Refused` (404) where it has none."""
         versions = [version for version in self._store.read(repository.versions) if version["name"] == study]
         if not versions:
             raise self._unknown(study)
-        return self._manifest(versions[-1])
+        return versions
 
     def _bundles_of(self, study: str) -> Iterator[Bundle]:
-        for version in self._store.read(repository.versions):
-            if version["name"] == study:
-                yield self._bundle(version["study_hash"])
+        for version in self._versions(study):
+            yield self._bundle(version["study_hash"])
 
     def _known(self, study: str) -> None:
-        if not any(version["name"] == study for version in self._store.read(repository.versions)):
-            raise self._unknown(study)
+        self._versions(study)
 
     def _unknown(self, study: str) -> ForetellError:
         known = sorted({v["name"] for v in self._store.read(repository.versions) if v["state"] == "open"})
-        return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.")
+        return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.", "refused_unknown")

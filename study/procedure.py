@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import Manifest
 
+TAKEN = "12345"
+"""Keys of the page that answer how sure a person is (``dashboard/runner/trials.js``)."""
 Count = Annotated[int, Field(ge=0)]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
@@ -43,6 +45,28 @@ class Device(Section):
     width: Count = 320
     height: Count = 480
     touch: bool = True
+
+
+class Keys(Section):
+    """``[keys]``: the two keys that answer, by the character each writes; capitals are the same keys."""
+
+    left: str = "f"
+    right: str = "j"
+
+    @field_validator("left", "right")
+    @classmethod
+    def _one(cls, key: str) -> str:
+        if len(key) != 1 or not key.isprintable() or key.isspace() or len(key.lower() + key.upper()) != 2:
+            raise ValueError(f'{key!r} is not one key: name it by the one character it writes, no space, as "f".')
+        if key in TAKEN:
+            raise ValueError(f"{key!r} answers how sure a person is ({TAKEN[0]} to {TAKEN[-1]}): choose another key.")
+        return key.lower()
+
+    @model_validator(mode="after")
+    def _two(self) -> Keys:
+        if self.left == self.right:
+            raise ValueError(f"left and right are both {self.left!r}: give each side a key of its own.")
+        return self
 
 
 class CheckQuestion(Section):
@@ -131,6 +155,8 @@ class Procedure(Section):
     contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
     """Where nobody is named it is not written: studies frozen before there was any keep their hash."""
     device: Device = Device()
+    keys: Keys = Field(default=Keys(), exclude_if=lambda found: found == Keys())
+    """Not written either where they are the usual ones."""
     check: Check = Check()
     road: Road = Road()
     questionnaire: tuple[Item, ...] = ()

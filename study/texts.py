@@ -10,7 +10,8 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.procedure import procedure_of
 
-DEFAULTS = CATALOGUES["en"]
+DEFAULT_LANGUAGE = "en"
+DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.terminal import say
+from dashboard.terminal import say, shown
 
 StudyName = Annotated[str, typer.Argument(help="The study's name.")]
 
@@ -74,7 +74,7 @@ def reconcile(
     with Service(home()) as service:
         found = service.reconcile(study, listed)
     for row in found.itertuples(index=False):
-        say(f"{row.person}: {row.recruiter or '-'} there, {row.here or '-'} here: {row.matter}")
+        say(f"{shown(row.person)}: {shown(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}")
     say(f"{len(listed)} people in the list, {len(found)} differ")
     if len(found):
         raise typer.Exit(1)

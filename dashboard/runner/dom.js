@@ -56,6 +56,11 @@ export function tellContact({ lines, email }) {
   $("contact").replaceChildren(...parts);
 }
 
+// The keys that answer, on every button that they press.
+export function nameKeys(keys) {
+  for (const element of document.querySelectorAll("kbd[data-key]")) element.textContent = keys[element.dataset.key].toUpperCase();
+}
+
 export function title(id, text) {
   $(id).querySelector(".title").textContent = text;
 }

@@ -8,7 +8,8 @@ const TEMPORARY = new Set([0, 408, 429, 502, 503, 504]);
 const LOCKED = 423, REPLACED = 401; // not heard: the answer stays in the outbox
 
 export class Net {
-  constructor(onStatus) {
+  constructor(study, onStatus) {
+    this.study = encodeURIComponent(study); // says in which language to refuse
     this.onStatus = onStatus;
     this.token = "";
     this.credentials = "omit"; // a researcher who previews shows her login; nobody else has one
@@ -21,7 +22,7 @@ export class Net {
   get key() { return `${this.token.slice(0, 12)}-`; }
 
   async once(method, path, body, keepalive = false) {
-    const headers = { "X-Session-Token": this.token, "X-Tab": this.tab };
+    const headers = { "X-Session-Token": this.token, "X-Tab": this.tab, "X-Study": this.study };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     try {
       const reply = await fetch(`/api/v1/${path}`, {
@@ -84,6 +85,14 @@ export class Net {
   async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
   async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
   async forget(name = "") { try { await erase(this.key + name); } catch { /* nothing was kept */ } }
+
+  // What is typed and not sent yet; by person, not by token, which is another when she opens her link again.
+  async draft(person) {
+    const key = `draft-${this.study}/${person}`;
+    return { kept: await read(key, {}).catch(() => ({})), keep: (values) => write(key, values).catch(() => {}) };
+  }
+
+  async forgetDrafts() { try { await erase(`draft-${this.study}/`); } catch { /* nothing was kept */ } }
 }
 
 // The tab's name outlives a reload. It is put away only when the page goes: a copied tab must not get it too.

@@ -1,7 +1,7 @@
 // The participant's page. The server knows where the person is; this page shows it and sends what is answered.
 
 import { clockOffset } from "./clock.js";
-import { $, clicked, make, prose, show, speak, tellContact, title, word } from "./dom.js";
+import { $, clicked, make, nameKeys, prose, show, speak, tellContact, title, word } from "./dom.js";
 import { annotate } from "./example.js";
 import { asked, questionnaire } from "./forms.js";
 import { device, unfit } from "./gate.js";
@@ -14,7 +14,7 @@ const TOUCH = "(hover: none) and (pointer: coarse)";
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
 const study = decodeURIComponent(location.pathname.split("/")[2]);
-const net = new Net(saveIndicator);
+const net = new Net(study, saveIndicator);
 const tabs = globalThis.BroadcastChannel && new BroadcastChannel("foretell"); // tabs of one browser
 const trials = trialPages(net, study, complain);
 let privateCode = "", receipt = "";
@@ -45,6 +45,7 @@ async function go({ status, body }) {
   if (status >= 400) return complain(body.error);
   $("preview").hidden = !body.preview;
   tellContact(body.contact);
+  if (body.keys) nameKeys(body.keys);
   privateCode = body.withdrawal_code ?? "";
   receipt = body.receipt ?? "";
   $("leave").hidden = !privateCode || !PAGES[body.stage];
@@ -92,9 +93,9 @@ async function instructionsPage({ texts, notice }) {
   return readPage("instructions");
 }
 
-async function examplePage({ example, screen }) {
+async function examplePage({ example, screen, keys }) {
   prose("example", example);
-  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"))));
+  $("keys").replaceChildren(...(matchMedia(TOUCH).matches ? [word("touch")] : keyed(word("keys"), keys)));
   show("wait");
   await annotate($("mini"), screen, study, complain);
   return readPage("example");
@@ -110,8 +111,8 @@ async function readPage(stage) {
 }
 
 // The two places of the sentence become keys.
-function keyed(sentence) {
-  return sentence.split(/(\{left\}|\{right\})/).map((part) => ({ "{left}": make("kbd", { textContent: "F" }), "{right}": make("kbd", { textContent: "J" }) })[part] ?? part);
+function keyed(sentence, keys) {
+  return sentence.split(/\{(left|right)\}/).map((part, i) => (i % 2 ? make("kbd", { textContent: keys[part].toUpperCase() }) : part));
 }
 
 async function checkPage({ attempt, questions, texts }) {
@@ -121,9 +122,12 @@ async function checkPage({ attempt, questions, texts }) {
 }
 
 async function questionnairePage({ items, texts }) {
+  const draft = await net.draft(receipt); // the receipt of all answers: nobody else has it
   prose("questionnaire", texts.questionnaire);
   show("questionnaire");
-  return net.post("questionnaire", { answers: await questionnaire("questionnaire", items) });
+  const reply = await net.post("questionnaire", { answers: await questionnaire("questionnaire", items, draft) });
+  if (reply.status === 200) await net.forgetDrafts();
+  return reply;
 }
 
 // The server gives the code only when it holds every answer.
@@ -151,6 +155,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("receipt-line").hidden = !receipt;
   $("receipt").textContent = receipt;
   show("end");
+  await net.forgetDrafts();
   await net.flushEvents();
   await net.forget();
 }
@@ -209,13 +214,13 @@ function saveIndicator(state) {
 
 function say(heading, sentence) {
   $("again").hidden = true;
-  title("message", heading);
+  if (heading) title("message", heading); // else it stands there: a study that is not known has no words
   prose("message", sentence);
   show("message");
 }
 
 function complain(sentence, canRetry = false) {
-  say(canRetry ? word("moment") : word("cannot") || "This page cannot continue", sentence ?? word("wrong"));
+  say(canRetry ? word("moment") : word("cannot"), sentence ?? word("wrong"));
   $("again").hidden = !canRetry;
 }
 
@@ -231,4 +236,4 @@ function watch() {
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 
-main().catch((error) => complain(`${word("wrong")} (${error.message})`));
+main().catch((error) => { console.error(error); complain(); }); // what broke is for who mends it, in whatever language

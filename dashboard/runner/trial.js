@@ -4,17 +4,16 @@ import { $, fill, pictureUrl, sleep, uuid, word } from "./dom.js";
 
 const FIXATION = [300, 500]; // ms, drawn uniformly
 const EARLIEST = 200; // ms after onset; anything before is an anticipation
-const KEYS = { f: "left", j: "right" };
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
 // Puts a trial on the screen and resolves with the answer, or with null if `stop` is aborted before.
-export async function present(trial, { study, texts, number, exposures, kept, screen: known, slow, log, stop }) {
+export async function present(trial, { study, texts, number, exposures, kept, screen: known, keys, slow, log, stop }) {
   const screen = $("trial");
   screen.dataset.phase = "fixation";
   const fixated = performance.now();
   const fixation = FIXATION[0] + Math.random() * (FIXATION[1] - FIXATION[0]);
-  const answered = listen(trial, log, stop);
+  const answered = listen(trial, keys, log, stop);
   await Promise.all([lay(trial, number, study, texts), kept]).catch((error) => { answered.cancel(); throw error; });
   await sleep(Math.max(0, fixation - (performance.now() - fixated)));
   await visible();
@@ -70,7 +69,7 @@ async function put(image, sha256, study, words) {
 }
 
 // Collects the first admissible answer. Until open(onset) nothing counts, and early presses are logged.
-function listen(trial, log, stop) {
+function listen(trial, keys, log, stop) {
   const abort = new AbortController();
   let onset = Infinity, away = 0, leftAt = null, resolve;
   const done = new Promise((r) => { resolve = r; });
@@ -90,7 +89,8 @@ function listen(trial, log, stop) {
   }
 
   addEventListener("keydown", (event) => {
-    const side = KEYS[event.key.toLowerCase()];
+    const pressed = event.key.toLowerCase();
+    const side = ["left", "right"].find((one) => keys[one] === pressed);
     if (!side || $("trial").hidden || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     if (!event.repeat) take(side, "key", event);

@@ -88,7 +88,7 @@ class Stretch {
   }
 
   async showTrial(trial) {
-    const { first, total, texts, slow_ms } = this.state;
+    const { first, total, texts, slow_ms, keys } = this.state;
     const number = trial.index - first + 1;
     $("question").textContent = texts.question;
     $("progress").textContent = word("progress", { number, total });
@@ -102,7 +102,7 @@ class Stretch {
     this.exposed = { index: trial.index, count: exposures };
     const kept = this.net.keep("exposed", this.exposed);
     try {
-      const options = { study: this.study, texts, number, exposures, kept, screen, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };
+      const options = { study: this.study, texts, number, exposures, kept, screen, keys, slow: slow_ms, log: this.net.log.bind(this.net), stop: this.stop.signal };
       const answer = await present(trial, options);
       return answer && this.state.confidence ? { ...answer, confidence: await this.sure() } : answer;
     } catch {

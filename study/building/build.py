@@ -11,12 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.classifier import Classifier
+from core.device import arithmetic
 from core.errors import ForetellError
 from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.claims import shared
 from study.building.design import Material
+from study.building.differences import ARITHMETIC, differences
 from study.building.plan import Plan, PlannedTrial, Planner
 from study.building.predictions import predict
 from study.building.priors import StoredPrior, load_prior
@@ -168,7 +170,7 @@ def _manifest(
             | ({"near_duplicates": plan.repeats} if role == "pool" else {})
             for role, s in sources.sets.items()
         },
-        environment=environment(sources.base),
+        environment={**environment(sources.base), ARITHMETIC: arithmetic(classifier.device)},
         trials=tuple(made[: len(plan.trials)]),
         practice=tuple(made[len(plan.trials) :]),
         dropped=plan.dropped,
@@ -203,21 +205,4 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:
         again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
-    return list(_differences(bundle.manifest, again))
-
-
-def _differences(frozen: Manifest, again: Manifest) -> list[str]:
-    if frozen.hashed() == again.hashed():
-        return []
-    faults = [
-        f"The image set {role!r} ({frozen.sets[role]['name']}) is not the one the study was made from."
-        for role in frozen.sets
-        if frozen.sets[role]["digest"] != again.sets[role]["digest"]
-    ]
-    if frozen.classifier["fingerprint"] != again.classifier["fingerprint"]:
-        faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
-    known = {trial.id: trial for trial in again.trials}
-    changed = [trial.id for trial in frozen.trials if known.get(trial.id) != trial]
-    if changed:
-        faults.append(f"{len(changed)} trial(s) render differently now: {', '.join(changed[:5])}.")
-    return faults or ["The manifest differs from a fresh build. Build the study again."]
+    return list(differences(bundle.manifest, again))

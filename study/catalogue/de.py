@@ -86,6 +86,27 @@ TEXTS: dict[str, str] = {
         "Der geleistete Teil wird bezahlt; bitte verwenden Sie den Code unten oder schreiben Sie uns."
     ),
     "withdrawn": "Ihre Antworten wurden gelöscht. Vielen Dank für Ihre Zeit; der Rückzug hat keine Nachteile für Sie.",
+    "refused_unknown": (
+        "Unter dieser Adresse gibt es keine Studie. Bitte prüfen Sie den Link oder öffnen Sie ihn dort noch einmal, wo "
+        "Sie ihn gefunden haben."
+    ),
+    "refused_link": "Diesem Link fehlt etwas. Bitte öffnen Sie die Studie dort noch einmal, wo Sie sie gefunden haben.",
+    "refused_stale": (
+        "Diese Seite gilt nicht mehr: Die Studie wurde anderswo noch einmal geöffnet. Machen Sie dort weiter, oder "
+        "öffnen Sie den Link, den Sie erhalten haben, noch einmal."
+    ),
+    "refused_elsewhere": (
+        "Diese Studie ist in einem anderen Tab geöffnet. Machen Sie dort weiter, oder laden Sie diese Seite neu, um "
+        "hier weiterzumachen."
+    ),
+    "refused_moved": (
+        "Die Studie ist inzwischen an anderer Stelle. Bitte laden Sie die Seite neu, um dort weiterzumachen."
+    ),
+    "refused_code": "Keine Teilnahme hat diesen Code. Bitte prüfen Sie ihn.",
+    "refused_preview": (
+        "Vorab ansehen können diese Studie nur die Forschenden: Melden Sie sich zuerst auf deren Seiten an."
+    ),
+    "no_script": "Diese Studie braucht JavaScript. Bitte schalten Sie es ein und laden Sie die Seite neu.",
     "ui.preview": "Vorschau: keine Daten",
     "ui.wait": "Einen Moment…",
     "ui.thanks": "Vielen Dank",

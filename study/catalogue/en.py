@@ -1,4 +1,7 @@
-"""English. Keys that begin with ``ui.`` are the page's own words; the others belong to the study's content."""
+"""English. Keys that begin with ``ui.`` are the page's own words, with ``refused_`` what the server refuses by.
+
+The others belong to the study's content.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +81,17 @@ TEXTS: dict[str, str] = {
         "part you did; please use the code below or write to us."
     ),
     "withdrawn": "Your answers were erased. Thank you for your time; withdrawing has no disadvantage for you.",
+    "refused_unknown": "There is no study at this address. Please check the link, or open it again where you found it.",
+    "refused_link": "This link lacks something. Please open the study again where you found it.",
+    "refused_stale": (
+        "This page is no longer valid: the study was opened again elsewhere. Continue there, or open the link you were "
+        "given once more."
+    ),
+    "refused_elsewhere": "This study is open in another tab. Continue there, or reload this page to go on here.",
+    "refused_moved": "The study is at another place by now. Please reload the page to go on there.",
+    "refused_code": "No participation has this code. Please check it.",
+    "refused_preview": "Only the researchers may look at this study before it begins: log in to their pages first.",
+    "no_script": "This study needs JavaScript. Please switch it on and reload the page.",
     "ui.preview": "Preview: no data",
     "ui.wait": "One moment…",
     "ui.thanks": "Thank you",

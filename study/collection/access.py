@@ -13,7 +13,7 @@ from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
 from study.collection.researcher import Researcher
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.store import Connection, logins
 
 SHORTEST = 12

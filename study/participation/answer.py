@@ -97,7 +97,7 @@ class Recruit(_Sent):
     def _prolific(self) -> Recruit:
         ids = (self.person, self.study, self.session)
         if self.source == "prolific" and not all(re.fullmatch("[0-9a-f]{24}", str(i)) for i in ids):
-            raise ValueError("This link lacks something. Please open the study from Prolific again.")
+            raise ValueError("Prolific's ids are 24 hexadecimal digits each: person, study and session.")
         return self
 
 

@@ -5,29 +5,21 @@ from __future__ import annotations
 import hashlib
 import uuid
 
-from core.errors import ForetellError
 from study.bundle import Manifest, canonical
 from study.participation.answer import Answer, ClientEvent
 from study.participation.page import progress_of
+from study.participation.refusals import Refused
 from study.participation.session import ENDED, Event, IllegalStep, Progress, step
 from study.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import Row
 
 
-class Refused(ForetellError):
-    """A request that cannot be granted; `code` is the HTTP status that says why."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 def session_of_token(db: Connection, token: str) -> Row:
     """The session of a token; raises `Refused` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
-        raise Refused(401, "This page is no longer valid: the study was opened again elsewhere. Continue there.")
+        raise Refused(401, "No session has this token: it is mistyped, or another took its place.", "refused_stale")
     return session
 
 
@@ -89,7 +81,7 @@ def stepped(session: Row, manifest: Manifest, event: Event) -> Progress:
     try:
         return step(progress, event)
     except IllegalStep as error:
-        raise Refused(410 if progress.stage in ENDED else 425, str(error)) from None
+        raise Refused(410 if progress.stage in ENDED else 425, str(error), "refused_moved") from None
 
 
 def move(db: Connection, session: Row, progress: Progress, now: int) -> None:

@@ -8,8 +8,9 @@ import secrets
 
 from study.bundle import Manifest
 from study.participation.answer import Filled
-from study.participation.answering import Refused, move, stepped
+from study.participation.answering import move, stepped
 from study.participation.pay import bonus, formula
+from study.participation.refusals import Refused
 from study.participation.session import UNDER_WAY
 from study.procedure import Item, procedure_of
 from study.store import Connection, audit, repository, responses
@@ -49,7 +50,7 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     moved = stepped(session, manifest, "finish")
     missing = session["practice"] + session["main"] - responses.n_answers(db, session["session_id"])
     if missing:
-        raise Refused(425, f"{missing} answers are still missing.")
+        raise Refused(425, f"{missing} answers are still missing.", "refused_moved")
     give_code(db, session)
     in_time = repository.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
     ended = {"completed_at": now, "over_quota": int(not in_time)}

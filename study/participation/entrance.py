@@ -10,8 +10,9 @@ from typing import Any
 from study.bundle import Manifest, canonical
 from study.participation.allocation import blocks, mode_seed
 from study.participation.answer import CheckAnswers, Device
-from study.participation.answering import Refused, move, stepped
+from study.participation.answering import move, stepped
 from study.participation.ending import give_code
+from study.participation.refusals import Refused
 from study.participation.screens import plan
 from study.participation.session import Progress, step
 from study.procedure import procedure_of
@@ -56,7 +57,7 @@ def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAn
     if sent.attempt <= repository.attempts(db, session["session_id"]):
         return
     if session["stage"] != "check" or len(sent.answers) != len(check.questions):
-        raise Refused(425, "These are not the questions that are open now.")
+        raise Refused(425, "These are not the questions that are open now.", "refused_moved")
     right = [q.options.index(q.answer) for q in check.questions]
     passed = sent.answers == right
     row = {"session_id": session["session_id"], "attempt": sent.attempt, "answers_json": json.dumps(sent.answers)}

@@ -94,12 +94,13 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
         return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
     if stage == "example":
         condition = CONDITIONS[session["condition"]]
-        return {"screen": _annotated(session, manifest, condition), "example": example(texts, condition)}
+        shown = {"screen": _annotated(session, manifest, condition), "example": example(texts, condition)}
+        return {**shown, "keys": procedure.keys.model_dump()}
     if stage in ("practice", "main"):
         rows = repository.planned(db, session["session_id"], session["position"], AHEAD)
         road = procedure.road
         rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
-        return {**_trials(session, rows), **rules}
+        return {**_trials(session, rows), **rules, "keys": procedure.keys.model_dump()}
     return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
 
 

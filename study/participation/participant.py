@@ -16,10 +16,11 @@ from study.conditions import CONDITIONS
 from study.opened import Mode, Opened
 from study.participation import answering, ending, entrance, lease
 from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
-from study.participation.answering import Refused, session_of_token
+from study.participation.answering import session_of_token
 from study.participation.catch import catch_trials
 from study.participation.page import entry, page_state, remaining_assets
 from study.participation.receipt import receipt
+from study.participation.refusals import Refused
 from study.procedure import Procedure, procedure_of
 from study.store import Connection, identities, repository
 from study.store.rows import Row
@@ -55,11 +56,12 @@ class Participant(Opened):
 
     def entry(self, study: str) -> dict[str, Any]:
         """What the page needs before anybody takes part; nothing is kept."""
-        versions = [v for v in self._store.read(repository.versions) if v["name"] == study]
-        if not versions:
-            raise self._unknown(study)
-        newest = max(versions, key=lambda version: (version["state"] == "open", version["opened_at"]))
-        return entry(self._bundle(newest["study_hash"]).manifest)
+        return entry(self._shown(study))
+
+    def words(self, study: str) -> tuple[str, dict[str, str]]:
+        """Language and texts of a study; raises `Refused` (404) where there is none."""
+        manifest = self._shown(study)
+        return procedure_of(manifest).language, texts_of(manifest)
 
     def begin(
         self,
@@ -168,7 +170,7 @@ class Participant(Opened):
         codes = ((found, ending.withdrawal_code(self._key, found).encode()) for found in everybody)
         mine = next((found for found, known in codes if hmac.compare_digest(known, wanted)), None)
         if mine is None:
-            raise Refused(404, "No participation has this code. Please check it.")
+            raise Refused(404, "No participation has this code.", "refused_code")
 
         def work(db: Connection) -> dict[str, Any]:
             session = repository.session_by_id(db, mine)
@@ -300,14 +302,14 @@ class Participant(Opened):
     def _let_in(self, db: Connection, version: Row, texts: dict[str, str], now: int) -> None:
         """Refuse a newcomer to a study that is paused, or full, or about to fill its disk."""
         if version["paused"] or disk.is_low(self.home):
-            raise Refused(410, texts["paused"])
+            raise Refused(410, texts["paused"], "paused")
         if not repository.has_free_slot(db, version["study_hash"], "live", now):
-            raise Refused(410, texts["full"])
+            raise Refused(410, texts["full"], "full")
 
     def _closed(self, study: str) -> ForetellError:
         """What somebody new to a study that was open once is told; of any other, that there is none."""
         try:
-            return Refused(410, texts_of(self._newest(study))["closed"])
+            return Refused(410, texts_of(self._shown(study))["closed"], "closed")
         except Refused as unknown:
             return unknown
 
@@ -318,7 +320,7 @@ class Participant(Opened):
         name = condition or secrets.choice(manifest.conditions)
         if name not in manifest.conditions:
             known = ", ".join(manifest.conditions)
-            raise ForetellError(f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.")
+            raise Refused(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _pseudonym(self, study: str, participant: str) -> str:

@@ -128,7 +128,7 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     page.goto(f"{server.url}/run/{study}?#withdraw")
     page.fill("#withdraw-code", "WRONG")
     page.click("#erase")
-    expect(page.locator("#withdraw-hint")).to_contain_text("code")
+    expect(page.locator("#withdraw-hint")).to_have_text(words["refused_code"])
     page.fill("#withdraw-code", private)
     page.click("#erase")
     expect(page.locator("#end .prose")).to_have_text(words["withdrawn"])
@@ -294,9 +294,22 @@ def test_who_names_nobody_shows_no_empty_place(page: Page, server: Server) -> No
 
 def test_a_link_that_lacks_something_is_said(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/run/whole?PROLIFIC_PID=5f3a&STUDY_ID=x")
-    expect(page.locator("#message .prose")).to_have_text(
-        "This link lacks something. Please open the study from Prolific again."
-    )
+    expect(page.locator("#message .prose")).to_have_text(CATALOGUES["en"]["refused_link"])
+
+
+def test_a_refusal_is_shown_in_the_studys_language(page: Page, server: Server) -> None:
+    """Catches English on a German page where the server refuses or the script breaks, or nothing for a wrong link."""
+    heading, prose = page.locator("#message h1"), page.locator("#message .prose")
+    words = CATALOGUES["de"]
+    page.goto(f"{server.url}/run/deutsch#stale")
+    expect(prose).to_have_text(words["refused_stale"])
+    expect(heading).to_have_text(words["ui.cannot"])
+    page.route("**/api/v1/state", lambda route: route.fulfill(json={}))
+    page.goto(f"{server.url}/run/deutsch?again")
+    expect(prose).to_have_text(words["ui.wrong"])
+    page.goto(f"{server.url}/run/dutsch")
+    expect(prose).to_have_text(CATALOGUES["en"]["refused_unknown"])
+    expect(heading).to_have_text(CATALOGUES["en"]["ui.cannot"])
 
 
 def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Server) -> None:

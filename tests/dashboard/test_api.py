@@ -83,7 +83,7 @@ def test_an_unknown_token_or_study_is_refused(client: TestClient) -> None:
     assert client.get("/api/v1/state", headers={"X-Session-Token": "guess"}).status_code == 401
     reply = client.post("/api/v1/begin", json={"study": "dmo"})
     assert reply.status_code == 404
-    assert "Open: demo" in reply.json()["error"]
+    assert "There is no study" in reply.json()["error"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from core.errors import ForetellError
 from dashboard import cli, door, gate
 from dashboard.gate import COOKIE, Gate
 from study.collection.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.service import Service
 from study.workspace import VARIABLE
 from tests.conftest import write_bundle

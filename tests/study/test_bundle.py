@@ -11,6 +11,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle, canonical
+from study.service import Service
 from tests.study.participants import MakeBundle
 
 OUTSIDE = ("../../x", "/etc/passwd", "..", "", "a" * 63, "A" * 64, f"../{'a' * 64}", f"{'a' * 64}\n")
@@ -55,3 +56,48 @@ def test_a_study_has_a_name_that_is_safe_in_links_and_files(bundle: MakeBundle, 
 def test_a_forged_manifest_with_sound_names_is_read(bundle: MakeBundle) -> None:
     """Negative control of the tests above: what they change is the names, not the hash."""
     assert Bundle(forged(bundle(), lambda content: content.update(name="other"))).manifest.name == "other"
+
+
+def first_asset(folder: Path) -> Path:
+    return sorted((folder / "assets").iterdir())[0]
+
+
+@pytest.mark.parametrize("what", ["asset", "assets", "manifest", "beside"])
+def test_a_link_that_leads_out_of_the_bundle_is_refused(
+    service: Service, bundle: MakeBundle, tmp_path: Path, what: str
+) -> None:
+    """Catches a bundle by which the server reads, serves or backs up a file that is not of it."""
+    folder = bundle()
+    inside = {"asset": first_asset(folder), "assets": folder / "assets", "manifest": folder / MANIFEST}
+    link = inside.get(what, folder / "notes")
+    outside = tmp_path / "outside"
+    if what in inside:
+        link.rename(outside)
+    else:
+        outside.write_text("secret")
+    link.symlink_to(outside)
+    with pytest.raises(ForetellError, match=r"is a link that leads out of its bundle\. Put the file itself there"):
+        service.open_study(folder, per_condition=1)
+
+
+def test_a_link_made_after_the_opening_is_not_followed(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
+    """Catches a picture that is checked once and then served from wherever it leads."""
+    folder = bundle()
+    study = service.open_study(folder, per_condition=1)
+    asset = first_asset(folder)
+    (tmp_path / "secret").write_text("secret")
+    asset.unlink()
+    asset.symlink_to(tmp_path / "secret")
+    with pytest.raises(ForetellError, match="leads out of its bundle"):
+        service.asset(study, asset.stem)
+
+
+def test_links_that_stay_inside_are_welcome(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
+    """Negative control: a bundle reached by a link, and a picture by a link within the bundle."""
+    folder = bundle()
+    asset = first_asset(folder)
+    asset.rename(folder / "assets" / "moved")
+    asset.symlink_to("moved")
+    (tmp_path / "linked").symlink_to(folder)
+    study = service.open_study(tmp_path / "linked", per_condition=1)
+    assert service.asset(study, asset.stem).read_bytes() == (folder / "assets" / "moved").read_bytes()

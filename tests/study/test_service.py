@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from study.bundle import Bundle
 from study.collection.frames import COLUMNS
 from study.participation.answer import ClientEvent
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.service import Service
 from study.texts import DEFAULTS
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, tamper, to_trials

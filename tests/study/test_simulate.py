@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 from study.service import Service
 from study.simulate import simulate
 

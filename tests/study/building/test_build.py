@@ -115,7 +115,7 @@ def test_verify_tells_that_pictures_render_differently(copied, monkeypatch):
     monkeypatch.setitem(building.Studio.make.__globals__, "scale_of", lambda explanation, i: building_scale())
     faults = verify(bundle)
     assert len(faults) == 1
-    assert "9 trial(s) render differently now: t000, t001" in faults[0]
+    assert "11 trial(s) render differently now: t000, t001" in faults[0]
 
 
 def building_scale():

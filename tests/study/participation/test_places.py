@@ -10,8 +10,8 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle, canonical
-from study.participation.answering import Refused
 from study.participation.entrance import MINUTE_NS
+from study.participation.refusals import Refused
 from study.procedure import Road
 from study.service import Service
 from tests.study.participants import CONDITIONS, MakeBundle, answer, everything, query, take_part, to_place, to_trials

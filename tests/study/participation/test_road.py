@@ -21,8 +21,8 @@ from study.collection.persons import COLUMNS
 from study.conditions.condition import Shown, no_examples
 from study.conditions.saliency import CONDITION
 from study.participation.answer import CheckAnswers, ClientEvent, Device, Filled
-from study.participation.answering import Refused
 from study.participation.catch import catch_trials, places
+from study.participation.refusals import Refused
 from study.participation.screens import plan
 from study.service import Service
 from study.simulate import simulate

@@ -14,9 +14,9 @@ from sqlalchemy.exc import DBAPIError
 from core.errors import ForetellError
 from study.bundle import Bundle
 from study.participation.answer import Recruit
-from study.participation.answering import Refused
 from study.participation.participant import DAY_NS
 from study.participation.pay import bonus
+from study.participation.refusals import Refused
 from study.procedure import Pay
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
@@ -125,7 +125,7 @@ def test_ids_are_erased_when_their_time_is_over(tmp_path: Path, bundle: MakeBund
 def test_prolifics_ids_are_24_hexadecimal_digits(ids: dict[str, Any]) -> None:
     good = {"source": "prolific", "person": PIDS[0], "study": "a" * 24, "session": "b" * 24}
     Recruit(**good)  # type: ignore[arg-type]
-    with pytest.raises(ValidationError, match="link lacks something"):
+    with pytest.raises(ValidationError, match="24 hexadecimal"):
         Recruit(**{**good, **ids})
 
 

@@ -1,0 +1,84 @@
+"""Where a study that is made again differs from the frozen one: what is shown, or only what was measured of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from study.bundle import Manifest, Trial
+
+ARITHMETIC = "arithmetic"
+"""Key of the environment: the processor and the threads that made it."""
+_MEASURED = {"ai_probability", "teaching", "saliency", "relevance", "doubt"}
+_NAMED = 5
+
+
+def differences(frozen: Manifest, again: Manifest) -> list[str]:
+    """One sentence for each kind of difference; none where both have one hash."""
+    if frozen.hashed() == again.hashed():
+        return []
+    faults = [
+        f"The image set {role!r} ({frozen.sets[role]['name']}) is not the one the study was made from."
+        for role in frozen.sets
+        if frozen.sets[role]["digest"] != again.sets[role]["digest"]
+    ]
+    if frozen.classifier["fingerprint"] != again.classifier["fingerprint"]:
+        faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
+    faults += _of_trials(frozen, again)
+    return faults or ["The manifest differs from a fresh build. Build the study again."]
+
+
+def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
+    known = {trial.id: trial for trial in (*again.trials, *again.practice)}
+    changed = {trial.id: trial for trial in (*frozen.trials, *frozen.practice) if known.get(trial.id) != trial}
+    rounded = {name: off for name, trial in changed.items() if (off := _rounded(trial, known.get(name))) is not None}
+    other = [name for name in changed if name not in rounded]
+    if other:
+        yield f"{len(other)} trial(s) render differently now: {', '.join(other[:_NAMED])}."
+    if rounded:
+        then, now = (one.environment.get(ARITHMETIC, "not recorded") for one in (frozen, again))
+        yield (
+            f"{len(rounded)} trial(s) show the same pictures, and numbers measured of them differ by up to "
+            f"{max(rounded.values()):.1g} of their value: {', '.join(list(rounded)[:_NAMED])}. Other arithmetic can do "
+            f"that (frozen with: {then}; now: {now}): verify with the same number of threads, OMP_NUM_THREADS."
+        )
+
+
+def _rounded(frozen: Trial, again: Trial | None) -> float | None:
+    """How far the measured numbers are apart, relative to the larger; None where something else differs."""
+    if again is None or _shown(frozen) != _shown(again):
+        return None
+    pairs = [_split(trial.model_dump(include=_MEASURED)) for trial in (frozen, again)]
+    (words, numbers), (other_words, others) = pairs
+    if words != other_words:
+        return None
+    one, two = np.array(numbers), np.array(others)
+    return float(np.max(np.abs(one - two) / np.maximum(np.maximum(np.abs(one), np.abs(two)), 1e-12), initial=0.0))
+
+
+def _shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
+    return trial.model_dump(exclude={*_MEASURED, "assets"}), trial.assets.every
+
+
+def _split(facts: Any) -> tuple[list[Any], list[float]]:
+    """All that is not a fraction, in order, with its place; and all fractions."""
+    words: list[Any] = []
+    numbers: list[float] = []
+
+    def walk(value: Any, place: str) -> None:
+        if isinstance(value, dict):
+            for key in sorted(value):
+                walk(value[key], f"{place}.{key}")
+        elif isinstance(value, (list, tuple)):
+            for k, part in enumerate(value):
+                walk(part, f"{place}.{k}")
+        elif isinstance(value, float):
+            words.append(place)
+            numbers.append(value)
+        else:
+            words.append((place, value))
+
+    walk(facts, "")
+    return words, numbers

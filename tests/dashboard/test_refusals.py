@@ -1,0 +1,167 @@
+"""Whatever the server refuses a participant, it says in her study's language: every refusal there is, in German."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from dashboard import door
+from dashboard.api import MOST_BYTES, routes
+from study.catalogue import CATALOGUES
+from study.participation.refusals import Says
+from study.service import Service
+
+MakeBundle = Callable[..., Path]
+GERMAN, ENGLISH = CATALOGUES["de"], CATALOGUES["en"]
+CONFIG: dict[str, Any] = {
+    "language": "de",
+    "check": {"questions": [{"text": "Ja?", "options": ["Ja", "Nein"], "answer": "Ja"}]},
+    "questionnaire": [{"id": "how", "kind": "text", "text": "Wie?"}],
+}
+PROLIFIC = {"source": "prolific", "person": "5f3a", "study": "x", "session": None}
+Reply = httpx.Response
+Walk = Callable[[TestClient], Reply]
+
+
+@pytest.fixture
+def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
+    """A page of the study "deutsch", which everybody may enter."""
+    monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
+    door.service().open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
+    headers = {"X-Study": "deutsch"}
+    with TestClient(Starlette(routes=routes()), base_url="http://study.test", headers=headers) as opened:
+        yield opened
+    door.close()
+
+
+def post(client: TestClient, path: str, body: Any, **headers: str) -> Reply:
+    return client.post(f"/api/v1/{path}", json=body, headers=headers)
+
+
+def begin(client: TestClient, **body: Any) -> Reply:
+    return post(client, "begin", {"study": "deutsch", **body})
+
+
+def entered(client: TestClient, *done: tuple[str, Any]) -> None:
+    """Somebody begins, agrees and does more."""
+    client.headers["X-Session-Token"] = begin(client).json()["token"]
+    for path, body in (("consent", {"agreed": True}), *done):
+        assert post(client, path, body).status_code == 200, path
+
+
+def after(*done: tuple[str, Any], then: str, body: Any = None, **headers: str) -> Walk:
+    """What is answered to `then` by somebody who began, agreed and did what is `done`."""
+
+    def walk(client: TestClient) -> Reply:
+        entered(client, *done)
+        return post(client, then, body or {}, **headers)
+
+    return walk
+
+
+def managed(manage: Callable[[Service], Any]) -> Walk:
+    """What a newcomer is told after the researcher did something."""
+
+    def walk(client: TestClient) -> Reply:
+        manage(door.service())
+        return begin(client)
+
+    return walk
+
+
+def filled(client: TestClient) -> Reply:
+    for _ in range(4):
+        entered(client, ("ready", {"stage": "instructions"}), ("check", {"attempt": 1, "answers": [0]}))
+    return begin(client)
+
+
+def elsewhere(client: TestClient) -> Reply:
+    entered(client)
+    client.get("/api/v1/state", headers={"X-Tab": "one"})
+    return client.get("/api/v1/state", headers={"X-Tab": "two"})
+
+
+WITHDRAW = ("withdraw", {"code": "ABC"})
+WALKS: list[tuple[str, int, Says, Walk]] = [
+    ("an id that is none", 422, "refused_link", lambda client: begin(client, recruit={"person": "a b"})),
+    ("half of Prolific's ids", 422, "refused_link", lambda client: begin(client, recruit=PROLIFIC)),
+    ("a preview", 403, "refused_preview", lambda client: begin(client, preview=True)),
+    ("paused", 410, "paused", managed(lambda service: service.pause_study("deutsch"))),
+    ("closed", 410, "closed", managed(lambda service: service.close_study("deutsch"))),
+    ("full", 410, "full", filled),
+    ("an old link", 401, "refused_stale", lambda client: client.get("/api/v1/state")),
+    ("an old page", 401, "refused_stale", lambda client: client.get("/api/v1/preload")),
+    ("another tab", 423, "refused_elsewhere", elsewhere),
+    ("an end before the time", 425, "refused_moved", after(then="finish")),
+    ("a check that is not open", 425, "refused_moved", after(then="check", body={"attempt": 1, "answers": [0]})),
+    ("a questionnaire too early", 425, "refused_moved", after(then="questionnaire", body={"answers": {}})),
+    ("a decision that was taken", 425, "refused_moved", after(then="consent", body={"agreed": False})),
+    ("no private code", 404, "refused_code", lambda client: post(client, *WITHDRAW)),
+    ("too long", 413, "ui.wrong", after(then="questionnaire", body={"answers": {"how": "x" * MOST_BYTES}})),
+    ("too many events", 413, "ui.wrong", after(then="events", body=[{"event_id": "12345678", "kind": "a"}] * 201)),
+    ("another site", 403, "ui.wrong", after(then="ready", body={"stage": "example"}, Origin="http://evil.test")),
+    ("no JSON", 422, "ui.wrong", lambda client: post(client, "begin", [])),
+]
+
+
+@pytest.mark.parametrize(("code", "says", "walk"), [pytest.param(*rest, id=name) for name, *rest in WALKS])
+def test_a_refusal_speaks_the_studys_language(client: TestClient, code: int, says: Says, walk: Walk) -> None:
+    """Catches a refusal in English, or in words of its own, on a German participant's page."""
+    reply = walk(client)
+    assert (reply.status_code, reply.json()["error"]) == (code, GERMAN[says])
+    assert reply.json()["error"] != ENGLISH[says]
+
+
+def test_every_refusal_is_walked() -> None:
+    """Catches a new refusal that nobody looked at in the second language."""
+    assert {says for _, _, says, _ in WALKS} | {"refused_unknown"} == set(get_args(Says))
+
+
+def test_a_studys_own_words_are_used(client: TestClient, bundle: MakeBundle) -> None:
+    """Catches a refusal that passes over what the study file says instead."""
+    door.service().open_study(bundle(name="own", texts={"refused_code": "Nein."}), per_condition=1)
+    assert post(client, *WITHDRAW, **{"X-Study": "own"}).json()["error"] == "Nein."
+
+
+def test_an_unknown_study_is_refused_in_the_default_language_and_lists_no_other(client: TestClient) -> None:
+    """Catches a wrong link that tells a stranger which studies there are."""
+    reply = post(client, "entry", {"study": "dutsch"}, **{"X-Study": "dutsch"})
+    assert (reply.status_code, reply.json()["error"]) == (404, ENGLISH["refused_unknown"])
+    assert "deutsch" not in reply.text
+
+
+def test_what_is_wrong_at_the_server_is_logged_and_not_told(
+    client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Catches a path of the server, or an English sentence for the researcher, on a participant's screen."""
+    entered(client)
+    folder = next((door.service().home.parent / "bundles").iterdir())
+    (folder / "manifest.json").unlink()
+    known = door.service()._bundles.copy()
+    monkeypatch.setattr(door.service(), "_bundles", {})
+    assert (reply := client.get("/api/v1/state")).status_code == 500
+    assert str(folder) not in reply.text
+    assert str(folder) in caplog.text
+    assert reply.json()["error"] == ENGLISH["ui.wrong"]  # which language cannot be known
+    monkeypatch.setattr(door.service(), "_bundles", known)
+    assert client.get("/api/v1/state").status_code == 200
+
+
+def test_the_page_itself_speaks_the_studys_language_before_its_script_does(
+    client: TestClient, bundle: MakeBundle
+) -> None:
+    """Catches "needs JavaScript" in English, and a title that is parsed as HTML."""
+    page = client.get("/run/deutsch").text
+    assert all(said in page for said in ('<html lang="de">', GERMAN["no_script"], GERMAN["ui.cannot"]))
+    assert not re.findall(r"\{[\w.]+\}", page)
+    unknown = client.get("/run/dutsch").text
+    assert all(said in unknown for said in ('<html lang="en">', ENGLISH["no_script"], ENGLISH["ui.cannot"]))
+    door.service().open_study(bundle(name="evil", texts={"title": "</title><script>"}), per_condition=1)
+    assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in client.get("/run/evil").text
