@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -43,6 +44,20 @@ def arithmetic(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} thread(s)"
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """This thread's sums are made without sharing them out meanwhile: how many would share them changes the last digit.
+
+    Work that is to come out the same on any number of cores is shared out among processes instead.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def chunk_size(example: Tensor, budget: int = MEMORY_BUDGET) -> int:

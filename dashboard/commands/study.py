@@ -20,7 +20,10 @@ StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder 
 def build(
     study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N; an accelerator if there is one.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes to share the work; each takes the next GPU.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes that share the work, each on the next GPU. Else one a core."),
+    ] = None,
     engine: Annotated[str, typer.Option(help="processes of this machine, or ray (to be installed).")] = "processes",
 ) -> None:
     """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
@@ -28,10 +31,11 @@ def build(
     Example: python foretell.py build data/studies/demo.toml --workers 2
     """
     from study.building.build import build as run
-    from study.building.workers import Engine, Helpers
+    from study.building.workers import Engine, Helpers, workers_here
     from study.workspace import home
 
-    helpers = Helpers(workers - 1, cast(Engine, engine)) if workers > 1 or engine != "processes" else None
+    count = workers or workers_here()
+    helpers = Helpers(count - 1, cast(Engine, engine)) if count > 1 or engine != "processes" else None
     with Bars() as progress:
         bundle = run(study_file, home(), progress, device=device, helpers=helpers)
     manifest = bundle.manifest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.types import Progress
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from dashboard.tasks import Task
@@ -11,6 +12,8 @@ from dashboard.widgets.live import POLL_S, told
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.shelf import Study
 from study.building.build import build
+from study.building.workers import helpers_here
+from study.bundle import Bundle
 from study.workspace import home
 
 
@@ -68,7 +71,11 @@ def _task(study: Study) -> Task:
     """One build of a study at a time, whoever asks for it."""
     assert study.file is not None
     file, folder = study.file, home()
-    return Task(digest("build", str(folder), study.name), lambda progress: build(file, folder, progress))
+
+    def work(progress: Progress) -> Bundle:
+        return build(file, folder, progress, helpers=helpers_here())
+
+    return Task(digest("build", str(folder), study.name), work)
 
 
 def _start(task: Task) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from core.classifier import Classifier
-from core.device import arithmetic
+from core.device import arithmetic, one_thread
 from core.errors import ForetellError
 from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
@@ -70,7 +70,7 @@ def build(
 
     Killed at any time it goes on where it was: predictions, maps and finished trials are on disk. Several processes
     may build one study in one workspace: each makes what no other is at. The same file, images and weights give the
-    same study hash.
+    same study hash, on any number of cores: each process counts with one thread.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ def build(
         if not any(Bundle(folder).damaged()):
             return Bundle(folder)
         (folder / MANIFEST).unlink()
-    return _freeze(sources, folder, home / "cache", progress)
+    with one_thread():
+        return _freeze(sources, folder, home / "cache", progress)
 
 
 def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
@@ -203,6 +204,6 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
         sources = opened(config, base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory() as scratch, one_thread():
         again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
     return list(differences(bundle.manifest, again))

@@ -13,6 +13,7 @@ from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.device import arithmetic
 from core.teaching.prior import with_bias
 from core.types import Progress
 from data.types import ImageSet
@@ -77,11 +78,12 @@ def predict(
 
     A set of which no category is a class of the classifier is refused, or ``labelled`` False: taken without any truth.
 
-    The key covers the weights, the images and whether features were asked for. Answers are kept in shards of `SHARD`
+    The key covers the weights, the images, whether features were asked for, and what sums are made with: a study built
+    after a look at its pictures has the hash of one built before. Answers are kept in shards of `SHARD`
     pictures, so that a killed run goes on where it was.
     """
-    key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}|{features}".encode()).hexdigest()
-    folder = cache / "predictions" / key
+    parts = (classifier.fingerprint, images.digest, str(features), arithmetic(classifier.device))
+    folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
 
     def file(start: int) -> Path:
         return folder / f"{start:08d}.npz"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augmented
@@ -70,7 +71,8 @@ class TeachingPool:
         return torch.stack(found)
 
     def _file(self, index: int) -> Path:
-        text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}"
+        text = f"{self.classifier.fingerprint}|{self.images.digest}|{index}|{self.copies}|{self._seed(index)}|"
+        text += arithmetic(self.classifier.device)
         return self.cache / f"{hashlib.sha256(text.encode()).hexdigest()}.npy"
 
     def _seed(self, index: int) -> int:

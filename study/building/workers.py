@@ -25,6 +25,8 @@ from core.errors import ForetellError
 from study.workspace import ROOT
 
 Engine = Literal["processes", "ray"]
+MOST = 8
+"""Processes at most if nobody says how many: each holds the network and some 0.5 GB of libraries."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +47,31 @@ class Helpers:
     @contextmanager
     def started(self, path: Path, home: Path, device: str | None) -> Iterator[None]:
         """The helpers at work while the block runs; each takes the next GPU where no device is named."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(max(1, threads // (self.count + 1)))
         places = [device or _place(k + 1) for k in range(self.count)]
         start = _tasks if self.engine == "ray" else _processes
-        try:
-            with start(path.resolve(), home, places, torch.get_num_threads()):
-                yield
-        finally:
-            torch.set_num_threads(threads)
+        with start(path.resolve(), home, places):
+            yield
+
+
+def workers_here() -> int:
+    """How many processes build a study if nobody says: one a core, up to `MOST`; one where a GPU does the work."""
+    return 1 if torch.cuda.is_available() else min(MOST, os.cpu_count() or 1)
+
+
+def helpers_here() -> Helpers | None:
+    """The helpers of `workers_here`, if there are any."""
+    count = workers_here() - 1
+    return Helpers(count) if count else None
 
 
 def _place(k: int) -> str | None:
     return f"cuda:{k % torch.cuda.device_count()}" if torch.cuda.is_available() else None
 
 
-def help_build(path: Path, home: Path, device: str | None, threads: int, builder: int | None) -> None:
+def help_build(path: Path, home: Path, device: str | None, builder: int | None) -> None:
     """Be a helper of the process ``builder`` (None: of another machine's)."""
     from study.building.build import build
 
-    torch.set_num_threads(threads)
     if builder is not None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave no half-written file
 
@@ -76,11 +83,10 @@ def help_build(path: Path, home: Path, device: str | None, threads: int, builder
 
 
 @contextmanager
-def _processes(path: Path, home: Path, places: list[str | None], threads: int) -> Iterator[None]:
+def _processes(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
     context = multiprocessing.get_context("spawn")
     started = [
-        context.Process(target=help_build, args=(path, home, place, threads, os.getpid()), daemon=True)
-        for place in places
+        context.Process(target=help_build, args=(path, home, place, os.getpid()), daemon=True) for place in places
     ]
     for process in started:
         process.start()
@@ -93,7 +99,7 @@ def _processes(path: Path, home: Path, places: list[str | None], threads: int) -
 
 
 @contextmanager
-def _tasks(path: Path, home: Path, places: list[str | None], threads: int) -> Iterator[None]:
+def _tasks(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
     ray: Any = importlib.import_module("ray")
     own = not ray.is_initialized()
     if own:
@@ -103,7 +109,7 @@ def _tasks(path: Path, home: Path, places: list[str | None], threads: int) -> It
         ray.init(address=address, include_dashboard=False, runtime_env={"env_vars": environment}, **size)
     # Ray itself shows each task its own GPU.
     task = ray.remote(num_cpus=1, num_gpus=1 if torch.cuda.is_available() else 0, max_retries=0)(help_build)
-    tasks = [task.remote(path, home, None, threads, None) for _ in places]
+    tasks = [task.remote(path, home, None, None) for _ in places]
     try:
         yield
     finally:
