@@ -246,15 +246,3 @@ def _normal(x: Tensor, draws: Draws) -> Tensor:
     """(n parts, ...) standard normal draws laid out as ``x`` is."""
     drawn = draws.normal((_parts(x, draws), *_in_memory(x))).flatten(0, 1)
     return (drawn.movedim(-1, 1) if _channels_last(x) else drawn).to(x)
-
-
-def refuse_rate(rate: float) -> None:
-    """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
-    if not 0 < rate < 1:
-        raise ForetellError(f"rate={rate} drops nothing, or all, or is no probability: choose above 0 and below 1.")
-
-
-def refuse_variance(variance: float) -> None:
-    """A variance above 0, or the sentence that says so."""
-    if not (math.isfinite(variance) and variance > 0):
-        raise ForetellError(f"variance={variance} is no noise: choose a number above 0.")

@@ -148,20 +148,24 @@ def _judged(
     """Columns of a block of pictures: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
     opened = [judged.pictures.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
-    names = tuple(plain(name) for name in classifier.categories)
-
-    def ask(picture: Image.Image) -> NDArray[np.float32]:
-        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
-        return answer
-
     severities: dict[str, list[float]] = {name: [] for name in found}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
-        answer = Answer(names, given, judged.labels[i] if judged.labels else None, ask)
+        answer = answering(classifier, given, judged.labels[i] if judged.labels else None)
         for name, assertion in found.items():
             title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
             severities[name].append(severity(assertion, picture.copy(), answer, title, of, request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
+
+
+def answering(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Answer:
+    """The probabilities (K,) that a network gave a picture of that label, as an assertion has them."""
+
+    def ask(picture: Image.Image) -> NDArray[np.float32]:
+        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
+        return answer
+
+    return Answer(tuple(plain(name) for name in classifier.categories), given, label, ask)
 
 
 def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:
