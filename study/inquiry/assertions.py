@@ -21,10 +21,10 @@ from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
 from study.blocks import Blocks, table_files
-from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.inquiry.exemplars import Pictures, requested
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
-from study.sources import open_classifier, plain, set_named
+from study.sources import open_classifier, plain
 
 BLOCK = 32
 """Pictures judged before what was found is kept: the most that a kill loses."""
@@ -87,11 +87,10 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
 
 
 def _pictures(request: Request) -> Judged:
-    if request.pictures is not None:
-        return Judged(open_pictures(request.pictures))
-    images = set_named(request.image_set, request.settings)
-    labels = tuple(images.categories[k] for k in images.labels)
-    return Judged(of_set(images), labels, images.digest)
+    pictures, images = requested(request.pictures, request.image_set, request.settings)
+    if images is None:
+        return Judged(pictures)
+    return Judged(pictures, tuple(images.categories[k] for k in images.labels), images.digest)
 
 
 def assertions(
