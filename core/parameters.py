@@ -52,7 +52,8 @@ def parsed(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
     Raises
     ------
     ForetellError
-        A name it does not declare (with the nearest), or a value that does not fit.
+        A name it does not declare (with the nearest), one without a default that is not given, or a value that does
+        not fit.
     """
     known = {parameter.name: parameter for parameter in declared(method)}
     for name in given:
@@ -60,6 +61,9 @@ def parsed(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             hint = f"Did you mean {near[0]!r}?" if near else f"It takes: {', '.join(known) or 'none'}."
             raise ForetellError(f"{method.__name__} has no parameter {name!r}. {hint}")
+    for name, parameter in known.items():
+        if parameter.default is inspect.Parameter.empty and name not in given:
+            raise ForetellError(f"{method.__name__} needs the parameter {name!r}: give it.")
     return {name: _value(known[name], value) for name, value in given.items()}
 
 

@@ -14,9 +14,11 @@ from core.attribution import METHODS
 from core.errors import ForetellError
 from core.parameters import parsed
 from core.registry import Registry
-from core.uncertainty import MEASURES, SAMPLERS
+from core.uncertainty import SAMPLERS
+from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
+from study.measures import MEASURES, UNDER_NOISE
 from study.preregistration import Plan
 from study.procedure import Procedure, Section
 from study.texts import DEFAULTS
@@ -71,30 +73,52 @@ class Sets(Section):
 
 
 class Strata(Section):
-    """``[trials.strata]``: targets spread over how far the AI doubts them, by a measure of `core.uncertainty`.
+    """``[trials.strata]``: targets spread over a measure of their pictures, one of `study.measures`.
 
-    Of each category and type up to ``candidates`` pictures, drawn at random, are asked ``passes`` times by ``sampler``
-    and dealt to ``bins`` strata of equal size, from the least doubted up; trials come from the strata by turns.
+    Of each category and type up to ``candidates`` pictures, drawn at random, are measured and dealt to ``bins`` strata
+    of equal size (equal values that are exact to one), from the lowest up; trials come from the strata by turns.
+    ``parameters`` are those of the measure; of a measure of uncertainty, which asks ``passes`` times by ``sampler``,
+    those of the sampler.
     """
 
     measure: str
-    sampler: str = "inserted_dropout"
+    sampler: str | None = Field(default=None, exclude_if=lambda found: found is None)
     parameters: dict[str, Any] = Field(default_factory=dict)
-    passes: Annotated[int, Field(ge=2)] = 50
+    passes: Annotated[int, Field(ge=2)] | None = Field(default=None, exclude_if=lambda found: found is None)
     bins: Annotated[int, Field(ge=2, le=10)] = 2
     candidates: Annotated[int, Field(ge=2)] = 24
 
+    @model_validator(mode="before")
+    @classmethod
+    def _under_noise(cls, given: Any) -> Any:
+        """The defaults of what only a measure of uncertainty has: no other writes them down."""
+        noisy = isinstance(given, dict) and given.get("measure") in UNDER_NOISE
+        return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
+
     @model_validator(mode="after")
     def _known(self) -> Strata:
-        _ask(MEASURES, self.measure)
-        _ask(SAMPLERS, self.sampler)
-        if "passes" in self.parameters:
-            raise ValueError("passes stands beside parameters, not in them.")
+        if self.measure not in MEASURES:
+            raise ValueError(f"Unknown measure {self.measure!r}: name one of {', '.join(MEASURES)}.")
+        if self.measure in UNDER_NOISE:
+            self._refuse_sampler()
+        elif self.sampler is not None or self.passes is not None:
+            raise ValueError(f"{self.measure} asks nothing under noise: leave out sampler and passes.")
         try:
-            parsed(SAMPLERS[self.sampler], self.parameters)
+            given = self.given
+            refuse_strengths(SAMPLERS[self.sampler], given) if self.sampler else None
         except ForetellError as error:
             raise ValueError(str(error)) from None
         return self
+
+    def _refuse_sampler(self) -> None:
+        _ask(SAMPLERS, str(self.sampler))
+        if "passes" in self.parameters:
+            raise ValueError("passes stands beside parameters, not in them.")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters as the measure, or the sampler that it asks by, declares them."""
+        return parsed(SAMPLERS[self.sampler] if self.sampler else MEASURES[self.measure], self.parameters)
 
 
 class Trials(Section):

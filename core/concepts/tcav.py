@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -108,8 +109,10 @@ def tcav(
     for number, layer in enumerate(layers):
         with classifier.exclusive() as module:
             refuse_unknown(classifier, module, layer)
-        seen = Activations(_read(classifier, torch.cat([concept, random]), 0, layer, "activation", progress))
-        slopes = seen.products(_read(classifier, images, target, layer, "gradient", progress))
+        pictures = torch.cat([concept, random])
+        seen = Activations(read_layer(classifier, pictures, [0] * len(pictures), layer, progress))
+        slopes = read_layer(classifier, images, [target] * len(images), layer, progress, what="gradient")
+        slopes = seen.products(slopes)
         known, pool = torch.arange(len(concept)), torch.arange(len(concept), len(concept) + len(random))
         draws = torch.Generator().manual_seed(seed)
         own = _along(slopes, seen, known, pool, runs, penalty, draws)
@@ -146,22 +149,23 @@ def _along(
     return _Along((derivative > 0).double().mean(0), derivative.mean(0), accuracy)
 
 
-def _read(
+def read_layer(
     classifier: Classifier,
     pictures: Tensor,
-    target: int,
+    targets: Sequence[int],
     layer: str,
-    what: Literal["activation", "gradient"],
-    progress: Progress,
+    progress: Progress = silent,
+    *,
+    what: Literal["activation", "gradient"] = "activation",
 ) -> Tensor:
-    """What a layer says of each picture, or d logit[target] / d activation, (N, D)."""
+    """What a layer says of each picture (N, C, H, W), or d logit[target] / d activation, (N, D)."""
 
     def read(part: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         reading = activation_and_gradient(classifier, part, targets, layer)
         return getattr(reading, what).flatten(1), reading.logits
 
-    inputs, targets = checked(classifier, pictures, [target] * len(pictures))
-    return in_parts(read, inputs, targets, progress, f"{what}s at {layer}")[0]
+    inputs, classes = checked(classifier, pictures, targets)
+    return in_parts(read, inputs, classes, progress, f"{what}s at {layer}")[0]
 
 
 def _judged(layer: str, target: int, own: _Along, chance: list[_Along], layers: int) -> Tcav:

@@ -74,16 +74,14 @@ def pgd(
     Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the picture itself.
     """
     _refuse_steps(steps, starts)
-    inputs, classes = checked(classifier, images, targets)
-    box = around(classifier, inputs, radius, pixels=pixels)
-    draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
+    search, draws = _begun(classifier, images, targets, radius, generator, pixels=pixels)
+    box = search.box
 
     def moved(x: Tensor, gradient: Tensor) -> Tensor:
         return x + step * radius * box.scale * gradient.sign()
 
-    search = _Search(classifier, inputs, classes, box)
     for start in range(starts):
-        search.walk(inputs if not start else box.drawn(draws), steps, moved, progress, start, starts)
+        search.walk(search.inputs if not start else box.drawn(draws), steps, moved, progress, start, starts)
     return search.result
 
 
@@ -106,16 +104,14 @@ def langevin(
     search is and not where it began, and away from the answer: the printed line 4 has neither.
     """
     _refuse_steps(steps, 1)
-    inputs, classes = checked(classifier, images, targets)
-    box = around(classifier, inputs, radius, pixels=pixels)
-    draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
+    search, draws = _begun(classifier, images, targets, radius, generator, pixels=pixels)
+    box = search.box
 
     def moved(x: Tensor, gradient: Tensor) -> Tensor:
         jump = step * gradient.sign() + noise * torch.randn(x.shape, generator=draws)
         return x + radius * box.scale * jump
 
-    search = _Search(classifier, inputs, classes, box)
-    search.walk(inputs, steps, moved, progress, 0, 1)
+    search.walk(search.inputs, steps, moved, progress, 0, 1)
     return search.result
 
 
@@ -123,7 +119,8 @@ class _Search:
     """Walks through the box that end, each picture by itself, where the answer is another."""
 
     def __init__(self, classifier: Classifier, inputs: Tensor, classes: Tensor, box: Box) -> None:
-        self._classifier, self._classes, self._box = classifier, classes, box
+        self._classifier, self._classes = classifier, classes
+        self.inputs, self.box = inputs, box
         self.result = _judged(classifier, inputs, classes)
 
     def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
@@ -133,10 +130,25 @@ class _Search:
             if bool(self.result.fooled.all()):
                 break
             gradient = _uphill(self._classifier, place, self._classes, silent)
-            tried = self._box.clamped(moved(place, gradient))
+            tried = self.box.clamped(moved(place, gradient))
             place = torch.where(_each(self.result.fooled), place, tried)
             self.result = _judged(self._classifier, place, self._classes)
             progress(number * steps + k + 1, of * steps, "searching for another answer")
+
+
+def _begun(
+    classifier: Classifier,
+    images: Tensor,
+    targets: Sequence[int],
+    radius: float,
+    generator: torch.Generator | None,
+    *,
+    pixels: bool,
+) -> tuple[_Search, torch.Generator]:
+    """A search from the pictures in the box around them, and the draws of all its steps."""
+    inputs, classes = checked(classifier, images, targets)
+    search = _Search(classifier, inputs, classes, around(classifier, inputs, radius, pixels=pixels))
+    return search, torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
 
 
 def _each(chosen: Tensor) -> Tensor:

@@ -98,6 +98,7 @@ def _nearest(
         others = [int(k) for k in logits.argsort(descending=True) if int(k) != answer][:candidates]
         own = torch.autograd.grad(logits[answer], x, retain_graph=True)[0]
         steps = [torch.autograd.grad(logits[k], x, retain_graph=True)[0] - own for k in others]
+    logits = logits.detach()
     best, least = torch.full_like(change, math.inf), math.inf
     for k, gradient in zip(others, steps, strict=True):
         w = _projected(gradient.detach().cpu().double().flatten(), basis)

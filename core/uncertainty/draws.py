@@ -34,7 +34,10 @@ class Draws:
 
     def normal(self, shape: Sequence[int]) -> Tensor:
         """(n, *shape) standard normal, float32."""
-        return torch.stack([torch.randn(tuple(shape), generator=generator) for generator in self._streams])
+        found = torch.empty((len(self), *shape))
+        for row, generator in zip(found, self._streams, strict=True):
+            row.normal_(generator=generator)
+        return found
 
 
 def dropped_levels(rate: float) -> int:

@@ -38,18 +38,15 @@ class Call:
 
     def on(self, **others: Any) -> Tensor:
         """The call's value with other arguments in place of some of its own."""
-        return self.function(**self.named | others)
-
-    def product(self) -> Tensor:
-        """A convolution's value without its bias."""
-        x, padding = self.named["input"], self.named.get("padding", 0)
+        named = self.named | others
+        x, padding = named["input"], named.get("padding", 0)
         plain = x.dtype == torch.float32 and x.device.type == "cpu" and x.ndim == 4 and not isinstance(padding, str)
         there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
         if not (self.name == "conv2d" and plain and there):
-            return self.on(bias=None)
+            return self.function(**named)
         # For 1 x 1 filters, one thread and fewer than 16 inputs torch would choose another way, twice as slow.
-        others = (self.named.get("stride", 1), self.named.get("dilation", 1), self.named.get("groups", 1))
-        return torch.mkldnn_convolution(x, self.named["weight"], None, padding, *others)
+        steps = (named.get("stride", 1), named.get("dilation", 1), named.get("groups", 1))
+        return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
 
 
 class Kind(Protocol):
@@ -145,7 +142,7 @@ class InsertedDropout(_OnLayers):
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         if call.name == "linear":
             return call.on(input=_thinned(call.named["input"], draws, self._rate))
-        product = call.product()
+        product = call.on(bias=None)
         return _thinned(product, draws, self._rate, plus=_by_channel(call.named.get("bias"), product), over=True)
 
 
@@ -158,7 +155,7 @@ class MultiplicativeNoise(_OnLayers):
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         if call.name == "linear":
             return call.on(input=self._noisy(call.named["input"], draws))
-        product = self._noisy(call.product(), draws)
+        product = self._noisy(call.on(bias=None), draws)
         return product.add_(_by_channel(call.named.get("bias"), product))
 
     def _noisy(self, x: Tensor, draws: Draws) -> Tensor:
@@ -184,7 +181,9 @@ class AdditiveNoise(_OnLayers):
 
     def __call__(self, call: Call, draws: Draws) -> Tensor:
         weight = call.named["weight"]
-        return call.on(weight=weight + self._deviation * draws.normal(weight.shape)[0].to(weight))
+        noise = draws.normal(weight.shape)[0].to(weight)
+        # In place, as new memory costs as much as the draw.
+        return call.on(weight=noise.mul_(self._deviation).add_(weight))
 
 
 def _thinned(
@@ -246,15 +245,3 @@ def _normal(x: Tensor, draws: Draws) -> Tensor:
     """(n parts, ...) standard normal draws laid out as ``x`` is."""
     drawn = draws.normal((_parts(x, draws), *_in_memory(x))).flatten(0, 1)
     return (drawn.movedim(-1, 1) if _channels_last(x) else drawn).to(x)
-
-
-def refuse_rate(rate: float) -> None:
-    """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
-    if not 0 < rate < 1:
-        raise ForetellError(f"rate={rate} drops nothing, or all, or is no probability: choose above 0 and below 1.")
-
-
-def refuse_variance(variance: float) -> None:
-    """A variance above 0, or the sentence that says so."""
-    if not (math.isfinite(variance) and variance > 0):
-        raise ForetellError(f"variance={variance} is no noise: choose a number above 0.")

@@ -15,6 +15,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from core.uncertainty.draws import Draws
 from core.uncertainty.noise import DROPOUTS, Kind, Noise
+from core.uncertainty.strength import refuse_last
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest, between one picture's passes made together and apart."""
@@ -101,6 +102,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, see
             f"{classifier.name} has TorchScript or compiled parts, into which no noise can be put. Load it uncompiled, "
             "or use laplace."
         )
+    refuse_last(last)
     _, noise = _once(module, x.clone(), kind, seed, [0], 0)
     if not noise.met:
         what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")

@@ -9,6 +9,7 @@ from core.classifier import Classifier
 from core.types import Progress, silent
 from core.uncertainty import noise
 from core.uncertainty.passes import with_noisy_values, with_noisy_weights
+from core.uncertainty.strength import refuse_rate, refuse_variance
 
 
 def mc_dropout(
@@ -30,7 +31,7 @@ def mc_dropout(
         A network without dropout, or with none but of rate 0.
     """
     if rate != 0:
-        noise.refuse_rate(rate)
+        refuse_rate(rate)
     return with_noisy_values(classifier, images, noise.OwnDropout(rate or None), passes, generator, progress)
 
 
@@ -50,7 +51,7 @@ def inserted_dropout(
     the output (0: all). ``rate`` is rounded to a 65,536th, and what is kept is enlarged by the rate as rounded, so that
     its mean is exact. The network was not trained for it, so its answers may be far off: see the accuracy.
     """
-    noise.refuse_rate(rate)
+    refuse_rate(rate)
     kind = noise.InsertedDropout(rate)
     return with_noisy_values(classifier, images, kind, passes, generator, progress, last=last)
 
@@ -69,7 +70,7 @@ def multiplicative_noise(
 
     Gal 2016, section 3.2.1. ``variance`` = p / (1 - p) is as strong as dropout with probability p.
     """
-    noise.refuse_variance(variance)
+    refuse_variance(variance)
     kind = noise.MultiplicativeNoise(variance)
     return with_noisy_values(classifier, images, kind, passes, generator, progress, last=last)
 
@@ -88,7 +89,7 @@ def drop_connect(
 
     Gal 2016, section 3.2.2; Wan et al. 2013. All pictures of one pass share its draw of the weights.
     """
-    noise.refuse_rate(rate)
+    refuse_rate(rate)
     return with_noisy_weights(classifier, images, noise.DropConnect(rate), passes, generator, progress, last=last)
 
 
@@ -106,5 +107,5 @@ def additive_noise(
 
     Gal 2016, section 3.2.2. All pictures of one pass share its draw of the weights.
     """
-    noise.refuse_variance(variance)
+    refuse_variance(variance)
     return with_noisy_weights(classifier, images, noise.AdditiveNoise(variance), passes, generator, progress, last=last)

@@ -108,7 +108,7 @@ def known(trial: Trial) -> list[tuple[str, str]]:
         ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
         ("Truth", trial.truth, ""),
         ("The AI's answer", f"{trial.target} ({trial.ai_probability:.1%})", ""),
-        ("Doubt under noise", _doubt(trial), ""),
+        ("Spread over", _doubt(trial), ""),
         ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
         ("Learner's P before", teaching.get("p_prior"), ".3f"),
         ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
@@ -129,7 +129,9 @@ def _doubt(trial: Trial) -> str | None:
     if not known:
         return None
     stratum = f"stratum {known['stratum'] + 1} of {known['strata']}"
-    return f"{words(known['measure'])} {known['value']:.3f} ± {known['error']:.3f}, {stratum}"
+    value = "infinite" if known["value"] is None else f"{known['value']:.3f}"
+    error = f" ± {known['error']:.3f}" if known["error"] else ""
+    return f"{words(known['measure'])} {value}{error}, {stratum}"
 
 
 def _dropped(dropped: tuple[dict[str, str], ...]) -> None:

@@ -24,7 +24,7 @@ SCORES: Mapping[str, str] = {
     "relevance": "share of the map on the object",
     "effective_samples": "effective samples of the map",
     "ai_probability": "how sure the AI is",
-    "doubt": "how far it doubts, asked again under noise",
+    "doubt": "the measure that its stratum is by",
 }
 """What is known of a trial and its explanations, by its name in the manifest, in words. A faithful map has a large
 insertion area and a small deletion area."""

@@ -23,6 +23,7 @@ from study.building.plan import Plan, PlannedTrial, Planner
 from study.building.predictions import predict
 from study.building.priors import StoredPrior, load_prior
 from study.building.stimuli import Studio
+from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.config import StudyConfig, read
@@ -43,10 +44,13 @@ class Sources:
 
     @property
     def key(self) -> str:
-        """SHA-256 over the settings, the weights, the images, a prior file and the code: what the stimuli depend on."""
+        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
         parts = [self.config.digest, self.classifier.fingerprint, code_digest()]
         parts += [images.digest for images in self.sets.values()]
         parts += [self.prior.digest] if self.prior else []
+        strata = self.config.trials.strata
+        files = files_digest(strata, self.base) if strata else None
+        parts += [files] if files else []
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
@@ -101,7 +105,7 @@ def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Pl
     }
     material = Material(classifier.categories, **answers)
     prior = sources.prior.prior if sources.prior else None
-    return Planner(config, material, sets, classifier, cache, prior)
+    return Planner(config, material, sets, classifier, cache, sources.base, prior)
 
 
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:

@@ -22,6 +22,7 @@ from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, TrialType
 from study.config import StudyConfig, Teaching
+from study.measures.ground import Ground
 from study.seeds import seed_of
 from study.sources import plain
 
@@ -78,6 +79,7 @@ class Planner:
         sets: dict[str, ImageSet],
         classifier: Classifier,
         cache: Path,
+        base: Path,
         prior: KroneckerPrior | None = None,
     ) -> None:
         self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
@@ -86,8 +88,10 @@ class Planner:
         self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
         self._doubts: dict[tuple[str, int], dict[str, Any]] = {}
-        strata = config.trials.strata
-        self._strata = None if strata is None else Stratifier(strata, classifier, sets, self.prior, cache, self.seed)
+        self._strata: Stratifier | None = None
+        if config.trials.strata is not None:
+            ground = Ground(config.trials.strata, classifier, sets, self.prior, base, cache, self.seed)
+            self._strata = Stratifier(ground)
 
     def plan(self, progress: Progress) -> Plan:
         """The whole plan, in the same order for the same study file and images."""
@@ -116,9 +120,9 @@ class Planner:
         if self._strata is None:
             yield from shuffled(found, rng)
             return
-        for doubted in self._strata.ordered(found, turn, rng):
-            self._doubts[_key(doubted.candidate)] = self._strata.facts(doubted)
-            yield doubted.candidate
+        for ranked in self._strata.ordered(found, turn, rng):
+            self._doubts[_key(ranked.candidate)] = self._strata.facts(ranked)
+            yield ranked.candidate
 
     def _trials(
         self, category: int, trial_type: TrialType, wanted: int, turn: int

@@ -1,39 +1,35 @@
-"""Targets spread over how far the AI doubts them: `[trials.strata]` of the study file."""
+"""Targets spread over a measure of their pictures: `[trials.strata]` of the study file."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from core.classifier import Classifier
-from core.parameters import parsed
-from core.teaching.prior import KroneckerPrior
 from core.types import silent
-from core.uncertainty import MEASURES, SAMPLERS
-from data.types import ImageSet
 from study.blocks import Blocks
 from study.building.design import Candidate, shuffled
 from study.config import Strata
+from study.measures import MEASURES, UNDER_NOISE
+from study.measures.ground import Ground, Measured
+from study.measures.noise import draws_from_prior
 from study.provenance import code_digest
-from study.seeds import seed_of
 
 BLOCK = 8
 """Pictures asked in one go: the most that a kill loses."""
 
 
 @dataclass(frozen=True)
-class Doubted:
-    """A candidate with its doubt: the measure's value, its Monte Carlo error, and the stratum, 0 the least doubted."""
+class Ranked:
+    """A candidate with the measure's value, its Monte Carlo error, and the stratum, 0 that of the lowest values."""
 
     candidate: Candidate
     value: float
@@ -42,75 +38,80 @@ class Doubted:
 
 
 class Stratifier:
-    """Asks about candidates under noise and puts them in an order in which the strata take turns."""
+    """Measures candidates and puts them in an order in which the strata take turns.
 
-    def __init__(
-        self,
-        settings: Strata,
-        classifier: Classifier,
-        sets: dict[str, ImageSet],
-        prior: KroneckerPrior,
-        cache: Path,
-        seed: int,
-    ) -> None:
-        self.settings, self.classifier, self.sets, self.seed = settings, classifier, sets, seed
-        self._prior, self._cache = prior, cache / "doubts"
+    Raises
+    ------
+    ForetellError
+        The measure does not apply to the classifier or to the sets.
+    """
 
-    def ordered(self, found: Sequence[Candidate], first: int, rng: np.random.Generator) -> Iterator[Doubted]:
+    def __init__(self, ground: Ground) -> None:
+        self.settings, self._ground, self._folder = ground.settings, ground, ground.cache / "doubts"
+        given = {} if self.settings.measure in UNDER_NOISE else self.settings.given
+        self._measure: Measured = MEASURES[self.settings.measure](ground, **given)
+
+    def ordered(self, found: Sequence[Candidate], first: int, rng: np.random.Generator) -> Iterator[Ranked]:
         """Candidates of one category and type, at random within each stratum; ``first`` is the one to begin with."""
-        chosen = list(shuffled(found, rng))[: self.settings.candidates]
-        values, errors = self._doubts(chosen)
-        rank = np.lexsort((np.arange(len(chosen)), values)).argsort()
-        strata = rank * self.settings.bins // max(len(chosen), 1)
-        doubted = [Doubted(*row) for row in zip(chosen, values.tolist(), errors.tolist(), strata.tolist(), strict=True)]
-        turns = [(first + k) % self.settings.bins for k in range(self.settings.bins)]
-        members = [[one for one in doubted if one.stratum == turn] for turn in turns]
-        for together in zip_longest(*members):
+        chosen, bins = list(shuffled(found, rng))[: self.settings.candidates], self.settings.bins
+        values, errors = self._measured(chosen)
+        strata = strata_of(values, bins, exact=self.settings.measure not in UNDER_NOISE).tolist()
+        ranked = [Ranked(*row) for row in zip(chosen, values.tolist(), errors.tolist(), strata, strict=True)]
+        turns = [(first + k) % bins for k in range(bins)]
+        for together in zip_longest(*([one for one in ranked if one.stratum == turn] for turn in turns)):
             yield from (one for one in together if one is not None)
 
-    def facts(self, doubted: Doubted) -> dict[str, Any]:
-        """What a trial freezes of it."""
+    def facts(self, ranked: Ranked) -> dict[str, Any]:
+        """What a trial freezes of it; the value is None where it is infinite."""
         settings = self.settings
         return {
             "measure": settings.measure,
-            "sampler": settings.sampler,
-            "value": float(np.float32(doubted.value)),
-            "error": float(np.float32(doubted.error)),
-            "stratum": doubted.stratum,
+            **({"sampler": settings.sampler} if settings.sampler else {}),
+            "value": float(np.float32(ranked.value)) if np.isfinite(ranked.value) else None,
+            "error": float(np.float32(ranked.error)),
+            "stratum": ranked.stratum,
             "strata": settings.bins,
         }
 
-    def _doubts(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _measured(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The measure of each candidate and its error, (n,) both; kept, as every build asks the same pictures."""
-        sampler, measure = SAMPLERS[self.settings.sampler], MEASURES[self.settings.measure]
-        given = parsed(sampler, self.settings.parameters) | {"passes": self.settings.passes}
-        if self._draws_from_prior:
-            given["prior"] = self._prior
 
         def ask(block: range) -> dict[str, NDArray[Any]]:
-            pictures = [chosen[i] for i in block]
-            inputs = [self.classifier.preprocess(self.sets[one.role].open(one.index)) for one in pictures]
-            # Each picture has noise of its own: what is asked of it does not depend on the others.
-            answers = [
-                sampler(self.classifier, one[None], generator=self._generator(picture), **given).softmax(-1)
-                for one, picture in zip(inputs, pictures, strict=True)
-            ]
-            estimate = measure(torch.cat(answers))
-            return {"value": estimate.value.numpy(), "error": estimate.error.numpy()}
+            numbers = np.array([self._measure(chosen[i]) for i in block])
+            return {"value": numbers[:, 0], "error": numbers[:, 1]}
 
-        columns = Blocks(self._cache, self._key(chosen), len(chosen), BLOCK).joined(ask, silent, "")
+        columns = Blocks(self._folder, self._key(chosen), len(chosen), BLOCK).joined(ask, silent, "")
         return columns["value"], columns["error"]
 
-    def _generator(self, picture: Candidate) -> torch.Generator:
-        return torch.Generator().manual_seed(seed_of(self.seed, "doubt", picture.role, picture.index))
-
     def _key(self, chosen: Sequence[Candidate]) -> str:
-        pictures = [[one.role, self.sets[one.role].digest, one.index] for one in chosen]
-        facts: list[Any] = [self.classifier.fingerprint, code_digest(), self.settings.model_dump(), self.seed, pictures]
-        if self._draws_from_prior:
-            facts.append(hashlib.sha256(self._prior.feature_covariance.numpy().tobytes()).hexdigest())
+        ground = self._ground
+        pictures = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
+        sets = [images.digest for images in ground.sets.values()]
+        facts: list[Any] = [ground.classifier.fingerprint, code_digest(), self.settings.model_dump(), ground.seed]
+        facts += [pictures, sets, files_digest(self.settings, ground.base)]
+        if draws_from_prior(self.settings):
+            facts.append(hashlib.sha256(ground.prior.feature_covariance.numpy().tobytes()).hexdigest())
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
-    @property
-    def _draws_from_prior(self) -> bool:
-        return "prior" in signature(SAMPLERS[self.settings.sampler]).parameters
+
+def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int64]:
+    """Stratum (n,) of each of the values (n,): equal parts of their order.
+
+    Equal ``exact`` values are in one stratum, that of the middle one of them (the upper of two, unless they are the
+    lowest), so that a rule that holds or not keeps them apart. Of those with a Monte Carlo error chance decides.
+    """
+    methods: tuple[Literal["min", "max", "ordinal"], ...] = ("min", "max") if exact else ("ordinal", "ordinal")
+    lowest, highest = (rankdata(values, method).astype(np.int64) - 1 for method in methods)
+    strata: NDArray[np.int64] = (lowest + highest + (lowest > 0)) // 2 * bins // max(len(values), 1)
+    return strata
+
+
+def files_digest(settings: Strata, base: Path) -> str | None:
+    """SHA-256 of the files and folders, relative to ``base``, that the parameters name; None where they name none."""
+    paths = [
+        base / Path(given).expanduser() for given in settings.parameters.values() if isinstance(given, str) and given
+    ]
+    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
+    digest: Callable[[Path], bytes] = lambda file: hashlib.sha256(file.read_bytes()).digest()  # noqa: E731
+    every = [digest(file) for file in files if file.is_file()]
+    return hashlib.sha256(b"".join(every)).hexdigest() if every else None

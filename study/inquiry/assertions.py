@@ -21,10 +21,10 @@ from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
 from study.blocks import Blocks, table_files
-from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.inquiry.exemplars import Pictures, requested
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
-from study.sources import open_classifier, plain, set_named
+from study.sources import open_classifier, plain
 
 BLOCK = 32
 """Pictures judged before what was found is kept: the most that a kill loses."""
@@ -87,11 +87,10 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
 
 
 def _pictures(request: Request) -> Judged:
-    if request.pictures is not None:
-        return Judged(open_pictures(request.pictures))
-    images = set_named(request.image_set, request.settings)
-    labels = tuple(images.categories[k] for k in images.labels)
-    return Judged(of_set(images), labels, images.digest)
+    pictures, images = requested(request.pictures, request.image_set, request.settings)
+    if images is None:
+        return Judged(pictures)
+    return Judged(pictures, tuple(images.categories[k] for k in images.labels), images.digest)
 
 
 def assertions(
@@ -148,20 +147,24 @@ def _judged(
     """Columns of a block of pictures: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
     opened = [judged.pictures.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
-    names = tuple(plain(name) for name in classifier.categories)
-
-    def ask(picture: Image.Image) -> NDArray[np.float32]:
-        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
-        return answer
-
     severities: dict[str, list[float]] = {name: [] for name in found}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
-        answer = Answer(names, given, judged.labels[i] if judged.labels else None, ask)
+        answer = answering(classifier, given, judged.labels[i] if judged.labels else None)
         for name, assertion in found.items():
             title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
             severities[name].append(severity(assertion, picture.copy(), answer, title, of, request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
+
+
+def answering(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Answer:
+    """The probabilities (K,) that a network gave a picture of that label, as an assertion has them."""
+
+    def ask(picture: Image.Image) -> NDArray[np.float32]:
+        answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
+        return answer
+
+    return Answer(tuple(plain(name) for name in classifier.categories), given, label, ask)
 
 
 def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:

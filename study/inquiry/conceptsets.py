@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,13 +89,29 @@ def material(
     if not len(own):
         name = classifier.categories[target]
         raise ForetellError(f"{images.name} has no picture of {name!r}: give a set that has, or a larger one.")
+    shown, others = shown_and_others(classifier, concept, images, np.flatnonzero(labels != target), count, rng)
+    return Material(shown, others, _inputs(classifier, (images.open(int(i)) for i in own[: 2 * count])))
+
+
+def shown_and_others(
+    classifier: Classifier, concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
+) -> tuple[Tensor, Tensor]:
+    """Inputs with the concept and without it, drawn by chance, by intervention from the pictures ``rows`` of a set.
+
+    Raises
+    ------
+    ForetellError
+        Too few pictures.
+    """
     if concept.factor is not None:
-        shown, others = _intervened(concept, images, rng.permutation(np.flatnonzero(labels != target)), count, rng)
+        drawn = _intervened(concept, images, rng.permutation(rows), count, rng)
     else:
-        shown, others = _from_folders(concept, count, rng)
-    read: Callable[[Iterable[Image.Image]], Tensor]
-    read = lambda pictures: torch.stack([classifier.preprocess(picture) for picture in pictures])  # noqa: E731
-    return Material(read(shown), read(others), read(images.open(int(i)) for i in own[: 2 * count]))
+        drawn = _from_folders(concept, count, rng)
+    return _inputs(classifier, drawn[0]), _inputs(classifier, drawn[1])
+
+
+def _inputs(classifier: Classifier, pictures: Iterable[Image.Image]) -> Tensor:
+    return torch.stack([classifier.preprocess(picture) for picture in pictures])
 
 
 def _intervened(
@@ -105,7 +121,7 @@ def _intervened(
     if len(rows) < (1 + OTHERS) * count:
         raise ForetellError(
             f"{count} pictures of a concept and {OTHERS * count} others are more than the {len(rows)} of {images.name} "
-            "that are not of the class: ask for fewer (--count), or give a larger set."
+            "that it may be shown in: ask for fewer (--count), or give a larger set."
         )
     rest = rng.choice([value for value in factor.values if value != concept.value], OTHERS * count)
     shown = [factor.do(int(i), concept.value) for i in rows[:count]]

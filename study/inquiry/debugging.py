@@ -125,7 +125,7 @@ def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Pr
         with suppress(ForetellError):  # each says what the set lacks for it: then there is no such evidence
             labels = confident_learning(logits.softmax(1).numpy(), answers.truth)
         with suppress(ForetellError):
-            read = confident_learning(_read(answers, len(classifier.categories), progress), answers.truth)
+            read = confident_learning(read_out_of_fold(answers, len(classifier.categories), progress), answers.truth)
         with suppress(ForetellError):
             near = nearest(answers.features, progress=progress)
             places, shares = principal_plane(answers.features)
@@ -133,7 +133,7 @@ def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Pr
     return Debugged(images, answers, classifier.categories, labels, read, near, places, shares)
 
 
-def _read(answers: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:
+def read_out_of_fold(answers: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:
     """(N, classes): what readers of the features give each picture, each trained without it; 0 without a label."""
     known = np.flatnonzero(answers.truth != UNMATCHED)
     truth = torch.from_numpy(answers.truth[known])

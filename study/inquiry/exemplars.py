@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ from core.visualisation.units import field, projection, top_activations
 from data.types import ImageSet
 from study.config import ImageSource
 from study.inquiry.pictures import find_pictures, open_picture
-from study.sources import open_set
+from study.sources import open_set, set_named
 
 COUNT = 9
 """Pictures of a unit, as in the figures of Zeiler & Fergus 2013 (arXiv:1311.2901)."""
@@ -96,6 +97,14 @@ def open_pictures(source: str) -> Pictures:
     files = find_pictures([Path(source)])
     paths = list(files.values())
     return Pictures(source, tuple(files), lambda i: open_picture(paths[i]))
+
+
+def requested(source: str | None, image_set: str, settings: Mapping[str, Any]) -> tuple[Pictures, ImageSet | None]:
+    """The pictures of `open_pictures`, or where no source is named those of a registered set, and that set."""
+    if source is not None:
+        return open_pictures(source), None
+    images = set_named(image_set, settings)
+    return of_set(images), images
 
 
 def of_set(images: ImageSet) -> Pictures:

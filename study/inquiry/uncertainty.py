@@ -24,9 +24,9 @@ from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
 from study.blocks import Blocks, table_files
 from study.building.priors import StoredPrior, load_prior
-from study.inquiry.exemplars import Pictures, of_set, open_pictures
+from study.inquiry.exemplars import Pictures, requested
 from study.inquiry.facts import facts_of, key_of
-from study.sources import class_of_labels, open_classifier, plain, set_named
+from study.sources import class_of_labels, open_classifier, plain
 
 BLOCK = 64
 """Pictures asked about in one go: the most that a kill loses."""
@@ -77,16 +77,11 @@ def uncertainty_files(request: Request, out: Path, progress: Progress = silent) 
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
     parts = out / "parts"
-    found = uncertainty(classifier, request, *_pictures(classifier, request), parts, progress)
+    pictures, images = requested(request.pictures, request.image_set, request.settings)
+    truth = None if images is None else class_of_labels(images, classifier)
+    found = uncertainty(classifier, request, pictures, truth, parts, progress)
     stem = f"{classifier.name}.{request.sampler}"
     return table_files(out, stem, found.table, found.report, parts)
-
-
-def _pictures(classifier: Classifier, request: Request) -> tuple[Pictures, np.ndarray | None]:
-    if request.pictures is not None:
-        return open_pictures(request.pictures), None
-    images = set_named(request.image_set, request.settings)
-    return of_set(images), class_of_labels(images, classifier)
 
 
 def uncertainty(

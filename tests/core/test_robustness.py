@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -138,6 +140,20 @@ def test_margins_of_a_linear_network_in_closed_form():
     for directions, size in ((None, 5.0), (axes[:1], 3.0), (axes[1:2], 4.0), (axes, 5.0), (7 * axes[1:], 4.0)):
         torch.testing.assert_close(margins(network, images, directions), gaps / size, rtol=3e-4, atol=0)
     assert margins(network, images, axes[2:]).isinf().all()
+
+
+def test_margins_warn_of_nothing():
+    """Catches logits turned into numbers with their graph, of which torch warns (once in a process, unless asked)."""
+    layer = Linear(torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([0.0, -1.0]))
+    network = Classifier(layer, row(2), name="linear")
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            margins(network, torch.zeros(1, 1, 1, 2))
+    finally:
+        torch.set_warn_always(always)
 
 
 def test_margins_of_a_bent_network_are_met_and_not_far_from_the_least():

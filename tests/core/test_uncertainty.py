@@ -143,12 +143,13 @@ def test_noise_is_on_the_product_with_the_weights_and_not_on_the_bias():
 
 
 @pytest.mark.parametrize("strided", [False, True])
-def test_a_convolutions_product_is_torchs_own(strided):
-    """Catches an argument lost on the way to the faster convolution: 1 x 1 and 3 x 3, strides, groups, dilation."""
+@pytest.mark.parametrize("kind", [noise.InsertedDropout(1e-9), noise.DropConnect(1e-9), noise.AdditiveNoise(1e-20)])
+def test_a_convolutions_product_is_torchs_own(kind, strided):
+    """Catches an argument or the bias lost on the way to the faster convolution, whatever the size of its filters."""
     for size, groups in ((1, 1), (3, 1), (3, 4)):
         conv = nn.Conv2d(8, 8, size, 2 if strided else 1, size // 2, groups=groups, dilation=1 if size == 1 else 2)
         x = torch.randn(3, 8, 9, 9, generator=seeded()).contiguous(memory_format=torch.channels_last)
-        with noise.Noise(noise.InsertedDropout(1e-9), Draws(9, [0, 1, 2])), torch.inference_mode():
+        with noise.Noise(kind, Draws(9, [0, 1, 2])), torch.inference_mode():
             found = conv(x)
         torch.testing.assert_close(found, conv(x), rtol=1e-5, atol=1e-5)
 

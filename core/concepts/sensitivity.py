@@ -1,0 +1,63 @@
+"""How strongly the answer to a single picture rises along a concept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.concepts.tcav import read_layer
+from core.concepts.vector import concept_vector
+from core.device import draw_seed
+from core.types import Progress, silent
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Unit vectors (D, R) of a concept at a ``layer``, and the mean share of held-out pictures they sort rightly."""
+
+    layer: str
+    vectors: Tensor
+    accuracy: float
+
+
+def directions_of(
+    classifier: Classifier,
+    layer: str,
+    concept: Tensor,
+    random: Tensor,
+    *,
+    runs: int = 10,
+    penalty: float = 1.0,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+) -> Directions:
+    """``runs`` vectors of pictures (N, C, H, W) of a concept, each against as many drawn anew from others (M, C, H, W).
+
+    The vectors of `core.concepts.tcav.tcav` under the same generator.
+
+    Raises
+    ------
+    ForetellError
+        Too few pictures, or a layer that says the same of all of them.
+    """
+    read = read_layer(classifier, torch.cat([concept, random]), [0] * (len(concept) + len(random)), layer, progress)
+    own, pool = read[: len(concept)], read[len(concept) :]
+    draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
+    size = min(len(own), len(pool))
+    chosen = [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
+    found = [concept_vector(own, others, penalty=penalty) for others in chosen]
+    return Directions(
+        layer, torch.stack([one.direction for one in found], 1), sum(one.accuracy for one in found) / runs
+    )
+
+
+def derivatives(
+    classifier: Classifier, images: Tensor, targets: Sequence[int], along: Directions, progress: Progress = silent
+) -> Tensor:
+    """d logit[target] / d vector (B, R), float64, of images (B, C, H, W): Kim et al. 2018 (arXiv:1711.11279), eq. 1."""
+    slopes = read_layer(classifier, images, targets, along.layer, progress, what="gradient")
+    return slopes.double() @ along.vectors.double()

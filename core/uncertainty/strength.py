@@ -1,0 +1,43 @@
+"""How strong noise may be: what is none, or all, is refused before anything is asked under it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from core.errors import ForetellError
+from core.parameters import declared
+
+
+def refuse_rate(rate: float) -> None:
+    """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
+    if not 0 < rate < 1:
+        raise ForetellError(f"rate={rate} drops nothing, or all, or is no probability: choose above 0 and below 1.")
+
+
+def refuse_variance(variance: float) -> None:
+    """A variance above 0, or the sentence that says so."""
+    if not (math.isfinite(variance) and variance > 0):
+        raise ForetellError(f"variance={variance} is no noise: choose a number above 0.")
+
+
+def refuse_last(last: int) -> None:
+    """A number of layers, 0 for all, or the sentence that says so."""
+    if last < 0:
+        raise ForetellError(f"last={last} is no number of layers: choose 0 for all, or more.")
+
+
+REFUSALS: Mapping[str, Callable[[Any], None]] = {
+    "rate": refuse_rate,
+    "variance": refuse_variance,
+    "last": refuse_last,
+}
+
+
+def refuse_strengths(sampler: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Parameters of a sampler that are no noise; its own defaults are allowed, whatever they stand for."""
+    defaults = {parameter.name: parameter.default for parameter in declared(sampler)}
+    for name, value in given.items():
+        if name in REFUSALS and value != defaults[name]:
+            REFUSALS[name](value)

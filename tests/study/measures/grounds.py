@@ -1,0 +1,45 @@
+"""The built-in network on scenes, as measures of a study's pictures stand on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from core.teaching.prior import fit_prior
+from study.building.design import Candidate
+from study.config import ImageSource, Strata
+from study.measures import MEASURES
+from study.measures.ground import Ground, Number
+from study.sources import class_of_labels, open_set
+from tests.core.scenes import scene_net
+
+SIZES = {"pool": 160, "standard": 40, "adversarial": 40}
+
+
+@cache
+def _scenes() -> Ground:
+    classifier = scene_net()
+    sets = {
+        role: open_set(ImageSource.model_validate({"set": "scenes", "split": role, "size": size}), Path.cwd())
+        for role, size in SIZES.items()
+    }
+    features = classifier.features(torch.stack([classifier.preprocess(sets["pool"].open(i)) for i in range(20)]))
+    prior = fit_prior(classifier.head, [features], damping=0.01)
+    return Ground(Strata(measure="margin"), classifier, sets, prior, Path.cwd(), Path.cwd(), 7)
+
+
+def ground(folder: Path, measure: str, **parameters: object) -> Ground:
+    """Strata of a study file in ``folder``."""
+    return replace(_scenes(), settings=Strata(measure=measure, parameters=parameters), base=folder, cache=folder)
+
+
+def asked(on: Ground, role: str, index: int) -> tuple[Candidate, Number]:
+    """A picture as a candidate whose AI's answer is its likeliest class, and its number."""
+    truth = int(class_of_labels(on.sets[role], on.classifier)[index])
+    found = Candidate("adversarial", role, index, truth, truth, truth)
+    answer = int(on.classifier.logits(on.inputs(found)).argmax())
+    found = replace(found, target=answer)
+    return found, MEASURES[on.settings.measure](on, **on.settings.given)(found)
