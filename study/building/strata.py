@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -111,7 +111,8 @@ def files_digest(settings: Strata, base: Path) -> str | None:
     paths = [
         base / Path(given).expanduser() for given in settings.parameters.values() if isinstance(given, str) and given
     ]
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
-    digest: Callable[[Path], bytes] = lambda file: hashlib.sha256(file.read_bytes()).digest()  # noqa: E731
-    every = [digest(file) for file in files if file.is_file()]
-    return hashlib.sha256(b"".join(every)).hexdigest() if every else None
+    files = [
+        file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*"))) if file.is_file()
+    ]
+    every = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    return hashlib.sha256(every).hexdigest() if every else None
