@@ -20,7 +20,7 @@ from starlette.middleware import Middleware
 from streamlit.starlette import App
 
 from core.errors import ForetellError
-from dashboard import api, door, login
+from dashboard import api, door, login, sso
 from dashboard.gate import Gate
 
 FORGETTING_S = 3600.0
@@ -32,7 +32,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     """Open the database before the first request, close it after the last."""
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
-    await run_in_threadpool(door.service)
+    await run_in_threadpool(lambda: door.service().provider)
     forgetting = asyncio.create_task(forget_in_time())
     try:
         yield {}
@@ -49,7 +49,7 @@ async def forget_in_time(every_s: float = FORGETTING_S) -> None:
             await run_in_threadpool(lambda: door.service().erase_identities())
 
 
-ROUTES = [*api.routes(), *login.routes()]
+ROUTES = [*api.routes(), *login.routes(), *sso.routes()]
 app = App(
     Path(__file__).parent / "pages.py", routes=ROUTES, lifespan=lifespan, middleware=[Middleware(Gate, public=ROUTES)]
 )

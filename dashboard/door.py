@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 
+import streamlit as st
+
 from study.service import Service
 from study.workspace import home
+
+COOKIE = "foretell_login"
 
 _lock = threading.Lock()
 _open: list[Service] = []
@@ -17,6 +21,13 @@ def service() -> Service:
         if not _open:
             _open.append(Service(home()))
         return _open[0]
+
+
+def acting() -> Service:
+    """The service for what somebody does on a page: it stands under her name in the audit trail, if she has one."""
+    # Of a page that AppTest runs there is no browser, and what stands for its cookie is no text.
+    person = service().person(str(st.context.cookies.get(COOKIE, "")))
+    return service() if person is None else service().acting_as(person)
 
 
 def close() -> None:

@@ -20,9 +20,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import ForetellError
 from dashboard import door
+from dashboard.door import COOKIE
 from dashboard.headers import FRESH, foreign_origin
 
-COOKIE = "foretell_login"
 LOGIN = "/door"
 RECHECK_S = 5.0
 NO_PASSWORD = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import ipaddress
+import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -14,7 +15,8 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard import door
-from dashboard.gate import COOKIE, LOGIN
+from dashboard.door import COOKIE
+from dashboard.gate import LOGIN
 from dashboard.headers import FRESH, foreign_origin
 from study.collection.access import LOGIN_NS, WINDOW_NS
 from study.participation.refusals import Refused
@@ -22,6 +24,7 @@ from study.store import StoreError
 
 PAGE = (Path(__file__).parent / "runner" / "login.html").read_text(encoding="utf-8")
 MOST_BYTES = 4096
+_BLANK = re.compile(r"\{(standing|ways|message|person|name|rank)\}")
 # Without a referrer some browsers call the form's own origin null.
 HEADERS = {
     **FRESH,
@@ -33,54 +36,31 @@ HEADERS = {
 def routes() -> list[Route]:
     """The door's own routes."""
     return [
-        Route(LOGIN, _show),
+        Route(LOGIN, page),
         Route(LOGIN, _enter, methods=["POST"]),
         Route(f"{LOGIN}/out", _leave, methods=["POST"]),
     ]
 
 
-async def _show(request: Request) -> Response:
+async def page(request: Request, message: str = "", code: int = 200) -> Response:
+    """The ways in of who is out, the button of who is in, or how to set a password where there is none."""
+    headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
     try:
-        standing = await run_in_threadpool(door.service().standing, request.cookies.get(COOKIE, ""))
-    except StoreError as error:
-        return _page("out", str(error), 503)
-    return _page(standing)
-
-
-async def _enter(request: Request) -> Response:
-    if foreign_origin(request):
-        return _page("out", "This request came from another site.", 403)
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            return _page("out", "This is no password.", 413)
-    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
-    try:
-        token = await run_in_threadpool(door.service().login, sent, _source(request))
-    except Refused as error:
-        return _page("out", str(error), error.code)
+        shown = await run_in_threadpool(_filled, request.cookies.get(COOKIE, ""), message)
     except ForetellError as error:
-        return _page("out", str(error), 503)
+        shown, code = _blanks(standing="out", ways="password", message=str(error)), 503
+    return HTMLResponse(shown, code, headers)
+
+
+def let_in(request: Request, token: str) -> Response:
+    """To the pages, with a login of one's own."""
     reply = RedirectResponse("/", 303, headers=HEADERS)
     secure = request.url.scheme == "https"
     reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
     return reply
 
 
-async def _leave(request: Request) -> Response:
-    if foreign_origin(request):
-        return _page("in", "This request came from another site.", 403)
-    try:
-        await run_in_threadpool(door.service().logout, request.cookies.get(COOKIE, ""))
-    except StoreError as error:
-        return _page("in", str(error), 503)
-    reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
-    reply.delete_cookie(COOKIE, httponly=True, samesite="lax")
-    return reply
-
-
-def _source(request: Request) -> str:
+def source(request: Request) -> str:
     """Where tries are counted: an address, or the network of 64 bits that one household has."""
     host = request.client.host if request.client else ""
     try:
@@ -90,8 +70,47 @@ def _source(request: Request) -> str:
     return host if address.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))
 
 
-def _page(standing: str, message: str = "", code: int = 200) -> Response:
-    """The form of who is out, the button of who is in, or how to set a password where there is none."""
-    shown = PAGE.replace("{standing}", standing).replace("{message}", html.escape(message))
-    headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
-    return HTMLResponse(shown, code, headers)
+async def _enter(request: Request) -> Response:
+    if foreign_origin(request):
+        return await page(request, "This request came from another site.", 403)
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_BYTES:
+            return await page(request, "This is no password.", 413)
+    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
+    try:
+        token = await run_in_threadpool(door.service().login, sent, source(request))
+    except Refused as error:
+        return await page(request, str(error), error.code)
+    except ForetellError as error:
+        return await page(request, str(error), 503)
+    return let_in(request, token)
+
+
+async def _leave(request: Request) -> Response:
+    if foreign_origin(request):
+        return await page(request, "This request came from another site.", 403)
+    try:
+        await run_in_threadpool(door.service().logout, request.cookies.get(COOKIE, ""))
+    except StoreError as error:
+        return await page(request, str(error), 503)
+    reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
+    reply.delete_cookie(COOKIE, httponly=True, samesite="lax")
+    return reply
+
+
+def _filled(token: str, message: str) -> str:
+    service = door.service()
+    standing, ways, person = service.standing(token), service.ways(), service.person(token)
+    name = service.provider.name if service.provider else ""
+    return _blanks(
+        standing=standing, ways=" ".join(ways), message=message, person=f" as {person}" if person else "", name=name
+    )
+
+
+def _blanks(**values: str) -> str:
+    filled = {"standing": "", "ways": "", "message": "", "person": "", "name": "", **values}
+    filled["rank"] = "" if "password" in filled["ways"] else " primary"
+    # All at once: what stands in a value is no blank.
+    return _BLANK.sub(lambda blank: html.escape(filled[blank[1]]), PAGE)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 import data
 from core.attribution import METHODS
@@ -22,6 +21,7 @@ from study.measures import MEASURES, UNDER_NOISE
 from study.preregistration import Plan
 from study.procedure import Procedure, Section
 from study.texts import DEFAULTS
+from study.tomlfile import checked
 
 IMAGE_SETS = Registry("image set", data.SETS)
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -240,25 +240,6 @@ def read(path: Path) -> StudyConfig:
         Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        return checked(path, StudyConfig)
     except FileNotFoundError:
         raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ForetellError(f"{path} is not a TOML file: {error}. Mend that line.") from None
-    try:
-        return StudyConfig.model_validate(content)
-    except ValidationError as error:
-        faults = "\n".join(f"  {_fault(fault)}" for fault in error.errors())
-        raise ForetellError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
-
-
-def _fault(fault: Any) -> str:
-    where = ".".join(str(part) for part in fault["loc"]) or "the file"
-    what = fault["msg"].removeprefix("Value error, ")
-    if fault["type"] == "extra_forbidden":
-        what = "unknown key; remove it or mend its spelling"
-    elif fault["type"] == "missing":
-        what = "is missing; add it"
-    elif not fault["type"].startswith("value_error"):
-        what = f"{what} (it is {fault['input']!r})"
-    return f"{where}: {what}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import secrets
 import time
@@ -35,6 +36,7 @@ class Opened:
         beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
         self._identities = Store(beside, identities.MIGRATIONS, "identity")
         self._bundles: dict[str, Bundle] = {}
+        self.actor = audit.RESEARCHER
         self.erase_identities()
 
     def __enter__(self) -> Self:
@@ -44,6 +46,12 @@ class Opened:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def acting_as(self, person: str) -> Self:
+        """The same service; what is done by it stands under this name in the audit trail."""
+        other = copy.copy(self)
+        other.actor = person
+        return other
 
     def close(self) -> None:
         """Commit what is queued and let go of the database."""

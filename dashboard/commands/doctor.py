@@ -27,7 +27,7 @@ def doctor() -> None:
 
     os.chdir(ROOT)  # as serve does: Streamlit reads its settings from the working directory
     failed = 0
-    for check in (_python, _packages, _torchvision, _classifier, _workspace, _sqlite, _telemetry, _browser):
+    for check in (_python, _packages, _torchvision, _classifier, _workspace, _sqlite, _sso, _telemetry, _browser):
         name = check.__name__.strip("_")
         try:
             say(f"ok    {name}: {check()}")
@@ -89,6 +89,17 @@ def _sqlite() -> str:
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old; use a Python with 3.37 or newer")
     return sqlite3.sqlite_version
+
+
+def _sso() -> str:
+    from study.collection.provider import FILE, provider_of
+    from study.workspace import home
+
+    provider = provider_of(home())
+    if provider is None:
+        return f"no provider ({home() / FILE} is not there)"
+    listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
+    return f"{provider.name}, {provider.issuer}; {listed}; to be registered there: {provider.callback}"
 
 
 def _telemetry() -> str:

@@ -24,17 +24,21 @@ SIMULATED = 80
 
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8501,
-    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a password.")] = HOST,
+    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a login.")] = HOST,
     browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
     demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
 ) -> None:
     """Build the demo study, fill it with simulated participants, and serve everything on 127.0.0.1.
 
-    On another address participants are served as well, the researcher's pages only to who has the password.
+    On another address participants are served as well, the researcher's pages only to who can log in.
 
     Example: python foretell.py serve --port 8600 --no-browser
     """
+    from study.collection.provider import provider_of
+    from study.workspace import ROOT, home
+
     _refuse_used_port(host, port)
+    provider_of(home())  # a wrong file is said here, in one sentence
     if demo:
         _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
@@ -42,8 +46,6 @@ def serve(
     if browser:
         threading.Thread(target=_open_browser, args=(port, url), daemon=True).start()
     import uvicorn
-
-    from study.workspace import ROOT
 
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
     uvicorn.run("dashboard.app:app", host=host, port=port, log_level="warning", access_log=False)

@@ -41,11 +41,11 @@ def _opening(study: Study) -> None:
         kind: Literal["primary", "secondary"] = "primary" if label != "Add places" else "secondary"
         start = st.button(label, type=kind, key=f"open_{study.name}")
         if current is not None and st.button("Close it", key=f"close_{study.name}"):
-            door.service().close_study(study.name)
+            door.acting().close_study(study.name)
             st.rerun()
     with errors_shown():
         if start:
-            door.service().open_study(study.bundle.folder, int(people))
+            door.acting().open_study(study.bundle.folder, int(people))
             st.rerun()
     if label == "Open the new version":
         st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")

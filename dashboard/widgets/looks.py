@@ -28,5 +28,5 @@ def show(study: str) -> None:
         label = f"Make look {standing.due}" if due else "No look is due"
         if st.button(label, type="primary", disabled=not due, key="monitor_look"):
             with st.spinner("Fitting the planned model …"):
-                door.service().take_look(study)
+                door.acting().take_look(study)
             st.rerun()

@@ -29,7 +29,7 @@ SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
 
 def gate(study: str, version: StudyStatus) -> None:
     """Whether new people are let in, and the button that changes it."""
-    service, state = door.service(), version.state if version.state in COLOURS else "closed"
+    service, state = door.acting(), version.state if version.state in COLOURS else "closed"
     acts: dict[str, Callable[[], object]] = {}
     if state == "open":
         acts["Pause"] = lambda: service.pause_study(study)
@@ -135,6 +135,6 @@ def unblinding(study: str) -> None:
             asked = st.form_submit_button("Look and record it")
         if asked:
             with errors_shown():
-                table = door.service().unblind(study, reason)
+                table = door.acting().unblind(study, reason)
                 st.warning(f"Recorded: the outcomes of {escaped(study)} were looked at. Interim, and not as planned.")
                 st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})

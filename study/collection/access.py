@@ -1,4 +1,4 @@
-"""Who may see the researcher's pages: one password, logins that end, few tries."""
+"""Who may see the researcher's pages: one password, or a provider's word; logins that end, few tries."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import hashlib
 import hmac
 import secrets
 import threading
-from typing import Literal
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
+from study.collection.provider import Provider, is_address, plain, provider_of
 from study.collection.researcher import Researcher
 from study.participation.refusals import Refused
 from study.store import Connection, logins
+from study.store.rows import Row
 
 SHORTEST = 12
 LOGIN_NS = 12 * 3600 * 10**9
@@ -25,7 +29,8 @@ MOST_TRIES_IN_ALL = 100
 """From all addresses: a password of twelve characters outlasts this for ever."""
 
 Standing = Literal["open", "in", "out"]
-"""No password is set; or one is, and the caller is logged in, or is not."""
+"""There is no way to log in; or there is one, and the caller is logged in, or is not."""
+Way = Literal["password", "sso"]
 
 
 class Access(Researcher):
@@ -43,50 +48,118 @@ class Access(Researcher):
         self._identities.write(lambda db: logins.set_password(db, hashed, self._clock()))
         self.note("set the password", {})
 
+    @cached_property
+    def provider(self) -> Provider | None:
+        """Who else says who somebody is, as it was when this service began; raises `ForetellError` for a wrong file."""
+        return provider_of(self.home)
+
+    def ways(self) -> tuple[Way, ...]:
+        """How one can log in; empty where nothing is set and the pages answer this machine only."""
+        return self._identities.read(self._ways)
+
     def standing(self, token: str) -> Standing:
-        """Whether there is a password, and whether this token is a login."""
+        """Whether there is a way to log in, and whether this token is a login."""
 
         def work(db: Connection) -> Standing:
-            if logins.password_hash(db) is None:
+            if not self._ways(db):
                 return "open"
-            return "in" if logins.is_open(db, _hashed(token), self._clock()) else "out"
+            return "in" if self._opened(db, token) else "out"
 
         return self._identities.read(work)
+
+    def person(self, token: str) -> str | None:
+        """The e-mail address of who is logged in by this token; None of who has the password, or is out."""
+        login = self._identities.read(lambda db: self._opened(db, token))
+        return login["person"] if login else None
 
     def login(self, password: str, address: str) -> str:
         """The token of a new login; raises `Refused`: 401 a wrong password, 429 too many tries, 403 none is set.
 
         The address is kept as a keyed hash, and no longer than tries are counted.
         """
-        source = hmac.new(self._key, f"login\0{address}".encode(), "sha256").hexdigest()
-        hashed = self._identities.write(lambda db: self._tried(db, source))
+        source = self._source("login", address)
+
+        def begun(db: Connection) -> str | None:
+            self._tried(db, source)
+            return logins.password_hash(db)
+
+        hashed = self._identities.write(begun)
         if hashed is None:
             raise Refused(403, "No password is set. Set one on the server: python foretell.py password")
         if not self._fits(hashed, password):
             self.note("refused a login", {})
             raise Refused(401, "This is not the password.")
-        token, now = secrets.token_urlsafe(32), self._clock()
+        return self._log_in(source, None)
 
-        def let_in(db: Connection) -> None:
-            logins.forget_tries(db, source)
-            logins.open_login(db, _hashed(token), now, now + LOGIN_NS)
+    def count_try(self, address: str) -> None:
+        """Count a try to log in by the provider; raises `Refused` (429) after too many.
 
-        self._identities.write(let_in)
-        self.note("logged in", {})
-        return token
+        Passwords have a count of their own: a provider that fails must not close the other way in.
+        """
+        source = self._source("sso", address)
+        self._identities.write(lambda db: self._tried(db, source))
+
+    def admit(self, claims: Mapping[str, Any], address: str) -> str:
+        """The token of a new login of who the provider's checked claims name; raises `Refused` (403).
+
+        The provider must vouch for the e-mail address (``email_verified``), and it must be on the list.
+        """
+        provider = self.provider
+        if provider is None:
+            raise Refused(403, "No provider is set up.")
+        person = claims.get("email")
+        if claims.get("email_verified") is not True or not isinstance(person, str) or not is_address(person):
+            self.refuse("no verified e-mail address")
+            raise Refused(403, f"{provider.name} vouches for no e-mail address of yours. Ask {provider.contact}.")
+        if not provider.allows(person):
+            self.refuse("not on the list")
+            raise Refused(403, f"{person} may not see these pages. Ask {provider.contact} to be let in.")
+        return self._log_in(self._source("sso", address), plain(person))
+
+    def refuse(self, why: str) -> None:
+        """Record a login by the provider that was refused; not whose, who may be no researcher at all."""
+        self.note("refused a login", {"why": why})
 
     def logout(self, token: str) -> None:
         """End a login."""
+        person = self.person(token)
         if self._identities.write(lambda db: logins.close_login(db, _hashed(token))):
-            self.note("logged out", {})
+            self._named(person).note("logged out", {})
 
-    def _tried(self, db: Connection, source: str) -> str | None:
+    def _ways(self, db: Connection) -> tuple[Way, ...]:
+        by_password: tuple[Way, ...] = () if logins.password_hash(db) is None else ("password",)
+        return by_password if self.provider is None else (*by_password, "sso")
+
+    def _opened(self, db: Connection, token: str) -> Row | None:
+        """The login of this token; who was taken off the provider's list has none any more."""
+        login = logins.opened(db, _hashed(token), self._clock())
+        if login is None or login["person"] is None:
+            return login
+        return login if self.provider is not None and self.provider.allows(login["person"]) else None
+
+    def _log_in(self, source: str, person: str | None) -> str:
+        token, now = secrets.token_urlsafe(32), self._clock()
+
+        def work(db: Connection) -> None:
+            logins.forget_tries(db, source)
+            logins.open_login(db, _hashed(token), person, now, now + LOGIN_NS)
+
+        self._identities.write(work)
+        self._named(person).note("logged in", {})
+        return token
+
+    def _named(self, person: str | None) -> Access:
+        return self if person is None else self.acting_as(person)
+
+    def _source(self, way: str, address: str) -> str:
+        return hmac.new(self._key, f"{way}\0{address}".encode(), "sha256").hexdigest()
+
+    def _tried(self, db: Connection, source: str) -> None:
         now = self._clock()
         since = now - WINDOW_NS
         if logins.tries(db, since, source) >= MOST_TRIES or logins.tries(db, since) >= MOST_TRIES_IN_ALL:
             raise Refused(429, f"Too many tries. Wait {WINDOW_NS // 60 // 10**9} minutes.")
         logins.add_try(db, source, now)
-        return logins.password_hash(db)
 
     def _fits(self, hashed: str, password: str) -> bool:
         with self._one_at_a_time:

@@ -88,12 +88,12 @@ def make(manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.Data
     return stopping.look(answers[mine], plan, number, progress)
 
 
-def keep(db: Connection, study: str, study_hash: str, look: Look, now: int) -> None:
+def keep(db: Connection, study: str, study_hash: str, look: Look, now: int, actor: str) -> None:
     """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
     if look.number in {earlier.number for earlier in made(db, study_hash)}:
         raise ForetellError(f"Look {look.number} was made already: its verdict is in the audit trail.")
     detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
-    audit.append(db, now, "researcher", LOOKED, detail)
+    audit.append(db, now, actor, LOOKED, detail)
     if look.closing:
         audit.append(db, now, "server", "closed", {"study": study, "by": f"look {look.number}"})
         repository.close_version(db, study)

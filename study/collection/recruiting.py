@@ -33,7 +33,7 @@ class Batch:
     without_id: int
 
 
-def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int) -> Batch:
+def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
     """The bonuses without a batch, which they are then given; or those of an earlier batch. One row per person."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
@@ -46,7 +46,7 @@ def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | 
     if batch is None and payable:
         batch = max(known, default=0) + 1
         repository.set_batch(db, [row["session_id"] for row in payable], batch)
-        audit.append(db, now, "researcher", "exported bonuses", {"study": study, "batch": batch, "n": len(payable)})
+        audit.append(db, now, actor, "exported bonuses", {"study": study, "batch": batch, "n": len(payable)})
     amounts = [(ids[row["participant_id"]], f"{row['minor_units'] / 100:.2f}") for row in payable]
     return Batch(batch, pd.DataFrame(amounts, columns=["pid", "amount"]), len(mine) - len(payable))
 
@@ -58,6 +58,7 @@ def reconcile(
     statuses: pd.DataFrame,
     manifest_of: Callable[[Row], Manifest],
     now: int,
+    actor: str,
 ) -> pd.DataFrame:
     """What differs: ``person, recruiter, here, matter``. Unfinished people who went back give up their places."""
     theirs = _theirs(statuses)
@@ -72,7 +73,7 @@ def reconcile(
         matter = _matter(status, code, session, manifest_of)
         if matter:
             found.append((person, status or "", session["stage"] if session else "", matter))
-    audit.append(db, now, "researcher", "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
+    audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
     return pd.DataFrame(found, columns=["person", "recruiter", "here", "matter"])
 
 

@@ -46,7 +46,7 @@ class Researcher(Opened):
         def work(db: Connection) -> None:
             repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self._clock())
             entrance.enlarge(db, manifest, "live", per_condition)
-            audit.append(db, self._clock(), "researcher", "opened", {"study_hash": manifest.study_hash})
+            audit.append(db, self._clock(), self.actor, "opened", {"study_hash": manifest.study_hash})
 
         self._store.write(work)
         self._bundles[manifest.study_hash] = bundle
@@ -110,7 +110,7 @@ class Researcher(Opened):
     def unblind(self, study: str, reason: str) -> pd.DataFrame:
         """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
         self._known(study)
-        self._store.write(lambda db: outcomes.note(db, study, reason, self._clock()))
+        self._store.write(lambda db: outcomes.note(db, study, reason, self._clock(), self.actor))
         return outcomes.table(self.responses(study), self.persons(study))
 
     def looks(self, study: str) -> Looks | None:
@@ -141,12 +141,12 @@ class Researcher(Opened):
         standing, manifest = self.looks(study), self._newest(study)
         number = interim.due(study, standing)
         made = interim.make(manifest, number, self.responses(study), self.persons(study), progress)
-        self._store.write(lambda db: interim.keep(db, study, manifest.study_hash, made, self._clock()))
+        self._store.write(lambda db: interim.keep(db, study, manifest.study_hash, made, self._clock(), self.actor))
         return made
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Put an administrative act into the audit trail; `detail` must name nobody."""
-        self._store.write(lambda db: audit.append(db, self._clock(), "researcher", act, detail))
+        self._store.write(lambda db: audit.append(db, self._clock(), self.actor, act, detail))
 
     def move_bundles(self, places: Mapping[str, Path]) -> None:
         """Say where the bundles of versions, by study hash, are now."""
@@ -154,7 +154,7 @@ class Researcher(Opened):
         def work(db: Connection) -> None:
             for study_hash, place in places.items():
                 repository.move_version(db, study_hash, str(place.resolve()))
-            audit.append(db, self._clock(), "researcher", "restored", {"versions": sorted(places)})
+            audit.append(db, self._clock(), self.actor, "restored", {"versions": sorted(places)})
 
         self._store.write(work)
 
@@ -174,14 +174,14 @@ class Researcher(Opened):
         """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
         self._known(study)
         people = self._identities.read(lambda db: identities.of_study(db, study))
-        return self._store.write(lambda db: recruiting.bonus_batch(db, study, people, batch, self._clock()))
+        return self._store.write(lambda db: recruiting.bonus_batch(db, study, people, batch, self._clock(), self.actor))
 
     def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
         """Compare a recruiter's list with what is here, free the places of who went back, and show what differs."""
         self._known(study)
         people = self._identities.read(lambda db: identities.of_study(db, study))
         return self._store.write(
-            lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock())
+            lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock(), self.actor)
         )
 
     def _places_of(self, db: Connection, study: str) -> pd.DataFrame:
@@ -195,7 +195,7 @@ class Researcher(Opened):
         def change(db: Connection) -> int:
             changed = work(db)
             if changed:
-                audit.append(db, self._clock(), "researcher", act, {"study": study})
+                audit.append(db, self._clock(), self.actor, act, {"study": study})
             return changed
 
         if not self._store.write(change):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
@@ -13,11 +13,14 @@ from study.store.responses import GENESIS
 from study.store.rows import Row, every
 from study.store.tables import audit
 
-Actor = Literal["participant", "researcher", "server"]
+RESEARCHER = "researcher"
 
 
-def append(db: Connection, at: int, actor: Actor, act: str, detail: Mapping[str, Any]) -> None:
-    """Append an act; `detail` must name nobody."""
+def append(db: Connection, at: int, actor: str, act: str, detail: Mapping[str, Any]) -> None:
+    """Append an act; `detail` must name nobody.
+
+    The actor is ``participant``, ``server``, ``researcher``, or the e-mail address of a researcher who is known by one.
+    """
     last = db.execute(select(audit.c.seq, audit.c.row_hash).order_by(audit.c.seq.desc()).limit(1)).first()
     seq, prev_hash = (last.seq + 1, last.row_hash) if last else (1, GENESIS)
     text = canonical(detail).decode()

@@ -25,6 +25,7 @@ CREATE TABLE identity(
   UNIQUE(study, source, ext_person)) STRICT""",
     ),
     logins.STATEMENTS,
+    logins.PERSONS,
 )
 
 identity = table(

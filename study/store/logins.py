@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, MetaData, delete, func, insert, select
 
+from study.store.rows import Row, at_most_one
 from study.store.tables import TEXT, WHOLE, table
 from study.store.upsert import insert_or
 
@@ -13,10 +14,12 @@ STATEMENTS = (
     "CREATE TABLE login_try(try_id INTEGER PRIMARY KEY, source TEXT NOT NULL, at INTEGER NOT NULL) STRICT",
     "CREATE INDEX login_try_at ON login_try(at)",
 )
+PERSONS = ("ALTER TABLE login ADD COLUMN person TEXT",)
+"""The e-mail address of who came by a provider; nothing of who has the password."""
 
 _METADATA = MetaData()
 password = table("password", _METADATA, id=WHOLE, hash=TEXT, set_at=WHOLE)
-login = table("login", _METADATA, token_hash=TEXT, opened_at=WHOLE, expires_at=WHOLE)
+login = table("login", _METADATA, token_hash=TEXT, opened_at=WHOLE, expires_at=WHOLE, person=TEXT)
 login_try = table("login_try", _METADATA, try_id=WHOLE, source=TEXT, at=WHOLE)
 
 
@@ -50,16 +53,15 @@ def forget_tries(db: Connection, source: str) -> None:
     db.execute(delete(login_try).where(login_try.c.source == source))
 
 
-def open_login(db: Connection, token_hash: str, now: int, until: int) -> None:
+def open_login(db: Connection, token_hash: str, person: str | None, now: int, until: int) -> None:
     """Somebody is in, for a time; what has expired is forgotten."""
     db.execute(delete(login).where(login.c.expires_at <= now))
-    db.execute(insert(login).values(token_hash=token_hash, opened_at=now, expires_at=until))
+    db.execute(insert(login).values(token_hash=token_hash, person=person, opened_at=now, expires_at=until))
 
 
-def is_open(db: Connection, token_hash: str, now: int) -> bool:
-    """Whether this login was opened, and neither closed nor expired."""
-    mine = select(login.c.token_hash).where(login.c.token_hash == token_hash, login.c.expires_at > now)
-    return db.execute(mine).first() is not None
+def opened(db: Connection, token_hash: str, now: int) -> Row | None:
+    """The login that was opened by this token, and neither closed nor expired."""
+    return at_most_one(db, select(login).where(login.c.token_hash == token_hash, login.c.expires_at > now))
 
 
 def close_login(db: Connection, token_hash: str) -> int:

@@ -1,0 +1,140 @@
+"""Who else says who somebody is: an OpenID Connect provider, and which of its people may see the researcher's pages."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+from core.errors import ForetellError
+from study.tomlfile import checked
+
+FILE = "oidc.toml"
+CALLBACK = "/door/sso/callback"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_ADDRESS = re.compile(r'[^@\s<>"]{1,64}@[^@\s<>"]{1,255}')
+_DOMAIN = re.compile(r"[^@\s<>\"/:.*]+(\.[^@\s<>\"/:.*]+)+")
+
+
+def plain(address: str) -> str:
+    """An e-mail address as it is compared: ASCII letters in lower case, no other (a Kelvin sign is no k)."""
+    return address.encode().lower().decode()
+
+
+def is_address(value: str) -> bool:
+    """Whether it is written as an e-mail address."""
+    return _ADDRESS.fullmatch(value) is not None
+
+
+def _address(value: str) -> str:
+    if not is_address(value):
+        raise ValueError("is no e-mail address; write it as ada@example.org")
+    return plain(value)
+
+
+def _domain(value: str) -> str:
+    if not _DOMAIN.fullmatch(value):
+        raise ValueError("is no domain; write what follows the @, as example.org")
+    return plain(value)
+
+
+def _https(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise ValueError("must begin with https://")
+    if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError("must be an address such as https://login.example.org, without a name, ? or #")
+    return value
+
+
+def _origin(value: str) -> str:
+    if urlsplit(_https(value)).path not in ("", "/"):
+        raise ValueError("must be scheme and name only, such as https://study.example.org")
+    return value.rstrip("/")
+
+
+class Provider(BaseModel):
+    """The file ``oidc.toml`` of a workspace. What is wrong in it is not repeated: it may be a secret."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    name: Annotated[str, Field(min_length=1, max_length=60)]
+    """As people call it: the button says "Log in with NAME"."""
+    issuer: Annotated[str, AfterValidator(_https)]
+    """As the provider's own metadata writes it; these are at ``ISSUER/.well-known/openid-configuration``."""
+    client_id: Annotated[str, Field(min_length=1, max_length=255)]
+    secret_file: str | None = None
+    """A file that only its owner may read, relative to the workspace."""
+    secret_variable: str | None = None
+    """An environment variable."""
+    address: Annotated[str, AfterValidator(_origin)]
+    """Scheme and name under which browsers reach the researcher's pages."""
+    people: tuple[Annotated[str, AfterValidator(_address)], ...] = ()
+    domains: tuple[Annotated[str, AfterValidator(_domain)], ...] = ()
+    contact: Annotated[str, Field(min_length=1, max_length=200)]
+    """Whom to ask, for who is not on the list."""
+    _secret: str = PrivateAttr("")
+
+    @model_validator(mode="after")
+    def _whole(self) -> Provider:
+        if (self.secret_file is None) == (self.secret_variable is None):
+            raise ValueError("name the client secret's place: either secret_file or secret_variable.")
+        if not self.people and not self.domains:
+            raise ValueError("nobody may log in: name addresses in people, or domains.")
+        return self
+
+    def allows(self, address: str) -> bool:
+        """Whether this address, or its whole domain, is on the list."""
+        one = plain(address)
+        return one in self.people or one.rpartition("@")[2] in self.domains
+
+    @property
+    def callback(self) -> str:
+        """Where the provider sends people back to: register exactly this there."""
+        return self.address + CALLBACK
+
+    @property
+    def secret(self) -> str:
+        """The client secret."""
+        return self._secret
+
+
+def provider_of(home: Path) -> Provider | None:
+    """The provider of a workspace, its secret read; None without ``oidc.toml``.
+
+    Raises
+    ------
+    ForetellError
+        The file is wrong: every fault at once; or there is no secret, or others may read it.
+    """
+    try:
+        provider = checked(home / FILE, Provider)
+    except FileNotFoundError:
+        return None
+    try:
+        provider._secret = _secret(provider, home)
+    except ValueError as error:
+        raise ForetellError(f"{home / FILE}: {error}") from None
+    return provider
+
+
+def _secret(provider: Provider, home: Path) -> str:
+    if provider.secret_variable is not None:
+        found = os.environ.get(provider.secret_variable, "")
+        if not found:
+            raise ValueError("the environment variable that secret_variable names is not set. Set it.")
+        return found
+    path = home / str(provider.secret_file)
+    try:
+        if os.name == "posix" and path.stat().st_mode & 0o077:
+            raise ValueError("others may read the file that secret_file names. Run chmod 600 on it.")
+        found = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        raise ValueError("the file that secret_file names cannot be read. Make it.") from None
+    if not found:
+        raise ValueError("the file that secret_file names is empty. Put the secret in.")
+    return found

@@ -1,0 +1,51 @@
+"""A TOML file that a person wrote, checked as a whole: every fault at once, each with its place and the remedy."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from core.errors import ForetellError
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+
+def checked(path: Path, model: type[Checked]) -> Checked:
+    """What a file says, as `model` wants it.
+
+    Raises
+    ------
+    FileNotFoundError
+        It is not there.
+    ForetellError
+        Not TOML, or wrong: every fault, one line each.
+    """
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ForetellError(f"{path} is not a TOML file: {error}. Mend that line.") from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ForetellError(f"{path} cannot be read ({error.strerror}). Let this user read it.") from None
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        quoting = not model.model_config.get("hide_input_in_errors", False)
+        faults = "\n".join(f"  {_fault(fault)}" for fault in error.errors(include_input=quoting))
+        raise ForetellError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
+
+
+def _fault(fault: Any) -> str:
+    where = ".".join(str(part) for part in fault["loc"]) or "the file"
+    what = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "extra_forbidden":
+        what = "unknown key; remove it or mend its spelling"
+    elif fault["type"] == "missing":
+        what = "is missing; add it"
+    elif "input" in fault and not fault["type"].startswith("value_error"):
+        what = f"{what} (it is {fault['input']!r})"
+    return f"{where}: {what}"
