@@ -33,7 +33,7 @@ from dashboard.gate import LOGIN
 from dashboard.headers import FRESH, foreign_origin
 from dashboard.login import let_in, page, source
 from study.collection.provider import CALLBACK, Provider
-from study.participation.answering import Refused
+from study.participation.refusals import Refused
 
 SSO = f"{LOGIN}/sso"
 PENDING_S = 600

@@ -79,7 +79,11 @@ def help_build(path: Path, home: Path, device: str | None, builder: int | None) 
         if builder is not None and os.getppid() != builder:
             sys.exit(0)  # the builder was killed: its helpers do not outlive it
 
-    build(path, home, watch, device=device)
+    try:
+        build(path, home, watch, device=device)
+    finally:
+        if builder is not None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes anyway, and Python's own goodbye must not stumble
 
 
 @contextmanager

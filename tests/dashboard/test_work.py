@@ -16,8 +16,7 @@ from core.types import Explanation, Progress
 from dashboard import cache
 from dashboard.jobs import Job, pool
 from dashboard.work.maps import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
-
-PATIENCE_S = 60
+from tests.dashboard.conftest import PATIENCE_S
 
 
 def request(inputs: torch.Tensor, **changes: object) -> MapRequest:

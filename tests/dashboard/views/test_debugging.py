@@ -20,7 +20,7 @@ from dashboard.widgets import debugging, points
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.debugging import opened as debug_job
 from study.inquiry.debugging import debugged
-from tests.dashboard.conftest import gallery_of
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
 
 __all__ = ["opened"]  # the fixture
@@ -31,7 +31,7 @@ def view(opened):
     """Opens the view by a link, when its set is there."""
 
     def by(model: str = "scenes", name: str = "adversarial", **query: str) -> AppTest:
-        assert debug_job(model, name).wait(60)
+        assert debug_job(model, name).wait(PATIENCE_S)
         return settled(opened(view="Debugging", classifier=model, **query))
 
     return by
@@ -164,7 +164,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
     free.set()
     assert not [button for button in app.button if button.label == "Stop"]
     next(button for button in app.button if button.label == "Go on").click().run()
-    assert debug_job("scenes", "adversarial").wait(60)
+    assert debug_job("scenes", "adversarial").wait(PATIENCE_S)
     assert settled(app).get("plotly_chart")
 
 

@@ -20,10 +20,9 @@ from dashboard.keys import PICTURE, PICTURES
 from dashboard.table import words
 from dashboard.widgets import picker
 from dashboard.widgets.parameters import HIDDEN
-from tests.dashboard.conftest import gallery_of
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
-PATIENCE_S = 90
 OTHER = """
 import torch
 from data.scenes import classifier

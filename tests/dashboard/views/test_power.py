@@ -16,7 +16,7 @@ from dashboard.work.power import Question, answers, listed
 from study import config
 from study.analysis import power, truths
 from tests.conftest import ROOT
-from tests.dashboard.conftest import made
+from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.analysis.simulated import study
 
 DEMO = ROOT / "data" / "studies" / "demo.toml"
@@ -67,7 +67,7 @@ def test_it_can_be_stopped(workspace: Path) -> None:
     stop.click().run()
     job = pool().known(stop.key.removeprefix("stop_"))
     assert job is not None
-    assert job.wait(60)
+    assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
     app.run()
     assert not app.get("progress")

@@ -15,7 +15,7 @@ from dashboard.work import reliance as work
 from dashboard.work.reliance import PushRequest, RelianceRequest
 from study.inquiry import concepts as verb
 from study.inquiry.interventions import spread
-from tests.dashboard.conftest import gallery_of
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import opened, settled
 from tests.dashboard.views.test_units import QUICK
 
@@ -108,7 +108,7 @@ def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "CHANGED", CHANGED + 1)
     job = RelianceRequest(*world[:2]).ask()
     job.cancel()
-    assert job.wait(60)
+    assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
     assert RelianceRequest(*world[:2]).ask() is not job
 

@@ -27,7 +27,7 @@ from study.preregistration import Plan
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
-from tests.dashboard.conftest import made
+from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.analysis.simulated import study
 
 
@@ -182,7 +182,7 @@ def test_who_was_excluded_is_told_of_these_rows() -> None:
 def awaited(task: Task) -> Any:
     """What comes of a task."""
     job = task.ask()
-    assert job.wait(60), job.error
+    assert job.wait(PATIENCE_S), job.error
     assert job.state == "done", job.error
     return job.result
 

@@ -13,7 +13,7 @@ from study.building.build import open_sources, planner_of
 from study.building.lessons import lesson
 from study.workspace import bundle_named
 from tests.conftest import write_bundle
-from tests.dashboard.conftest import made
+from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.studies import TINY
 
 
@@ -58,11 +58,11 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     app = press(opened(study="tiny"), "Build")
     press(app, "Stop")
     (key,) = [job.key for job in pool()._jobs.values() if not job.ended or job.state == "cancelled"][-1:]
-    assert pool().known(key).wait(60)
+    assert pool().known(key).wait(PATIENCE_S)
     app.run()
     assert any("Building was stopped" in box.value for box in app.info)
     made(press(app, "Build"))
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + PATIENCE_S
     while not app.metric and time.monotonic() < deadline:
         made(app.run())
     planner = planner_of(open_sources(small), workspace / "cache")

@@ -14,8 +14,8 @@ from dashboard.jobs import pool
 from dashboard.work.units import FoundRequest, MadeRequest
 from study.inquiry.exemplars import exemplars, of_set
 from study.inquiry.visualise import Settings
-from tests.dashboard.conftest import gallery_of
-from tests.dashboard.views.test_explore import FLAT, OTHER, PATIENCE_S, opened, settled
+from tests.dashboard.conftest import PATIENCE_S, gallery_of
+from tests.dashboard.views.test_explore import FLAT, OTHER, opened, settled
 
 __all__ = ["opened"]  # the fixture
 LAYER = "features.3.1"
