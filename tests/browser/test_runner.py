@@ -417,7 +417,7 @@ def test_declining_is_one_click(page: Page, server: Server) -> None:
 
 def test_an_unknown_study_is_said(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/run/dmo")
-    expect(page.locator("#message .prose")).to_contain_text("Study 'dmo' is not open")
+    expect(page.locator("#message .prose")).to_contain_text("There is no study at this address")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -141,9 +141,10 @@ def test_a_really_full_disk_refuses_in_words_and_goes_on(
             sent.append(body(len(sent)))
             reply = http.post("responses", json=sent[-1])
         assert (reply.status_code, reply.headers["Retry-After"]) == (503, "1")
-        assert "full" in reply.json()["error"]
+        assert reply.json()["detail"].startswith("The server cannot do this now")
         filler.unlink()
         assert http.post("responses", json=sent[-1]).status_code == 201
+    assert "full" in running.log()
     assert kept(running, sent) == [(index, answer["attempt_id"]) for index, answer in enumerate(sent)]
     with Service(small_disk) as service:
         assert service.verify() == []
