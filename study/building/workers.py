@@ -28,6 +28,9 @@ Engine = Literal["processes", "ray"]
 MOST = 8
 """Processes at most if nobody says how many: each holds the network and some 0.5 GB of libraries."""
 
+GOODBYE_S = 10.0
+"""How long a Ray task that is interrupted may take to tidy up."""
+
 
 @dataclass(frozen=True)
 class Helpers:
@@ -117,6 +120,9 @@ def _tasks(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
     try:
         yield
     finally:
+        for one in tasks:
+            ray.cancel(one)  # an interrupt: it leaves no half-written file
+        ray.wait(tasks, num_returns=len(tasks), timeout=GOODBYE_S)
         for one in tasks:
             ray.cancel(one, force=True)
         if own:
