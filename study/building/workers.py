@@ -57,8 +57,11 @@ class Helpers:
 
 
 def workers_here() -> int:
-    """How many processes build a study if nobody says: one a core, up to `MOST`; one where a GPU does the work."""
-    return 1 if torch.cuda.is_available() else min(MOST, os.cpu_count() or 1)
+    """How many processes build a study if nobody says: one a core, up to `MOST`; one where a GPU does the work.
+
+    Cores are those torch would take: fewer where ``OMP_NUM_THREADS`` or the processor affinity says so.
+    """
+    return 1 if torch.cuda.is_available() else min(MOST, torch.get_num_threads())
 
 
 def helpers_here() -> Helpers | None:

@@ -19,7 +19,7 @@ from core.types import silent
 from study.building.build import build, open_sources, planner_of
 from study.building.claims import shared
 from study.building.stimuli import Studio
-from study.building.workers import Helpers
+from study.building.workers import MOST, Helpers, helpers_here
 from study.bundle import MANIFEST
 from study.sources import open_classifier
 from study.workspace import ROOT
@@ -183,3 +183,16 @@ def test_common_masks_are_common(tmp_path):
     own = build(tmp_path / "own.toml", tmp_path / "home").manifest
     assert len({trial.saliency["seed"] for trial in own.trials}) == 3
     assert json.loads(json.dumps(own.config))["saliency"]["common_masks"] is False
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU does the work")
+@pytest.mark.parametrize(("threads", "helpers"), [(1, None), (2, 1), (MOST + 4, MOST - 1)])
+def test_a_build_takes_the_cores_that_torch_would_take(threads, helpers):
+    """Catches eight processes on a machine whose owner allowed one core, and one process where there are several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = helpers_here()
+    finally:
+        torch.set_num_threads(before)
+    assert (found and found.count) == helpers
