@@ -50,7 +50,7 @@ class Blocks:
         found = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)
-            found.append((stored(path) if path else None) or _kept(path, compute(rows)))
+            found.append(stored(path) or _kept(path, compute(rows)))
             progress(rows[-1] + 1, self._count, what)
         return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
 
@@ -80,7 +80,7 @@ class Pieces:
         """The piece of that name: as it was kept, or made and kept."""
         path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
         self._files += [path] if path else []
-        return (stored(path) if path else None) or _kept(path, compute())
+        return stored(path) or _kept(path, compute())
 
     def forget(self) -> None:
         """Remove the pieces: what was made of them is in its place."""
@@ -88,8 +88,10 @@ class Pieces:
             path.unlink(missing_ok=True)
 
 
-def stored(path: Path) -> dict[str, NDArray[Any]] | None:
+def stored(path: Path | None) -> dict[str, NDArray[Any]] | None:
     """The columns kept in a file; None where it is not there whole: what a crash left damaged is made again."""
+    if path is None:
+        return None
     with suppress(OSError, ValueError, EOFError, BadZipFile), np.load(path) as file:
         return dict(file)
     return None

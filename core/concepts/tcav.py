@@ -111,8 +111,8 @@ def tcav(
             refuse_unknown(classifier, module, layer)
         pictures = torch.cat([concept, random])
         seen = Activations(read_layer(classifier, pictures, [0] * len(pictures), layer, progress))
-        slopes = read_layer(classifier, images, [target] * len(images), layer, progress, what="gradient")
-        slopes = seen.products(slopes)
+        gradients = read_layer(classifier, images, [target] * len(images), layer, progress, what="gradient")
+        slopes = seen.products(gradients)
         known, pool = torch.arange(len(concept)), torch.arange(len(concept), len(concept) + len(random))
         draws = torch.Generator().manual_seed(seed)
         own = _along(slopes, seen, known, pool, runs, penalty, draws)
@@ -141,12 +141,16 @@ def _along(
 
     ``slopes`` (B, N) are the products of B gradients with the activations of all N pictures.
     """
-    size = min(len(concept), len(pool))
-    chosen = [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
-    vectors = [seen.vector(concept, others, penalty) for others in chosen]
+    vectors = [seen.vector(concept, others, penalty) for others in drawn_against(concept, pool, runs, draws)]
     derivative = slopes @ torch.stack([vector.combination for vector in vectors], 1)
     accuracy = sum(vector.accuracy for vector in vectors) / runs
     return _Along((derivative > 0).double().mean(0), derivative.mean(0), accuracy)
+
+
+def drawn_against(concept: Tensor, pool: Tensor, runs: int, draws: torch.Generator) -> list[Tensor]:
+    """For each of the runs, as many rows of ``pool`` (m, ...), drawn anew, as ``concept`` (n, ...) has, or all."""
+    size = min(len(concept), len(pool))
+    return [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
 
 
 def read_layer(

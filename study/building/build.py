@@ -92,8 +92,7 @@ def build(
         if not any(Bundle(folder).damaged()):
             return Bundle(folder)
         (folder / MANIFEST).unlink()
-    with one_thread():
-        return _freeze(sources, folder, home / "cache", progress)
+    return _freeze(sources, folder, home / "cache", progress)
 
 
 def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
@@ -108,6 +107,7 @@ def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Pl
     return Planner(config, material, sets, classifier, cache, sources.base, prior)
 
 
+@one_thread()
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
     config, classifier, sets = sources.config, sources.classifier, sources.sets
     planner = planner_of(sources, cache, progress)
@@ -208,6 +208,6 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
         sources = opened(config, base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
-    with tempfile.TemporaryDirectory() as scratch, one_thread():
+    with tempfile.TemporaryDirectory() as scratch:
         again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
     return list(differences(bundle.manifest, again))
