@@ -27,8 +27,8 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
     "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},
     "multiplicative_noise": {"last layer": {"last": 1}, "all layers": {}},
-    "drop_connect": {"last layer": {"last": 1}},
-    "additive_noise": {"last layer": {"last": 1}},
+    "drop_connect": {"last layer": {"last": 1}, "all layers": {}},
+    "additive_noise": {"last layer": {"last": 1}, "all layers": {}},
 }
 ROUNDS = 1
 """Each once to warm up and once measured: a hundred passes are long enough."""

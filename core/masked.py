@@ -52,9 +52,10 @@ def masked_logits(
     for block in masks:
         answers = []
         for image in images:
-            shown = (image - fill)[None] * block[:, None]
+            # A chunk at a time, as the masked pictures of a block can be more than the budget of a forward pass.
+            shown = ((image - fill)[None] * part[:, None] + fill for part in block.split(chunk))
             # float64: in float32 the softmax of a sure network underflows to zeros, and zeros weigh nothing.
-            answers.append(classifier.logits(shown.add_(fill), chunk=chunk).double())
+            answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(answers)
 
 

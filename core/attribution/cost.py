@@ -68,7 +68,7 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
         return SPECIAL[method](settings, classifier)
     count = prod(int(settings[name]) for name in REPEATS if name in settings)
     if "window" in settings:
-        count *= Windows.of(*classifier.input_shape[1:], settings["window"], settings["stride"]).count
+        count *= len(Windows.of(*classifier.input_shape[1:], settings["window"], settings["stride"]).places)
     # Who fills covered parts of the picture asks for predictions alone.
     return Cost(forwards=count) if "fill" in settings else Cost(gradients=count)
 

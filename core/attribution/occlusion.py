@@ -5,8 +5,10 @@ Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -48,18 +50,17 @@ def occlusion(
     inputs, classes = checked(classifier, images, targets)
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     whole = scores(classifier, inputs, classes, output)[:, None]
-    covered = torch.zeros(windows.height * windows.width, dtype=torch.float64)
-    lost = torch.zeros(len(inputs), len(covered), dtype=torch.float64)
-    neutral, done = classifier.fill(fill), 0
+    lost = torch.zeros(len(inputs), windows.height, windows.width, dtype=torch.float64)
+    covered, done = torch.zeros_like(lost[0]), 0
     for block, left in masked_scores(
-        classifier, inputs, classes, windows.blocks(), fill=neutral, output=output, chunk=chunk or None
+        classifier, inputs, classes, windows.blocks(), fill=classifier.fill(fill), output=output, chunk=chunk or None
     ):
-        hidden = 1 - block.flatten(1).double()
-        covered += hidden.sum(0)
-        lost += (whole - left) @ hidden
+        for place, loss in zip(windows.places[done : done + len(block)], (whole - left).T, strict=True):
+            covered[place] += 1
+            lost[:, *place] += loss[:, None, None]
         done += len(block)
-        progress(done, windows.count, "windows")
-    maps = (lost / covered).view(-1, windows.height, windows.width).float()
+        progress(done, len(windows.places), "windows")
+    maps = (lost / covered).float()
     parameters = {"window": windows.side, "stride": windows.stride, "fill": fill, "output": output}
     known = [{"parameters": parameters} for _ in targets]
     return Explanation(maps, 0.0, certificates(classifier, "occlusion", inputs, classes, known))
@@ -91,26 +92,21 @@ class Windows:
             raise ForetellError(f"stride={stride} exceeds window={window}: pixels between the windows stay unseen.")
         return cls(height, width, window, stride)
 
-    @property
-    def corners(self) -> list[tuple[int, int]]:
-        """Top left corners (row, column) in px."""
-        return [(top, left) for top in self._starts(self.height) for left in self._starts(self.width)]
-
-    @property
-    def count(self) -> int:
-        """How many windows."""
-        return len(self._starts(self.height)) * len(self._starts(self.width))
+    @cached_property
+    def places(self) -> list[tuple[slice, slice]]:
+        """Rows and columns of each window, in px."""
+        return list(itertools.product(self._along(self.height), self._along(self.width)))
 
     def blocks(self) -> Iterator[Tensor]:
         """Masks (n <= 64, H, W), float32: 0 under the window, 1 elsewhere."""
-        corners = self.corners
-        for start in range(0, len(corners), BLOCK):
-            part = corners[start : start + BLOCK]
+        for start in range(0, len(self.places), BLOCK):
+            part = self.places[start : start + BLOCK]
             masks = torch.ones(len(part), self.height, self.width)
-            for mask, (top, left) in zip(masks, part, strict=True):
-                mask[top : top + self.side, left : left + self.side] = 0
+            for mask, place in zip(masks, part, strict=True):
+                mask[place] = 0
             yield masks
 
-    def _starts(self, length: int) -> range:
+    def _along(self, length: int) -> list[slice]:
         steps = -(-max(0, length - self.side) // self.stride)
-        return range(0, steps * self.stride + 1, self.stride)
+        starts = range(0, steps * self.stride + 1, self.stride)
+        return [slice(start, min(start + self.side, length)) for start in starts]

@@ -71,7 +71,7 @@ def prediction_difference(
     unknown, done = parts(windows, context), 0
     maps, errors = [], []
     for x, target, known in zip(inputs, classes.tolist(), whole, strict=True):
-        p = torch.zeros(windows.count, samples, dtype=torch.float64)
+        p = torch.zeros(len(windows.places), samples, dtype=torch.float64)
         for w, drawn, filled in fillings(x, unknown, samples, seed):
             p[w, drawn] = classifier.logits(filled, chunk=chunk or None).double().softmax(1)[:, target]
             done += len(filled)
@@ -164,11 +164,7 @@ class Part:
 
 def parts(windows: Windows, context: int) -> list[Part]:
     """The windows, those alike in their surroundings one after the other."""
-    height, width, side = windows.height, windows.width, windows.side
-    found = [
-        Part(slice(top, min(top + side, height)), slice(left, min(left + side, width)), height, width, context)
-        for top, left in windows.corners
-    ]
+    found = [Part(*place, windows.height, windows.width, context) for place in windows.places]
     return sorted(found, key=lambda part: part.layout)
 
 

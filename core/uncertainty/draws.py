@@ -25,6 +25,13 @@ class Draws:
     def __len__(self) -> int:
         return len(self._streams)
 
+    def each(self) -> Iterator[Draws]:
+        """The draws of each pass alone, which go on in the same streams: for draws too large to hold for all."""
+        for generator, words in zip(self._streams, self._words, strict=True):
+            alone = Draws(0, ())
+            alone._streams, alone._words = [generator], [words]
+            yield alone
+
     def kept(self, shape: Sequence[int], rate: float) -> Iterator[Tensor]:
         """For each pass (*shape) int16: 0 with probability ``rate``, a whole number of levels, and else 1."""
         size = torch.Size(shape).numel()

@@ -162,28 +162,40 @@ class MultiplicativeNoise(_OnLayers):
         return x * _normal(x, draws).mul_(self._deviation).add_(1)
 
 
-class DropConnect(_OnLayers):
+class _OnWeights(_OnLayers):
+    """Each pass has weights of its own, so that a layer is called once for each; one row of input stands for all."""
+
+    def __call__(self, call: Call, draws: Draws) -> Tensor:
+        x, weight = call.named["input"], call.named["weight"]
+        rows = x.expand(len(draws) * _parts(x, draws) if len(x) == 1 else -1, *[-1] * (x.ndim - 1))
+        passes = zip(rows.chunk(len(draws)), draws.each(), strict=True)
+        return torch.cat([call.on(input=some, weight=self._noisy(weight, alone)) for some, alone in passes])
+
+    def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
+        """The weights of the one pass of ``draws``."""
+        raise NotImplementedError
+
+
+class DropConnect(_OnWeights):
     """Each weight of a layer dropped on its own, and the others enlarged to keep the mean."""
 
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
-        weight = call.named["weight"]
-        return call.on(weight=_thinned(weight[None], draws, self._rate)[0])
+    def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
+        return _thinned(weight[None], draws, self._rate)[0]
 
 
-class AdditiveNoise(_OnLayers):
+class AdditiveNoise(_OnWeights):
     """Normal draws of variance ``variance`` added to each weight of a layer."""
 
     def __init__(self, variance: float) -> None:
         self._deviation = math.sqrt(variance)
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
-        weight = call.named["weight"]
+    def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
         noise = draws.normal(weight.shape)[0].to(weight)
         # In place, as new memory costs as much as the draw.
-        return call.on(weight=noise.mul_(self._deviation).add_(weight))
+        return noise.mul_(self._deviation).add_(weight)
 
 
 def _thinned(

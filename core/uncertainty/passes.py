@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -39,17 +41,8 @@ def with_noisy_values(
     inputs, seed = checked(classifier, images, passes, generator)
     with classifier.differentiable() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
-        chunk, together = _tried(module, inputs[:1], kind, seed, first)
-        found = []
-        for i, x in enumerate(inputs):
-
-            def some(rows: Tensor, x: Tensor = x[None]) -> Tensor:
-                given = x if together else x.expand(len(rows), -1, -1, -1)
-                return _once(module, given.clone(memory_format=classifier.layout), kind, seed, rows.tolist(), first)[0]
-
-            found.append(in_chunks(some, torch.arange(passes), chunk).float().cpu())
-            progress(i + 1, len(inputs), "asking again under noise")
-    return torch.stack(found)
+        noisy = partial(_once, module, kind=kind, seed=seed, first=first)
+        return _by_picture(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
 
 
 def with_noisy_weights(
@@ -62,18 +55,46 @@ def with_noisy_weights(
     *,
     last: int = 0,
 ) -> Tensor:
-    """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each."""
+    """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each.
+
+    Noise in the last layers alone goes picture by picture, as that on values does: what comes before it is computed
+    once. In all layers there is nothing before, and all pictures of a pass share what it cost to draw.
+    """
     inputs, seed = checked(classifier, images, passes, generator)
     with classifier.exclusive() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
-        found = []
-        for row in range(passes):
+        noisy = partial(_once, module, kind=kind, seed=seed, first=first)
+        return (_by_picture if last else _by_pass)(noisy, inputs, passes, progress)
 
-            def some(x: Tensor, row: int = row) -> Tensor:
-                return _once(module, x.clone(), kind, seed, [row], first)[0]
 
-            found.append(in_chunks(some, inputs, chunk_size(inputs[0])).float().cpu())
-            progress(row + 1, passes, "asking again under noise")
+class _Noisy(Protocol):
+    def __call__(self, inputs: Tensor, *, rows: Sequence[int]) -> tuple[Tensor, Noise]:
+        """Logits of inputs (B, C, H, W) in passes ``rows``, and the noise that they ran under."""
+
+
+def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
+    chunk, together = _tried(noisy, inputs[:1])
+    found = []
+    for i, x in enumerate(inputs):
+
+        def some(rows: Tensor, x: Tensor = x[None]) -> Tensor:
+            given = x if together else x.expand(len(rows), -1, -1, -1)
+            return noisy(given.clone(), rows=rows.tolist())[0]
+
+        found.append(in_chunks(some, torch.arange(passes), chunk).float().cpu())
+        progress(i + 1, len(inputs), "asking again under noise")
+    return torch.stack(found)
+
+
+def _by_pass(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
+    found = []
+    for row in range(passes):
+
+        def some(x: Tensor, row: int = row) -> Tensor:
+            return noisy(x.clone(), rows=[row])[0]
+
+        found.append(in_chunks(some, inputs, chunk_size(inputs[0])).float().cpu())
+        progress(row + 1, passes, "asking again under noise")
     return torch.stack(found, 1)
 
 
@@ -88,7 +109,7 @@ def checked(
 
 
 def _once(
-    module: nn.Module, inputs: Tensor, kind: Kind, seed: int, rows: Sequence[int], first: int
+    module: nn.Module, inputs: Tensor, *, kind: Kind, seed: int, rows: Sequence[int], first: int
 ) -> tuple[Tensor, Noise]:
     with Noise(kind, Draws(seed, rows), first) as noise:
         logits: Tensor = module(inputs)
@@ -103,7 +124,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, see
             "or use laplace."
         )
     refuse_last(last)
-    _, noise = _once(module, x.clone(), kind, seed, [0], 0)
+    _, noise = _once(module, x.clone(), kind=kind, seed=seed, rows=[0], first=0)
     if not noise.met:
         what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")
         raise ForetellError(
@@ -113,12 +134,12 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, see
     return max(0, noise.met - last) if last else 0
 
 
-def _tried(module: nn.Module, x: Tensor, kind: Kind, seed: int, first: int) -> tuple[int, bool]:
+def _tried(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
     """Passes at once, and whether one picture may stand for all before the noise."""
     rows = [0, 1]
-    apart, _ = _once(module, x.expand(2, -1, -1, -1).clone(), kind, seed, rows, first)
+    apart, _ = noisy(x.expand(2, -1, -1, -1).clone(), rows=rows)
     try:
-        shared, noise = _once(module, x.clone(), kind, seed, rows, first)
+        shared, noise = noisy(x.clone(), rows=rows)
         scale = max(1.0, float(apart.abs().max()))
         together = shared.shape == apart.shape and bool((shared - apart).abs().max() <= TOLERANCE * scale)
     except Exception:  # a network that counts its inputs may raise anything

@@ -78,8 +78,8 @@ def test_chunks_do_not_change_the_map():
 
 def test_default_windows():
     windows = Windows.of(224, 224, 0, 0)
-    assert (windows.side, windows.stride, windows.count, len(windows.corners)) == (28, 14, 225, 225)
-    assert max(windows.corners) == (196, 196)
+    assert (windows.side, windows.stride, len(windows.places)) == (28, 14, 225)
+    assert windows.places[-1] == (slice(196, 224), slice(196, 224))
 
 
 def test_every_pixel_of_an_odd_picture_is_covered():

@@ -9,7 +9,7 @@ from torch import nn
 from core.attribution.rise import GridMasks, estimate, rise
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import masked_scores
+from core.masked import masked_logits, masked_scores
 from core.teaching.expectation import WeightedMasks
 from tests.core.networks import SIDE, awkward, pictures, unit
 
@@ -157,6 +157,21 @@ def test_scores_are_the_masked_pictures_probabilities():
             by_hand = mask * images[b] + (1 - mask) * fill
             expected = float(classifier.probabilities(by_hand[None])[0, target])
             assert float(found[b, i]) == pytest.approx(expected, rel=1e-4, abs=1e-7)
+
+
+def test_no_more_masked_pictures_stand_in_memory_than_a_chunk(monkeypatch):
+    """Catches a whole block masked at once: 64 pictures, whatever the budget."""
+    classifier, seen = awkward(), []
+    asked = classifier.logits
+
+    def watched(inputs, **given):
+        seen.append(len(inputs))
+        return asked(inputs, **given)
+
+    monkeypatch.setattr(classifier, "logits", watched)
+    masks = GridMasks(SIDE, SIDE, 4, 0.5).sample(7, torch.Generator().manual_seed(2))
+    list(masked_logits(classifier, pictures(2), [masks], fill=classifier.fill("mean"), chunk=3))
+    assert seen == [3, 3, 1] * 2
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_passes_differ_and_depend_on_nothing_but_the_seed(sampler, monkeypatch):
     assert not torch.allclose(other, whole, atol=1e-2)
 
 
-@pytest.mark.parametrize("sampler", ["inserted_dropout", "multiplicative_noise", "mc_dropout"])
+@pytest.mark.parametrize("sampler", NOISES)
 def test_what_comes_before_the_noise_is_computed_once(sampler):
     """Counted at the first convolution, and the same logits as a network that cannot share it gives."""
     seen: list[int] = []
@@ -238,7 +238,7 @@ def test_what_comes_before_the_noise_is_computed_once(sampler):
     torch.testing.assert_close(found[Counted], found[Counting], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("sampler", ["inserted_dropout", "multiplicative_noise", "mc_dropout"])
+@pytest.mark.parametrize("sampler", NOISES)
 def test_a_network_that_cuts_pictures_into_windows(sampler, monkeypatch):
     """Catches masks for pictures where a layer sees windows: each pass is one, whatever is asked beside it."""
 
@@ -259,6 +259,15 @@ def test_a_network_that_cuts_pictures_into_windows(sampler, monkeypatch):
     assert len(torch.unique(whole, dim=0)) == 9
     monkeypatch.setattr("core.uncertainty.passes.chunk_size", lambda _: 4)
     torch.testing.assert_close(SAMPLERS[sampler](classifier, image, passes=9, generator=seeded())[0], whole)
+
+
+@pytest.mark.parametrize("sampler", [drop_connect, additive_noise])
+def test_noisy_weights_are_the_same_for_each_picture_and_for_all_at_once(sampler):
+    """All layers by their number go picture by picture, and 0 goes pass by pass: two orders of the same draws."""
+    classifier, images = awkward(), pictures(3)
+    one_by_one = sampler(classifier, images, passes=12, last=99, generator=seeded())
+    together = sampler(classifier, images, passes=12, generator=seeded())
+    torch.testing.assert_close(one_by_one, together, rtol=1e-5, atol=1e-5)
 
 
 def test_the_last_layers_alone():
