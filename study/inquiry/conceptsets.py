@@ -68,7 +68,7 @@ def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
             f"{name!r} is no folder of pictures, and {images.name} {known}: give FACTOR=VALUE or a folder."
         )
     if random is None:
-        raise ForetellError(f"The concept {name!r} is a folder: give a folder of other pictures too (--random).")
+        raise ForetellError(f"The concept {name!r} is a folder: give a folder of other pictures too (random).")
     return [Concept(Path(name).name, pictures=open_pictures(name), others=open_pictures(random))]
 
 
@@ -137,6 +137,6 @@ def _from_folders(
     )
     if len(others) < 2 * len(shown):
         raise ForetellError(
-            f"{len(shown)} pictures of {concept.name!r} and {len(others)} others: give twice as many others (--random)."
+            f"{len(shown)} pictures of {concept.name!r} and {len(others)} others: give twice as many others (random)."
         )
     return shown, others

@@ -123,8 +123,7 @@ def severity(
     outcome = _asked(assertion, picture, answer)
     if not wait([outcome], limit).done:
         raise Endless(
-            f"{name} did not end within {limit:g} s on {of}: mend it, or allow more by --limit: what was "
-            "finished is kept."
+            f"{name} did not end within {limit:g} s on {of}: mend it, or allow more (limit): what was finished is kept."
         )
     try:
         said = outcome.result()
