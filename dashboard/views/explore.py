@@ -114,7 +114,9 @@ def _picture_set(model: str) -> str | None:
     if not sets:
         st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
         return None
-    name = st.segmented_control("Pictures", sets, default=sets[0], required=True, key="source", bind="query-params")
+    name = st.segmented_control(
+        "Pictures", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
+    )
     return source.SCENES.get(name, name)
 
 

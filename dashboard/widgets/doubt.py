@@ -84,7 +84,7 @@ def measured(found: Doubt) -> pd.DataFrame:
     rows = [
         {
             "Measure": words(name),
-            "Value": f"{float(estimate.value[0]):.3f} ± {float(estimate.error[0]):.3f}",
+            "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
             "What it is": MEANINGS[name],
         }
         for name, estimate in found.measures.items()
