@@ -53,7 +53,7 @@ def masked_logits(
         answers = []
         for image in images:
             # A chunk at a time, as the masked pictures of a block can be more than the budget of a forward pass.
-            shown = ((image - fill)[None] * part[:, None] + fill for part in block.split(chunk))
+            shown = ((image - fill)[None] * part[:, None] + fill for part in torch.split(block, chunk))
             # float64: in float32 the softmax of a sure network underflows to zeros, and zeros weigh nothing.
             answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(answers)

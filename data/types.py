@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PIL import Image
@@ -34,6 +35,11 @@ class Factor:
     values: tuple[str, ...]
     do: Callable[[int, str], Image.Image]
     known: tuple[str, ...] | None = None
+
+    def only(self, rows: Sequence[int]) -> Factor:
+        """That of these pictures alone."""
+        known = None if self.known is None else tuple(self.known[i] for i in rows)
+        return replace(self, do=lambda i, value: self.do(rows[i], value), known=known)
 
 
 @dataclass(frozen=True)
@@ -80,3 +86,23 @@ class ImageSet:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def only(self, rows: Sequence[int]) -> ImageSet:
+        """These pictures alone, in this order; all of them in their own are the same set."""
+        if list(rows) == list(range(len(self))):
+            return self
+
+        def kept(of: Sequence[str] | None) -> tuple[str, ...] | None:
+            return None if of is None else tuple(of[i] for i in rows)
+
+        mask = self.mask
+        return replace(
+            self,
+            labels=self.labels[list(rows)],
+            ids=tuple(self.ids[i] for i in rows),
+            open=lambda i: self.open(rows[i]),
+            digest=hashlib.sha256(f"{self.digest} {list(rows)}".encode()).hexdigest(),
+            mask=None if mask is None else lambda i: mask(rows[i]),
+            contexts=kept(self.contexts),
+            factors={name: factor.only(rows) for name, factor in self.factors.items()},
+        )

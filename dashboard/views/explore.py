@@ -7,20 +7,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import cache
 from dashboard.keys import PICTURE
-from dashboard.widgets import debugging, doubt, grid, parameters, picker, single, source, units
+from dashboard.widgets import debugging, doubt, grid, inside, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
 from dashboard.work import debugging as work
 from study.workspace import home
 
-ONE, GRID, PAIR, ALL, DEBUGGING, UNITS = VIEWS = (
+ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, INSIDE = VIEWS = (
     "One map",
     "Grid",
     "Two classifiers",
     "All pictures",
     "Debugging",
     "Units",
+    "Inside",
 )
 
 
@@ -36,8 +37,8 @@ def page() -> None:
             _whole_set(view)
         return
     controls, results = st.columns([1, 2.3], gap="large")
-    if view == UNITS:
-        _units(controls, results)
+    if view in (UNITS, INSIDE):
+        (_units if view == UNITS else _inside)(controls, results)
         return
     with controls, errors_shown():
         model = _classifier()
@@ -133,3 +134,15 @@ def _units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
             with errors_shown():
                 gallery = awaited(cache.gallery(model, of)) if of else None
             units.show(classifier, unit, settings, gallery.images if gallery else None)
+
+
+def _inside(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+    """What the layers hold, and how near another answer is."""
+    with controls, errors_shown():
+        model = _classifier()
+        asked, other = inside.chosen(model, cache.classifier(model))
+        of, count = _picture_set(model), inside.pictures()
+        with results, errors_shown():
+            gallery = awaited(cache.gallery(model, of)) if of else None
+            if gallery is not None:
+                inside.show(asked, cache.classifier(model), cache.classifier(other), gallery.images, count)

@@ -55,7 +55,7 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
         st.caption(escaped(summary(METHODS[method])))
         fields = [p for p in declared(METHODS[method]) if p.name not in HIDDEN]
         with st.form(f"parameters_{method}", border=False):
-            given = {p.name: _field(method, p, classifier) for p in fields}
+            given = {p.name: field(method, p, classifier) for p in fields}
             if fields:
                 st.form_submit_button("Explain again", width="stretch")
         found = parsed(METHODS[method], given)
@@ -73,9 +73,10 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
     return f"A map takes about {said} passes{speed}."
 
 
-def _field(method: str, parameter: Parameter, classifier: Classifier) -> Any:
+def field(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
+    """The box for one parameter of a method, or of whatever else declares some: ``owner`` stands in the link."""
     label = words(parameter.name)
-    options: dict[str, Any] = {"key": f"{method}.{parameter.name}", "bind": "query-params"}
+    options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
     if parameter.name == "layer":
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
     if parameter.choices is not None:

@@ -41,6 +41,10 @@ QUESTIONS = Registry(
     },
 )
 """Every question: ``question(inspected, progress, **parameters)`` gives a table, one row an answer."""
+COMPARING = frozenset({"similarity", "consistency"})
+"""Questions that compare the layers of two networks, or of one with itself."""
+LAYERED = COMPARING | {"probes", "dissection", "deletion"}
+"""Questions about layers; the others are about the whole network."""
 
 
 @dataclass(frozen=True)

@@ -66,13 +66,13 @@ def consistency(inspected: Inspected, progress: Progress) -> pd.DataFrame:
     if len(inspected.layers) != len(inspected.layers_compared):
         raise ForetellError(
             f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
-            "goes pair by pair, give as many of each with --layer and --other-layer."
+            "goes pair by pair, give as many of each (layer and other-layer)."
         )
     pairs = list(zip(inspected.layers, inspected.layers_compared, strict=True))
     if inspected.compared is inspected.classifier and any(layer == other for layer, other in pairs):
         raise ForetellError(
-            "A layer is consistent with itself: give a second network with --other, or as many layers with "
-            "--other-layer as with --layer."
+            "A layer is consistent with itself: give a second network (other), or as many of other layers "
+            "(other-layer) as layers."
         )
     rows = []
     for layer, other in pairs:

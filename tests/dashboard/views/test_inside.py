@@ -1,0 +1,143 @@
+"""The Inside view, against the verb's questions asked directly of the same pictures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.types import silent
+from dashboard import cache
+from dashboard.inspectionfigures import FIGURES
+from dashboard.widgets import inside
+from dashboard.work.inspection import PASSES, InspectionRequest
+from study.config import ImageSource
+from study.inquiry.inspection import QUESTIONS, Inspected, Request, blocks
+from study.inquiry.interventions import spread
+from study.sources import open_set
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_explore import OTHER, opened, settled
+
+__all__ = ["opened"]  # the fixture
+COUNT = 46
+
+
+def asked(question: str, **given) -> tuple[Request, Inspected]:
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    request = Request(question, "scenes", **given)
+    return request, Inspected(classifier, images.only(spread(len(images), 0, COUNT)), request, classifier)
+
+
+def begun(app: AppTest) -> AppTest:
+    """What takes long is begun by a click."""
+    for button in app.button:
+        if button.label.startswith("Make it"):
+            return settled(button.click().run())
+    return app
+
+
+def answered(app: AppTest) -> pd.DataFrame:
+    assert not app.error, [error.value for error in app.error]
+    return app.dataframe[0].value
+
+
+@pytest.mark.parametrize(
+    ("question", "link", "given"),
+    [
+        ("similarity", {"inside.layers": "features.5.0"}, {"layers": ("features.5.0",)}),
+        ("dissection", {"inside.layers": "features.3.1"}, {"layers": ("features.3.1",)}),
+        ("frequencies", {"frequencies.radii": "4,16"}, {"parameters": {"radii": "4,16"}}),
+        ("attacks", {"attacks.names": "fgsm", "attacks.radii": "2"}, {"parameters": {"names": "fgsm", "radii": "2"}}),
+    ],
+)
+def test_a_link_brings_back_the_answer_of_the_verb(opened, question, link, given) -> None:
+    """Catches a parameter, a layer or a choice of pictures that does not arrive."""
+    query = {"view": "Inside", "question": question.capitalize(), "inside.pictures": str(COUNT), **link}
+    app = begun(opened(**query))
+    request, inspected = asked(question, **given)
+    expected = QUESTIONS[question](inspected, silent, **dict(request.parameters))
+    pd.testing.assert_frame_equal(answered(app), expected, check_dtype=False, rtol=1e-4, atol=1e-5)
+    assert len(app.get("plotly_chart")) == 1
+    assert any(f"{COUNT} of the 48 pictures" in said.value for said in app.caption)
+
+
+def test_probes_of_a_set_of_ones_own(opened, workspace) -> None:
+    """A folder of two categories knows no contexts: one row a layer, and the layers are the network's blocks."""
+    drawn = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 160}), None)
+    for name in ("boat", "fish"):
+        (workspace / "pictures" / "two" / name).mkdir(parents=True)
+        for i in np.flatnonzero(drawn.labels == drawn.categories.index(name))[:6]:
+            drawn.open(int(i)).save(workspace / "pictures" / "two" / name / f"{i}.png")
+    found = answered(begun(opened(view="Inside", question="Probes", source="two")))
+    assert list(found["layer"]) == list(blocks(cache.classifier("scenes")))
+    assert set(found["of"]) == {"category"}
+    assert (found["accuracy"].iloc[-1], found["chance"].iloc[-1]) == (1.0, 0.5)
+
+
+def test_two_networks_are_compared_layer_by_layer(opened, workspace) -> None:
+    (workspace / "models").mkdir()
+    (workspace / "models" / "other.py").write_text(OTHER, encoding="utf-8")
+    app = opened(
+        view="Inside",
+        question="Similarity",
+        **{"inside.layers": "features.5.0", "inside.other": "models/other.py", "inside.pictures": str(COUNT)},
+    )
+    found = answered(begun(app))
+    assert set(found["layer"]) == set(found["other"]) == {"features.5.0"}
+    assert 0.5 < float(found["similarity"].iloc[0]) < 1  # every weight a twentieth larger: alike, and not the same
+
+
+def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
+    app = begun(opened(view="Inside", question="Consistency", **{"inside.layers": "features.5.0"}))
+    assert ["consistent with itself" in error.value for error in app.error] == [True]
+    app = begun(opened(view="Inside", question="Attacks", **{"attacks.names": "pgd,best"}))
+    assert ["best" in error.value for error in app.error] == [True]
+    app = begun(opened(view="Inside", question="Frequencies", **{"frequencies.radii": "4;5"}))
+    assert ["not numbers with commas" in error.value for error in app.error] == [True]
+
+
+def test_long_questions_wait_for_a_click(opened) -> None:
+    """Forty gradients and more for each picture and radius."""
+    app = opened(view="Inside", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
+    assert any(button.label.startswith("Make it (about") for button in app.button)
+    assert not app.dataframe
+
+
+def test_every_question_has_a_figure_and_says_how_to_read_it() -> None:
+    assert set(FIGURES) == set(inside.READ) == set(QUESTIONS)
+    assert set(PASSES) < set(QUESTIONS)
+
+
+def test_the_estimate_counts_what_is_asked_for() -> None:
+    """By hand: 2 attacks of at most 40 and 50 steps, 3 radii; a layer of 96 units."""
+    request, inspected = asked("attacks", parameters={"names": "pgd, langevin", "radii": "1,2,3"})
+    images = gallery_of("scenes", "adversarial").images
+    whole = InspectionRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
+    assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
+    units = replace(whole, asked=Request("deletion", layers=("features.3.1",)))
+    assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
+    assert replace(whole, count=5).key != whole.key != units.key
+
+
+def test_figures_show_the_numbers_of_the_tables() -> None:
+    """Of small tables by hand, and an empty one: no unit detects anything, no walk meets another answer."""
+    lost = pd.DataFrame(
+        {"layer": "a", "unit": [0, 0, 1, 1], "class": ["x", "y"] * 2, "drop": [0.1, 0.0, -0.4, 0.2], "error": 0.1}
+    )
+    heat = FIGURES["deletion"](lost).data[0]
+    assert list(heat.y) == ["a, 1", "a, 0"]
+    assert np.allclose(heat.z, [[-0.4, 0.2], [0.1, 0.0]])
+    assert (heat.zmin, heat.zmax) == (-0.4, 0.4)
+    units = pd.DataFrame(
+        {"layer": "a", "unit": range(3), "concept": ["sea", "sea", "cat"], "detects": [True, True, False]}
+    )
+    (bar,) = FIGURES["dissection"](units).data
+    assert (list(bar.x), list(bar.y)) == (["sea"], [2])
+    assert not FIGURES["dissection"](units.assign(detects=False)).data
+    far = pd.DataFrame(
+        {"picture": ["p", "q"], "anywhere": [1.0, np.inf], "discriminative": [np.nan, 2.0], "random": [np.inf] * 2}
+    )
+    assert [list(box.y) for box in FIGURES["margins"](far).data] == [[1.0], [2.0], []]
