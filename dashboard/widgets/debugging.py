@@ -1,4 +1,4 @@
-"""Where the AI goes wrong in a set: all pictures as points to choose among, doubtful labels, outliers."""
+"""Where the AI goes wrong in a set: all pictures as points, doubtful labels, outliers, calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dashboard import cache
 from dashboard.cache import Gallery
 from dashboard.jobs import pool
 from dashboard.table import words
-from dashboard.widgets import doubt, files, numbers, picker, points, takeaway
+from dashboard.widgets import calibration, doubt, files, numbers, picker, points, takeaway
 from dashboard.widgets.live import shown
 from dashboard.widgets.points import Axis
 from dashboard.work.debugging import NoiseRequest
@@ -22,7 +22,7 @@ from study.inquiry.debugging import FOLDS, Debugged, Judge, label_evidence, outl
 from study.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
-POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")
+POINTS, LABELS, OUTLIERS, CALIBRATION = SECTIONS = ("Points", "Doubtful labels", "Outliers", "Calibration")
 CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
 ENTROPY = "Entropy of the answer"
 BY_KIND, BY_ANSWER, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
@@ -45,15 +45,17 @@ Picked = Callable[[int], None]
 def show(found: Debugged, model: str, name: str, picked: Picked) -> None:
     """One of `SECTIONS` of the set ``name``; a click on a picture is ``picked``."""
     section = st.segmented_control(
-        "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed"
+        "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
     gallery = Gallery(found.images, found.answers, found.categories)
     if section == POINTS:
         _points(found, gallery, model, name, picked)
     elif section == LABELS:
         _labels(found, gallery, name, picked)
-    else:
+    elif section == OUTLIERS:
         _outliers(found, gallery, name, picked)
+    else:
+        calibration.show(cache.classifier(model), found, name)
     takeaway.offered(lambda: _file(found, name))
 
 

@@ -1,4 +1,4 @@
-"""What the Debugging view asks the pool for: a set with what the AI says of it, and its doubts under noise."""
+"""What the Debugging view asks the pool for: a set with what the AI says of it, its doubts under noise, calibration."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dashboard.keys import digest
 from dashboard.work.doubt import PASSES
 from dashboard.work.maps import known_pace
 from data.types import ImageSet
+from study.inquiry.calibration import Calibrated, calibrated
 from study.inquiry.debugging import Debugged, debugged
 from study.inquiry.exemplars import of_set
 from study.inquiry.uncertainty import Request, uncertainty
@@ -62,3 +63,29 @@ class NoiseRequest:
         if pool().known(self.key):
             return 0.0
         return None if speed is None else 2 * PASSES * speed.forward_s * len(self.images)
+
+
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """Whether the confidence of the answers to a set that is open can be believed, where labels are known."""
+
+    classifier: Classifier
+    images: ImageSet = field(compare=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the measures depend on."""
+        return digest("calibration", self.classifier.fingerprint, self.images.digest)
+
+    def compute(self, progress: Progress) -> Calibrated:
+        """Measure; the answers are in the cache since the set was opened."""
+        return calibrated(self.classifier, self.images, home() / "cache", progress)
+
+    def ask(self) -> Job:
+        """The job that measures, or has measured."""
+        return pool().ask(self.key, self.compute, self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Nothing is asked anew."""
+        return 0.0
