@@ -98,7 +98,7 @@ def _detected(found: Detection | None) -> str:
 
 
 def _limits(low: float, high: float, form: str = ".1%") -> str:
-    return f"({low:{form}}\u00a0to\u00a0{high:{form}})"
+    return f"({low:{form}} to {high:{form}})"
 
 
 TOLD: dict[str, Callable[[Believed], str]] = {

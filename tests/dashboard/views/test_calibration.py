@@ -38,7 +38,7 @@ def test_the_page_tells_the_measures_of_these_answers(view, asked) -> None:
     shown = table.set_index("Measure")
     right, sure = p.argmax(1) == labels, p.max(1)
     low, high = proportion_confint(right.sum(), FEW, method="wilson")
-    assert shown.loc["Accuracy", "As it answers"] == f"{right.mean():.1%} ({low:.1%}\u00a0to\u00a0{high:.1%})"
+    assert shown.loc["Accuracy", "As it answers"] == f"{right.mean():.1%} ({low:.1%} to {high:.1%})"
     assert shown.loc["Mean confidence", "As it answers"] == f"{sure.mean():.1%}"
     place = np.ceil(sure * 15)
     error = sum(abs((sure - right)[place == k].sum()) for k in set(place)) / FEW
