@@ -118,13 +118,13 @@ def in_words(found: Calibrated) -> str:
     if found.cooled is not None and found.temperatures is not None:
         said += (
             f" After the temperature it is {found.cooled.confidence:.1%} sure: {_verdict(found.cooled.gap)}. Above 1 a "
-            "temperature makes every answer less sure, below 1 surer; it changes none. On the pictures that it was "
-            "fitted on it flatters itself: here every second picture has the one that suits the others best."
+            "temperature makes every answer less sure, below 1 surer; what is answered stays. On the pictures that "
+            "it was fitted on it flatters itself: here every second picture has the one that suits the others best."
         )
     return (
-        f"{said} Lines at the points are 95 % intervals; under the diagonal the AI is too sure. The expected error and "
-        "the Brier score of few pictures are above 0 by chance alone. AUROC: how often an error is less sure than a "
-        "right answer; 0.5 is chance."
+        f"{said} Lines at the points are 95 % intervals; under the diagonal the AI is too sure. The expected error of "
+        "few pictures is above 0 by chance alone. AUROC: how often an error is less sure than a right answer; 0.5 is "
+        "chance."
     )
 
 
