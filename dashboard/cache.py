@@ -32,8 +32,8 @@ PICTURES = 200
 """Of each split of the scenes offered for browsing."""
 BUILT_IN = "scenes"
 SPLITS = ("adversarial", "standard")
-MODELS, SETS = "models", "pictures"
-"""Folders of the workspace whose Python files are classifiers and whose folders are picture sets."""
+MODELS, SETS, RULES = "models", "pictures", "rules"
+"""Folders of the workspace: Python files that are classifiers, folders that are picture sets, files of assertions."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ def models() -> list[str]:
     """Names of the classifiers that are here: built in, the workspace's own files, torchvision's with weights."""
     own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
     return [BUILT_IN, *own, *downloaded_models()]
+
+
+def rule_files() -> list[str]:
+    """Names of the workspace's own files of assertions: what its owner put there, and nothing that a page was given."""
+    return sorted(path.name for path in (home() / RULES).glob("*.py") if path.is_file())
 
 
 def model_spec(name: str) -> tuple[str, Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 from scipy.stats import rankdata
 
 from core.errors import ForetellError
@@ -15,6 +15,8 @@ from core.errors import ForetellError
 Floats = NDArray[np.float64]
 COLDEST, HOTTEST = 0.01, 100.0
 """Temperatures tried."""
+HALVES = (slice(0, None, 2), slice(1, None, 2))
+"""The even and the odd pictures: of a set in the order of its categories, each half has all of them."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,32 @@ def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     return temperature
 
 
+def cross_fitted(probabilities: ArrayLike, labels: ArrayLike) -> tuple[tuple[float, float], Floats]:
+    """The best temperatures of the even and the odd pictures, and the answers (N, K), each under the other half's.
+
+    A temperature that is judged on the pictures it was fitted on flatters itself.
+
+    Raises
+    ------
+    ForetellError
+        A half has no best temperature.
+    """
+    p, y = _answers(probabilities, labels)
+    given = np.asarray(probabilities).dtype
+    # What is 0 was too small for its precision: float32's smallest is likelier than float64's, e^-708.
+    logits = np.log(np.maximum(p, np.finfo(given if given.kind == "f" else np.float64).tiny))
+    try:
+        even, odd = (best_temperature(logits[half], y[half]) for half in HALVES)
+    except ForetellError as error:
+        raise ForetellError(
+            f"A temperature is fitted on each half of the pictures, and one has none. {error}"
+        ) from None
+    cooled = np.empty_like(logits)
+    for half, other in zip(HALVES, (odd, even), strict=True):
+        cooled[half] = softmax(logits[half] / other, axis=1)
+    return (even, odd), cooled
+
+
 @dataclass(frozen=True)
 class Detection:
     """How well a measure tells errors from right answers.
@@ -118,6 +146,23 @@ def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
     area = float(errors.mean())
     variance = errors.var(ddof=1) / len(errors) + others.var(ddof=1) / len(others)
     return Detection(area, float(np.sqrt(variance)), len(errors), len(others))
+
+
+def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
+    """As `error_detection`, within each of the `HALVES` and averaged: for a measure that is another in each.
+
+    Raises
+    ------
+    ForetellError
+        A half has fewer than two errors or two right answers.
+    """
+    u, is_wrong = np.asarray(uncertainty, np.float64), np.asarray(wrong, bool)
+    try:
+        even, odd = (error_detection(u[half], is_wrong[half]) for half in HALVES)
+    except ForetellError as error:
+        raise ForetellError(f"Errors are told within each half of the pictures. In one: {error}") from None
+    spread = float(np.hypot(even.error, odd.error)) / 2
+    return Detection((even.area + odd.area) / 2, spread, even.wrong + odd.wrong, even.right + odd.right)
 
 
 def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:

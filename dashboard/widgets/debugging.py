@@ -1,4 +1,4 @@
-"""Where the AI goes wrong in a set: all pictures as points to choose among, doubtful labels, outliers."""
+"""Where the AI goes wrong in a set: all pictures as points, doubtful labels, outliers, calibration, rules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import streamlit as st
 from core.uncertainty import MEASURES
 from dashboard import cache
 from dashboard.cache import Gallery
-from dashboard.jobs import pool
 from dashboard.table import words
-from dashboard.widgets import doubt, files, numbers, picker, points, takeaway
-from dashboard.widgets.live import shown
+from dashboard.widgets import assertions, calibration, doubt, files, numbers, picker, points, takeaway
+from dashboard.widgets.live import finished
 from dashboard.widgets.points import Axis
 from dashboard.work.debugging import NoiseRequest
 from dashboard.work.doubt import PASSES
@@ -22,7 +21,13 @@ from study.inquiry.debugging import FOLDS, Debugged, Judge, label_evidence, outl
 from study.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
-POINTS, LABELS, OUTLIERS = SECTIONS = ("Points", "Doubtful labels", "Outliers")
+POINTS, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
+    "Points",
+    "Doubtful labels",
+    "Outliers",
+    "Calibration",
+    "Assertions",
+)
 CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
 ENTROPY = "Entropy of the answer"
 BY_KIND, BY_ANSWER, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
@@ -45,15 +50,19 @@ Picked = Callable[[int], None]
 def show(found: Debugged, model: str, name: str, picked: Picked) -> None:
     """One of `SECTIONS` of the set ``name``; a click on a picture is ``picked``."""
     section = st.segmented_control(
-        "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed"
+        "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
     gallery = Gallery(found.images, found.answers, found.categories)
     if section == POINTS:
         _points(found, gallery, model, name, picked)
     elif section == LABELS:
         _labels(found, gallery, name, picked)
-    else:
+    elif section == OUTLIERS:
         _outliers(found, gallery, name, picked)
+    elif section == ASSERTIONS:
+        assertions.show(cache.classifier(model), found, gallery, name, picked)
+    else:
+        calibration.show(cache.classifier(model), found, name)
     takeaway.offered(lambda: _file(found, name))
 
 
@@ -91,7 +100,7 @@ def _sure(found: Debugged, model: str, noise: str, measure: str) -> tuple[Axis, 
     confidence = Axis("confidence: probability of the answer", found.answers.probability)
     if noise == ENTROPY:
         return confidence, Axis("entropy of the answer, bits", found.answers.entropy)
-    table = _under_noise(NoiseRequest(cache.classifier(model), noise, found.images))
+    table: pd.DataFrame | None = finished(NoiseRequest(cache.classifier(model), noise, found.images), "_noise")
     if table is None:
         return None
     error = table[f"{measure}_error"]
@@ -137,13 +146,6 @@ def _groups(found: Debugged) -> list[str]:
         return [points.ALL] * len(found.images)
     names = found.class_names[found.answers.predicted] if by == BY_ANSWER else found.label_names
     return points.commonest([str(name) for name in names])
-
-
-def _under_noise(request: NoiseRequest) -> pd.DataFrame | None:
-    """The table of the answers under noise; None until they are there, with their progress."""
-    shown(request, lambda _: None, "_noise")
-    job = pool().known(request.key)
-    return job.result if job is not None and job.state == "done" else None
 
 
 def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:

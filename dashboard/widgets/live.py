@@ -134,6 +134,16 @@ def shown(request: Request, draw: Callable[[Any], None], name: str = "") -> None
     live(collect, part, name)
 
 
+def finished(request: Request, name: str) -> Any:
+    """What comes of one request, for the rest of the page; None until it is there, with its progress or its error.
+
+    What is drawn of it outside of the part that is drawn again and again can lead to another view by a click.
+    """
+    shown(request, lambda _: None, name)
+    job = pool().known(request.key)
+    return job.result if job is not None and job.state == "done" else None
+
+
 def note(job: Job | None) -> str:
     """What stands where something is not there yet."""
     if job is None:

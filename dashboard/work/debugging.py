@@ -1,22 +1,28 @@
-"""What the Debugging view asks the pool for: a set with what the AI says of it, and its doubts under noise."""
+"""What the Debugging view asks the pool for: a set with what the AI says of it, its doubts, calibration, rules."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import pandas as pd
 
+from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
 from dashboard import cache
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest
 from dashboard.work.doubt import PASSES
-from dashboard.work.maps import known_pace
+from dashboard.work.maps import about, known_pace
 from data.types import ImageSet
+from study.inquiry.assertions import COLUMNS, Asserted, assertions, judged_set
+from study.inquiry.assertions import Request as Rules
+from study.inquiry.calibration import Calibrated, calibrated
 from study.inquiry.debugging import Debugged, debugged
 from study.inquiry.exemplars import of_set
+from study.inquiry.rules import LIMIT_S, load_assertions
 from study.inquiry.uncertainty import Request, uncertainty
 from study.sources import open_set
 from study.workspace import home
@@ -62,3 +68,61 @@ class NoiseRequest:
         if pool().known(self.key):
             return 0.0
         return None if speed is None else 2 * PASSES * speed.forward_s * len(self.images)
+
+
+@dataclass(frozen=True)
+class CalibrationRequest:
+    """Whether the confidence of the answers to a set that is open can be believed, where labels are known."""
+
+    classifier: Classifier
+    images: ImageSet = field(compare=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the measures depend on."""
+        return digest("calibration", self.classifier.fingerprint, self.images.digest)
+
+    def compute(self, progress: Progress) -> Calibrated:
+        """Measure; the answers are in the cache since the set was opened."""
+        return calibrated(self.classifier, self.images, home() / "cache", progress)
+
+    def ask(self) -> Job:
+        """The job that measures, or has measured."""
+        return pool().ask(self.key, self.compute, self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Nothing is asked anew."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class AssertionsRequest:
+    """A set run through the assertions of a file; ``content`` are its bytes, so that a changed file is run anew."""
+
+    classifier: Classifier
+    file: Path
+    content: bytes
+    images: ImageSet = field(compare=False)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything that what is found depends on."""
+        parts = self.classifier.fingerprint, self.images.digest, str(self.file)
+        return digest("assertions", *parts, str(LIMIT_S), self.content)
+
+    def compute(self, progress: Progress) -> Asserted:
+        """Execute the file and run it; blocks that are done wait in the cache for a run that was stopped."""
+        asked = Rules(self.file, self.classifier.name, limit=LIMIT_S)
+        found = load_assertions(self.file, COLUMNS)
+        parts = home() / "cache" / "assertions"
+        return assertions(self.classifier, found, asked, judged_set(self.images), parts, progress)
+
+    def ask(self) -> Job:
+        """The job that runs it, or has run it."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes at least: how often rules ask is theirs, twice a picture is little."""
+        return about(self.key, self.classifier, Cost(2 * len(self.images)))

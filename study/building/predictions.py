@@ -82,20 +82,7 @@ def predict(
     after a look at its pictures has the hash of one built before. Answers are kept in shards of `SHARD`
     pictures, so that a killed run goes on where it was.
     """
-    parts = (classifier.fingerprint, images.digest, str(features), arithmetic(classifier.device))
-    folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
-
-    def file(start: int) -> Path:
-        return folder / f"{start:08d}.npz"
-
-    shards = shared(
-        range(0, len(images), SHARD),
-        file,
-        lambda start: _stored(file(start)),
-        lambda start, _: _asked(classifier, images, file(start), start, features),
-        progress,
-        f"asking the AI about {images.name}, {SHARD} pictures each",
-    )
+    shards = _shards(classifier, images, cache, progress, features)
     probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
     truth = class_of_labels(images, classifier, refuse=labelled)
     predicted = probabilities.argmax(1).astype(np.int64)
@@ -104,6 +91,34 @@ def predict(
     bits = entr(probabilities).sum(1) / np.log(2)
     tensors = torch.from_numpy(found), torch.from_numpy(seen)
     return Predictions(truth, predicted, probabilities.max(1), mean, tensors[0], own, bits, tensors[1])
+
+
+def probabilities_of(
+    classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, *, features: bool = False
+) -> Floats:
+    """(N, K): the whole answers, kept where those of `predict` with the same ``features`` are."""
+    shards = _shards(classifier, images, cache, progress, features)
+    return np.concatenate([shard[0] for shard in shards])
+
+
+def _shards(
+    classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
+) -> list[list[Floats]]:
+    """Of each shard the arrays that `PARTS` names, asked for or read."""
+    parts = (classifier.fingerprint, images.digest, str(features), arithmetic(classifier.device))
+    folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+    def file(start: int) -> Path:
+        return folder / f"{start:08d}.npz"
+
+    return shared(
+        range(0, len(images), SHARD),
+        file,
+        lambda start: _stored(file(start)),
+        lambda start, _: _asked(classifier, images, file(start), start, features),
+        progress,
+        f"asking the AI about {images.name}, {SHARD} pictures each",
+    )
 
 
 def _stored(path: Path) -> list[Floats] | None:

@@ -20,8 +20,9 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
+from data.types import ImageSet
 from study.blocks import Blocks, table_files
-from study.inquiry.exemplars import Pictures, requested
+from study.inquiry.exemplars import Pictures, of_set, requested
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
 from study.sources import open_classifier, plain
@@ -30,6 +31,7 @@ BLOCK = 32
 """Pictures judged before what was found is kept: the most that a kill loses."""
 WORST = 20
 """Pictures named in the report for each assertion."""
+WHAT = "checking assertions"
 PREDICTED, CONFIDENCE = "predicted", "confidence"
 COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
 """Of the table, before those of the assertions."""
@@ -76,6 +78,10 @@ class Asserted:
     table: pd.DataFrame
     report: dict[str, Any]
 
+    def worst(self, name: str) -> list[int]:
+        """Rows of the table that break an assertion, the worst first."""
+        return _worst(self.table, name)
+
 
 def assertion_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Asserted, list[Path]]:
     """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
@@ -88,9 +94,12 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
 
 def _pictures(request: Request) -> Judged:
     pictures, images = requested(request.pictures, request.image_set, request.settings)
-    if images is None:
-        return Judged(pictures)
-    return Judged(pictures, tuple(images.categories[k] for k in images.labels), images.digest)
+    return Judged(pictures) if images is None else judged_set(images)
+
+
+def judged_set(images: ImageSet) -> Judged:
+    """The pictures of a set with what it says each is."""
+    return Judged(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
 
 
 def assertions(
@@ -112,9 +121,9 @@ def assertions(
     """
     pictures, facts = judged.pictures, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
-    judge = partial(_judged, classifier, found, request, judged)
+    judge = partial(_judged, classifier, found, request, judged, progress)
     try:
-        columns = blocks.joined(judge, progress, "checking assertions")
+        columns = blocks.joined(judge, progress, WHAT)
         _refuse_silent({name: columns[name] for name in found}, request.file.name)
     except Endless:  # another limit goes on where this one ended
         raise
@@ -142,6 +151,7 @@ def _judged(
     found: Mapping[str, Assertion],
     request: Request,
     judged: Judged,
+    progress: Progress,
     rows: range,
 ) -> dict[str, NDArray[Any]]:
     """Columns of a block of pictures: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
@@ -149,6 +159,7 @@ def _judged(
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
     severities: dict[str, list[float]] = {name: [] for name in found}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
+        progress(i, len(judged.pictures), WHAT)  # rules take as long as they like: a run can be stopped between two
         answer = answering(classifier, given, judged.labels[i] if judged.labels else None)
         for name, assertion in found.items():
             title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
@@ -168,15 +179,20 @@ def answering(classifier: Classifier, given: NDArray[np.float32], label: str | N
 
 
 def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:
-    worst = table[table[name] > 0].sort_values([name, CONFIDENCE], ascending=False, kind="stable")
     labelled = table[table["label"] != ""]
     by_category = {str(label): _counted(rows[name]) for label, rows in labelled.groupby("label")}
     return {
         "says": (inspect.getdoc(assertion) or name).partition("\n")[0],
         **_counted(table[name]),
         "by_category": {label: counted for label, counted in by_category.items() if counted["applied"]},
-        "worst": worst["picture"].head(WORST).tolist(),
+        "worst": table["picture"].iloc[_worst(table, name)[:WORST]].tolist(),
     }
+
+
+def _worst(table: pd.DataFrame, name: str) -> list[int]:
+    rows = table.reset_index(drop=True)
+    broken = rows[rows[name] > 0].sort_values([name, CONFIDENCE], ascending=False, kind="stable")
+    return [int(i) for i in broken.index]
 
 
 def _counted(severities: pd.Series[float]) -> dict[str, Any]:

@@ -117,7 +117,7 @@ class Debugged:
 
 def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> Debugged:
     """Ask a network about a set, with or without labels that it knows; killed, its answers are not asked for again."""
-    readable = _ends_linearly(classifier)
+    readable = ends_linearly(classifier)
     answers = predict(classifier, images, cache, progress, features=readable, labelled=False)
     labels = read = near = places = shares = None
     if readable:
@@ -143,7 +143,8 @@ def read_out_of_fold(answers: Predictions, classes: int, progress: Progress) -> 
     return found
 
 
-def _ends_linearly(classifier: Classifier) -> bool:
+def ends_linearly(classifier: Classifier) -> bool:
+    """Whether features of its last layer can be had."""
     with suppress(ForetellError):
         return len(classifier.head) > 0
     return False

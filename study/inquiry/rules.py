@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
@@ -120,8 +121,9 @@ def severity(
     ForetellError
         It fails, or gives what is none of these.
     """
-    outcome = _asked(assertion, picture, answer)
+    outcome, thread = _asked(assertion, picture, answer)
     if not wait([outcome], limit).done:
+        _end(thread)
         raise Endless(
             f"{name} did not end within {limit:g} s on {of}: mend it, or allow more (limit): what was finished is kept."
         )
@@ -144,8 +146,8 @@ def severity(
     )
 
 
-def _asked(assertion: Assertion, picture: Image.Image, answer: Answer) -> Future[object]:
-    """What it will have said; in a thread of its own, which is left behind if it never ends."""
+def _asked(assertion: Assertion, picture: Image.Image, answer: Answer) -> tuple[Future[object], Thread]:
+    """What it will have said; in a thread of its own, which is left behind if it does not end in time."""
     outcome: Future[object] = Future()
 
     def ask() -> None:
@@ -154,5 +156,14 @@ def _asked(assertion: Assertion, picture: Image.Image, answer: Answer) -> Future
         except BaseException as error:  # told where it is waited for
             outcome.set_exception(error)
 
-    Thread(target=ask, daemon=True).start()
-    return outcome
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    return outcome, thread
+
+
+def _end(thread: Thread) -> None:
+    """Raise SystemExit in a thread that was left behind: in a server it would compute for ever beside the participants.
+
+    It comes between two steps of Python; what waits outside of Python stays, and takes no processor time.
+    """
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from scipy.special import softmax
 from torch import Tensor
 
 from core.classifier import Classifier
@@ -21,7 +20,7 @@ from core.parameters import parsed
 from core.types import Progress, silent
 from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
-from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
+from core.uncertainty.reliability import calibration, compare_detection, cross_fitted, error_detection
 from study.blocks import Blocks, table_files
 from study.building.priors import StoredPrior, load_prior
 from study.inquiry.exemplars import Pictures, requested
@@ -202,16 +201,11 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
 
 def _cooled(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
     """The best temperature of each half of the pictures, and the calibration error of the other half under it."""
-    logits = np.log(np.maximum(answers.astype(np.float64), np.finfo(np.float64).tiny))
-    halves = (np.arange(len(labels)) % 2 == 0, np.arange(len(labels)) % 2 == 1)
     try:
-        best = [best_temperature(logits[half], labels[half]) for half in halves]
+        best, cooled = cross_fitted(answers, labels)
     except ForetellError as error:
         return str(error)
-    cooled = np.empty_like(logits)
-    for half, temperature in zip(halves, reversed(best), strict=True):
-        cooled[half] = softmax(logits[half] / temperature, axis=1)
-    return {"halves": best, "calibration_error": calibration(cooled, labels).expected_error}
+    return {"halves": list(best), "calibration_error": calibration(cooled, labels).expected_error}
 
 
 def _detection(measure: np.ndarray, wrong: np.ndarray) -> dict[str, Any]:

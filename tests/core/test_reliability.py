@@ -8,7 +8,14 @@ from scipy.special import softmax
 from scipy.stats import mannwhitneyu
 
 from core.errors import ForetellError
-from core.uncertainty.reliability import best_temperature, calibration, compare_detection, error_detection
+from core.uncertainty.reliability import (
+    best_temperature,
+    calibration,
+    compare_detection,
+    cross_fitted,
+    detection_by_halves,
+    error_detection,
+)
 
 
 def answers(seed: int, size: int = 400, classes: int = 4, sharpness: float = 1.0):
@@ -69,6 +76,37 @@ def test_no_best_temperature_is_said():
         best_temperature(np.eye(3) * 5, [0, 1, 2])
 
 
+def test_each_half_is_cooled_by_the_other():
+    """Catches a temperature judged on the pictures it was fitted on: by a grid and one picture at a time."""
+    logits, labels = answers(5, size=60, sharpness=3.0)
+    p = softmax(logits, axis=1)
+    (even, odd), cooled = cross_fitted(p, labels)
+    grid = np.geomspace(0.5, 10, 3000)
+    for half, found in ((0, even), (1, odd)):
+        rows = range(half, 60, 2)
+        loss = [sum(-np.log(softmax(logits[i] / t)[labels[i]]) for i in rows) for t in grid[::10]]
+        assert found == pytest.approx(grid[::10][int(np.argmin(loss))], rel=0.02)
+    assert even != pytest.approx(odd, rel=0.01)
+    for i in range(60):
+        np.testing.assert_allclose(cooled[i], softmax(logits[i] / (even if i % 2 else odd)), rtol=1e-6)
+
+
+def test_an_answer_too_small_for_its_precision_is_not_taken_for_nothing():
+    """Catches the logarithm of float64's smallest number, -708, where float32 gave up at -87."""
+    p = np.tile(np.array([[1.0, 0.0], [0.9, 0.1]], np.float32), (20, 1)).repeat(2, axis=0)
+    labels = np.tile([0, 0, 0, 1], 20)
+    labels[:2] = 1  # one of each half gave its truth nothing
+    found, _ = cross_fitted(p, labels)
+    logits = np.array([[0, -87.3365], [np.log(0.9), np.log(0.1)]])[np.tile([0, 0, 1, 1], 20)]
+    assert found == pytest.approx([best_temperature(logits[k::2], labels[k::2]) for k in (0, 1)], rel=1e-3)
+
+
+def test_a_half_without_an_error_is_said():
+    p = np.tile([[0.9, 0.1]], (8, 1))
+    with pytest.raises(ForetellError, match="fitted on each half of the pictures, and one has none"):
+        cross_fitted(p, [0, 0, 0, 0, 0, 1, 0, 1])
+
+
 def test_the_area_agrees_with_mann_whitney_and_its_error_with_resampling():
     """scipy's U statistic with ties; DeLong's error against the spread over 400 fresh samples."""
     rng = np.random.default_rng(3)
@@ -82,6 +120,22 @@ def test_the_area_agrees_with_mann_whitney_and_its_error_with_resampling():
         areas.append(found.area)
         errors.append(found.error)
     assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.12)
+
+
+def test_a_measure_that_is_another_in_each_half_is_judged_within_them():
+    """Catches an area across halves whose scales differ: here the odd ones are all larger than the even ones."""
+    rng = np.random.default_rng(6)
+    wrong = rng.random(200) < 0.4
+    one = rng.normal(size=200) + wrong
+    shifted = one + 100 * (np.arange(200) % 2)
+    halves = [error_detection(one[k::2], wrong[k::2]) for k in (0, 1)]
+    found = detection_by_halves(shifted, wrong)
+    assert found.area == pytest.approx(sum(half.area for half in halves) / 2)
+    assert found.error == pytest.approx(sum(half.error**2 for half in halves) ** 0.5 / 2)
+    assert (found.wrong, found.right) == (wrong.sum(), (~wrong).sum())
+    assert error_detection(shifted, wrong).area < found.area - 0.1
+    with pytest.raises(ForetellError, match="In one: There are 1 errors"):
+        detection_by_halves(one[:8], [True, False, False, False, True, False, False, True])
 
 
 def test_measures_compare_on_the_same_pictures():

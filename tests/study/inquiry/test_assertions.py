@@ -16,7 +16,7 @@ from scipy.stats import beta
 from core.errors import ForetellError
 from study.config import ImageSource
 from study.inquiry.assertions import Request, assertion_files
-from study.inquiry.rules import Answer, load_assertions
+from study.inquiry.rules import Answer, load_assertions, severity
 from study.sources import open_set
 from tests.conftest import ROOT
 from tests.core.scenes import scene_net
@@ -150,7 +150,8 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
     rules.write_text("def rule(picture, answer):\n    return True\n")
 
     def interrupted(done, total, what):
-        raise KeyboardInterrupt
+        if done == 32:
+            raise KeyboardInterrupt
 
     request = Request(rules, settings={"size": 40})
     with pytest.raises(KeyboardInterrupt):
@@ -215,3 +216,19 @@ def test_an_unknown_set_is_one_sentence(tmp_path):
     (tmp_path / "r.py").write_text("def rule(picture, answer): return True\n")
     with pytest.raises(ForetellError, match=r"^Unknown image set 'scene'\. Did you mean 'scenes'\?$"):
         assertion_files(Request(tmp_path / "r.py", image_set="scene"), tmp_path)
+
+
+def test_a_rule_that_never_ends_no_longer_computes(tmp_path):
+    """Catches a thread that shares the processor with a server's participants for ever."""
+    (tmp_path / "r.py").write_text(
+        "from threading import current_thread\nthreads = []\n"
+        "def rule(picture, answer):\n"
+        "    threads.append(current_thread())\n"
+        "    while True:\n        pass\n"
+    )
+    found = load_assertions(tmp_path / "r.py")
+    with pytest.raises(ForetellError, match="did not end within"):
+        severity(found["rule"], Image.new("RGB", (4, 4)), None, "rule", "a picture", 0.2)
+    (thread,) = found["rule"].__globals__["threads"]
+    thread.join(20)
+    assert not thread.is_alive()

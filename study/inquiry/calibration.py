@@ -1,0 +1,216 @@
+"""Can the confidence of a network's answers to a set be believed: as they are, and after one temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.shares import Share, share_of
+from core.types import Progress
+from core.uncertainty.reliability import (
+    Calibration,
+    Detection,
+    calibration,
+    cross_fitted,
+    detection_by_halves,
+    error_detection,
+)
+from data.types import ImageSet
+from study.building.predictions import probabilities_of
+from study.inquiry.debugging import ends_linearly
+from study.sources import UNMATCHED, class_of_labels
+
+Made = TypeVar("Made")
+LEAST = 2
+"""Pictures whose labels the network knows."""
+GIVEN, COOLED = "as it answers", "after a temperature"
+
+
+class Gap(NamedTuple):
+    """Mean confidence less accuracy, and the limits of its 95 % interval: the pictures' own differences, normal."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Believed:
+    """Answers with their calibration; ``detection`` of errors by plain confidence is None where it cannot be had.
+
+    Of cooled answers it is that within the halves, averaged.
+    """
+
+    calibration: Calibration
+    confidence: float
+    gap: Gap
+    detection: Detection | None
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What the labels of ``count`` pictures say of the network's confidence.
+
+    Attributes
+    ----------
+    accuracy
+        With its 95 % interval (Wilson); no temperature changes it.
+    given, cooled
+        The answers as they are, and each half of them under the temperature that is the best of the other half; None
+        where a half has none.
+    temperatures
+        Those of the two halves.
+    lacking
+        Sentences that say what could not be had, and why.
+    """
+
+    count: int
+    accuracy: Share
+    given: Believed
+    cooled: Believed | None
+    temperatures: tuple[float, float] | None
+    lacking: tuple[str, ...]
+
+    @property
+    def answers(self) -> dict[str, Believed]:
+        """What there is, by name: `GIVEN` and `COOLED`."""
+        return {GIVEN: self.given} | ({} if self.cooled is None else {COOLED: self.cooled})
+
+    def bins(self) -> pd.DataFrame:
+        """One row for each bin of confidence in which there are answers: how many of these are right, with limits."""
+        return pd.DataFrame([row for name, one in self.answers.items() for row in _bins(name, one.calibration)])
+
+    def measures(self) -> pd.DataFrame:
+        """One row for each measure of the answers, with its 95 % interval where it has one."""
+        rows = [
+            {"answers": name, "measure": measure, "value": value, "low": low, "high": high}
+            for name, one in self.answers.items()
+            for measure, value, low, high in self._measured(one)
+        ]
+        for half, temperature in zip(("even", "odd"), self.temperatures or (), strict=False):
+            rows.append({"answers": COOLED, "measure": f"temperature of the {half} pictures", "value": temperature})
+        return pd.DataFrame(rows)
+
+    def _measured(self, one: Believed) -> list[tuple[str, float, float, float]]:
+        nan = float("nan")
+        rows = [
+            ("accuracy", *self.accuracy),
+            ("mean confidence", one.confidence, nan, nan),
+            ("confidence less accuracy", *one.gap),
+            ("expected calibration error", one.calibration.expected_error, nan, nan),
+            ("Brier score", one.calibration.brier, nan, nan),
+        ]
+        found = one.detection
+        if found is None:
+            return rows
+        # Where all errors are less sure than all right answers DeLong's error is 0, which is no certainty.
+        return [*rows, ("AUROC of confidence for errors", found.area, *(found.interval if found.error else (nan, nan)))]
+
+
+def calibrated(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> Calibrated:
+    """Of the answers that `study.inquiry.debugging.debugged` keeps in ``cache``, or that are asked for now.
+
+    Raises
+    ------
+    ForetellError
+        Fewer than `LEAST` pictures bear a label that the network knows.
+    """
+    answers = probabilities_of(classifier, images, cache, progress, features=ends_linearly(classifier))
+    truth = class_of_labels(images, classifier, refuse=False)
+    known = truth != UNMATCHED
+    return believed(answers[known], truth[known])
+
+
+def believed(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> Calibrated:
+    """Of answers (N, K) to pictures whose true classes are ``labels`` (N,).
+
+    Raises
+    ------
+    ForetellError
+        Fewer than `LEAST`.
+    """
+    if len(labels) < LEAST:
+        raise ForetellError(too_few(len(labels)))
+    right = probabilities.argmax(1) == labels
+    accuracy = share_of(int(right.sum()), len(right))
+    one_sided = _one_sided(right)
+    if one_sided:
+        return Calibrated(len(right), accuracy, _believed(probabilities, labels, None), None, None, (one_sided,))
+    lacking: list[str] = []
+    found = _tried(lambda: error_detection(_unsure(probabilities), ~right), lacking)
+    given = _believed(probabilities, labels, found)
+    fitted = _tried(lambda: cross_fitted(probabilities, labels), lacking)
+    if fitted is None:
+        return Calibrated(len(right), accuracy, given, None, None, tuple(lacking))
+    temperatures, answers = fitted
+    # Each half has a temperature of its own: across them the answers' confidence has no common order.
+    found = _tried(lambda: detection_by_halves(_unsure(answers), ~right), lacking)
+    return Calibrated(len(right), accuracy, given, _believed(answers, labels, found), temperatures, tuple(lacking))
+
+
+def _tried(make: Callable[[], Made], lacking: list[str]) -> Made | None:
+    """What can be made, or else why not among what is ``lacking``."""
+    try:
+        return make()
+    except ForetellError as error:
+        lacking.append(str(error))
+        return None
+
+
+def too_few(count: int) -> str:
+    """Why the labels of so many pictures say nothing."""
+    return (
+        f"Calibration is judged on {LEAST} or more pictures whose labels the AI knows, and here are {count}: name the "
+        "folders as the classifier names its classes."
+    )
+
+
+def _one_sided(right: NDArray[np.bool_]) -> str:
+    """One sentence where all answers are right, or all wrong."""
+    if right.all():
+        return (
+            f"The AI is right about all {len(right):,} pictures: no temperature is the best for them, and there are no "
+            "errors to be found. Choose pictures on which it is sometimes wrong."
+        )
+    if not right.any():
+        return (
+            f"The AI is wrong about all {len(right):,} pictures: no temperature is the best for them, and there are no "
+            "right answers to tell errors from. Choose pictures on which it is sometimes right."
+        )
+    return ""
+
+
+def _unsure(answers: NDArray[np.floating]) -> NDArray[np.float64]:
+    unsure: NDArray[np.float64] = 1 - answers.max(1).astype(np.float64)
+    return unsure
+
+
+def _believed(answers: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None) -> Believed:
+    sure = answers.max(1).astype(np.float64)
+    return Believed(
+        calibration(answers, labels), float(sure.mean()), _gap(sure - (answers.argmax(1) == labels)), detection
+    )
+
+
+def _gap(differences: NDArray[np.float64]) -> Gap:
+    value, error = float(differences.mean()), float(differences.std(ddof=1)) / len(differences) ** 0.5
+    return Gap(value, value - 1.96 * error, value + 1.96 * error)
+
+
+def _bins(name: str, found: Calibration) -> list[dict[str, object]]:
+    rows = []
+    for k in np.flatnonzero(found.count):
+        count = int(found.count[k])
+        share = share_of(round(float(found.accuracy[k]) * count), count)
+        edges = {"from": found.edges[k], "to": found.edges[k + 1], "pictures": count}
+        told = {"confidence": found.confidence[k], "accuracy": share.value, "low": share.low, "high": share.high}
+        rows.append({"answers": name, **edges, **told})
+    return rows

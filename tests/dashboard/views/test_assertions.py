@@ -1,0 +1,177 @@
+"""The Debugging view's rules: those of the workspace's files alone, and what the page shows against the verb."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from core.types import silent
+from dashboard import cache
+from dashboard.jobs import Cancelled
+from dashboard.widgets import assertions, debugging
+from dashboard.work.debugging import AssertionsRequest
+from study.inquiry.assertions import BLOCK, Request, assertion_files
+from tests.dashboard.conftest import gallery_of
+from tests.dashboard.views.test_debugging import _numbers, view
+from tests.dashboard.views.test_explore import FEW, opened, settled
+from tests.study.inquiry.test_assertions import RULES
+
+__all__ = ["opened", "view"]  # the fixtures
+LINK = {"part": debugging.ASSERTIONS}
+SEVERE = "as_sure_in_dim_light"
+
+
+@pytest.fixture
+def rules(workspace: Path) -> Path:
+    """The file of the how-to page, where the page looks for it."""
+    file = workspace / "rules" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(RULES)
+    return file
+
+
+@pytest.fixture
+def told(rules: Path, tmp_path: Path):
+    """The verb's own table and report of these pictures."""
+    settings = {"split": "adversarial", "size": FEW}
+    asserted, _ = assertion_files(Request(rules, settings=settings), tmp_path / "out")
+    return asserted.table, asserted.report["assertions"]
+
+
+def test_the_page_shows_what_the_verb_writes(view, told) -> None:
+    """Catches a page of other pictures, of other rules, or with other limits than Wilson's."""
+    table, report = told
+    app = view(**LINK, rules="mine.py", rule=SEVERE)
+    shown = next(one.value for one in app.table if "Rule" in one.value.columns)
+    broken = {name: int((table[name] > 0).sum()) for name in report}
+    of = {name: int(table[name].notna().sum()) for name in report}
+    assert 0 < broken[SEVERE] < FEW
+    low, high = proportion_confint(broken[SEVERE], FEW, method="wilson")
+    row = list(report).index(SEVERE)
+    assert shown["Rule"][row].startswith("as sure in dim light: A little less light takes")
+    said = f"{broken[SEVERE]} of {FEW}: {broken[SEVERE] / FEW:.1%} ({low:.1%} to {high:.1%})"
+    assert shown["Broken by"][row] == said
+    bar = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    np.testing.assert_allclose(_numbers(bar["x"]), [broken[name] / of[name] for name in report], atol=1e-6)
+    ends = np.add(_numbers(bar["x"]), _numbers(bar["error_x"]["array"]))
+    np.testing.assert_allclose(ends[row], high, atol=1e-6)
+    categories, overall, pictures = (one.value for one in app.dataframe)
+    assert overall["broken"].tolist() == list(broken.values())
+    assert (categories["broken"].sum(), categories["applied"].sum()) == (broken[SEVERE], FEW)
+    assert categories["share"].is_monotonic_decreasing
+    np.testing.assert_allclose(pictures[SEVERE], table[SEVERE], atol=1e-6)
+
+
+def test_the_worst_pictures_come_first_with_how_bad_they_are(view, told, rules: Path, monkeypatch) -> None:
+    """Catches a gallery in another order, and one that shows pictures which keep to the rule."""
+    seen: dict[str, object] = {}
+
+    def kept(gallery, name, ranked, picked, lines) -> None:
+        seen.update(ranked=ranked, lines=[lines(i) for i in ranked], picked=picked)
+
+    monkeypatch.setattr("dashboard.widgets.picker.told", kept)
+    view(**LINK, rules="mine.py", rule=SEVERE)
+    table, _ = told
+    severities = table[SEVERE].to_numpy()
+    assert sorted(seen["ranked"]) == np.flatnonzero(severities > 0).tolist()
+    assert (np.diff(severities[seen["ranked"]]) <= 1e-9).all()
+    first = seen["ranked"][0]
+    assert seen["lines"][0][0] == f"broken by {severities.max():.3g}"
+    row = table.iloc[first]
+    assert seen["lines"][0][1] == f"Labelled {row['label']}; the AI says {row['predicted']}, {row['confidence']:.0%}."
+    view(**LINK, rules="mine.py", rule="same_when_mirrored")
+    assert {lines[0] for lines in seen["lines"]} == {"breaks it"}
+
+
+def test_only_the_owners_files_are_offered_and_none_is_run_unasked(view, workspace: Path, rules: Path) -> None:
+    """Catches a file that a link names, or that is run before somebody chose it."""
+    ran = workspace / "ran"
+    code = f"from pathlib import Path\nPath({str(ran)!r}).write_text('')\ndef rule(picture, answer):\n    return True\n"
+    (workspace / "elsewhere.py").write_text(code)
+    (rules.parent / "other.py").write_text(code)
+    (rules.parent / "gone.py").symlink_to(workspace / "nothing.py")
+    for link in ({}, {"rules": "../elsewhere.py"}, {"rules": str(workspace / "elsewhere.py")}):
+        app = view(**LINK, **link)
+        assert app.selectbox(key="rules").options == [assertions.NOT, "mine.py", "other.py"]
+        assert app.selectbox(key="rules").value == assertions.NOT
+        assert not app.get("file_uploader")
+    assert not ran.exists()
+    app = settled(app.selectbox(key="rules").select("other.py").run())
+    assert ran.exists()
+    assert "No picture breaks it." in [caption.value for caption in app.caption]
+
+
+def test_where_there_is_no_file_the_page_says_where_to_put_one(view, workspace: Path) -> None:
+    app = view(**LINK)
+    assert str(workspace / "rules") in app.info[0].value.replace("\\", "")
+    namespace: dict[str, object] = {}
+    exec(app.code[0].value, namespace)  # the example is a program
+    assert callable(namespace["same_when_mirrored"])
+    assert app.code[0].value.split("\n\n\n")[1] in RULES
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("def rule(picture, answer):\n    return 'yes'\n", r"bad\.py:rule gave 'yes' for adversarial/"),
+        (
+            "def rule(picture, answer):\n    return 1 / 0\n",
+            r"bad\.py:rule failed on adversarial/.* \(ZeroDivisionError",
+        ),
+        ("def rule(picture, answer):\n    while True:\n        pass\n", r"bad\.py:rule did not end within 0\.2 s"),
+        ("x = 1\n", r"bad\.py has no assertion"),
+    ],
+)
+def test_an_error_in_a_rule_is_its_sentence(view, rules: Path, code: str, sentence: str, monkeypatch) -> None:
+    monkeypatch.setattr("dashboard.work.debugging.LIMIT_S", 0.2)
+    (rules.parent / "bad.py").write_text(code)
+    app = view(**LINK, rules="bad.py")
+    (error,) = app.error
+    assert re.search(sentence, error.value.replace("\\", ""))
+    assert not app.get("plotly_chart")
+
+
+def test_a_changed_file_is_run_anew(view, rules: Path) -> None:
+    """Catches results of the file as it was before."""
+    rules.write_text("def rule(picture, answer):\n    return True\n")
+    assert view(**LINK, rules="mine.py").dataframe[1].value["broken"].tolist() == [0]
+    rules.write_text("def rule(picture, answer):\n    return answer.label is None\n")
+    assert view(**LINK, rules="mine.py").dataframe[1].value["broken"].tolist() == [FEW]
+
+
+def test_a_stopped_run_goes_on_where_it_was(opened, workspace: Path, rules: Path) -> None:
+    """Catches blocks that a stop loses, and a stop that waits for the whole set: the rule notes what it is asked."""
+    noted = workspace / "noted"
+    rules.write_text(
+        f"def rule(picture, answer):\n    open({str(noted)!r}, 'a').write('.')\n    return answer.probability > 0.5\n"
+    )
+    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    request = AssertionsRequest(classifier, rules, rules.read_bytes(), images)
+
+    def stop(done: int, total: int, what: str) -> None:
+        if done == BLOCK + 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        request.compute(stop)
+    assert len(noted.read_text()) == BLOCK + 3
+    found = request.compute(silent)
+    assert len(noted.read_text()) == FEW + 3  # of the block that was not whole
+    network = [classifier.probabilities(classifier.preprocess(images.open(i))[None]).max() for i in range(FEW)]
+    assert found.report["assertions"]["rule"]["broken"] == sum(float(p) <= 0.5 for p in network)
+    assert not [*(workspace / "cache" / "assertions").iterdir()]
+
+
+def test_long_work_waits_for_a_click(view, rules: Path, monkeypatch) -> None:
+    """Catches a rule over thousands of pictures that the opening of a page begins."""
+    monkeypatch.setattr(AssertionsRequest, "seconds", 100.0)
+    rules.write_text(RULES + "\n# another file\n")
+    app = view(**LINK, rules="mine.py")
+    assert not app.get("plotly_chart")
+    (button,) = [one for one in app.button if one.label.startswith("Make it")]
+    assert settled(button.click().run()).get("plotly_chart")
