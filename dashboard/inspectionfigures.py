@@ -101,7 +101,7 @@ FIGURES: Mapping[str, Callable[[pd.DataFrame], go.Figure]] = {
 
 
 def _heat(wide: pd.DataFrame, scale: str, ends: tuple[float, float], title: str) -> go.Figure:
-    bar = {"title": {"text": title, "side": "right"}, "thickness": 14}
+    bar = {"title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 12, "y": 1, "yanchor": "bottom"}
     figure = go.Figure(
         go.Heatmap(
             z=wide.to_numpy(),
@@ -113,8 +113,12 @@ def _heat(wide: pd.DataFrame, scale: str, ends: tuple[float, float], title: str)
             colorbar=bar,
         )
     )
-    height = 160 + 22 * len(wide)
-    return plots.laid_out(figure, "", percent=False).update_layout(height=height).update_yaxes(autorange="reversed")
+    height = 220 + 22 * len(wide)
+    return (
+        plots.laid_out(figure, "", percent=False)
+        .update_layout(height=height, margin_t=90)
+        .update_yaxes(autorange="reversed")
+    )
 
 
 def _first_seen(names: pd.Series) -> list[str]:

@@ -17,7 +17,7 @@ from dashboard.widgets.live import shown
 from dashboard.widgets.messages import escaped
 from dashboard.work.inspection import Answered, InspectionRequest
 from data.types import ImageSet
-from study.inquiry.inspection import COMPARING, LAYERED, QUESTIONS, Request
+from study.inquiry.inspection import COMPARING, LAYERED, QUESTIONS, Request, blocks
 
 BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
@@ -43,7 +43,7 @@ def chosen(model: str, classifier: Classifier) -> tuple[Request, str]:
     if question in COMPARING:
         names = cache.models()
         other = st.selectbox("Compared with", names, names.index(model), key="inside.other", bind=BIND)
-        other_layers = _layers("Its layers", cache.classifier(other), "inside.other_layers")
+        other_layers = _layers("Its layers", cache.classifier(other), "inside.other_layers", "The same names")
     given = _form(question, classifier)
     seed = int(st.number_input("Seed of the draws", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
     asked = Request(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
@@ -55,9 +55,14 @@ def pictures() -> int:
     return int(st.number_input("Pictures at most", LEAST, MOST, COUNT, 1, key="inside.pictures", bind=BIND))
 
 
-def _layers(label: str, classifier: Classifier, key: str) -> tuple[str, ...]:
-    said = "Chosen by the question"
-    return tuple(st.multiselect(label, classifier.layers, key=key, bind=BIND, placeholder=said, wrap=True))
+def _layers(label: str, classifier: Classifier, key: str, otherwise: str = "Chosen by the question") -> tuple[str, ...]:
+    offered = dict.fromkeys([*_blocks(classifier.fingerprint, classifier), *classifier.layers])
+    return tuple(st.multiselect(label, list(offered), key=key, bind=BIND, placeholder=otherwise, wrap=True))
+
+
+@st.cache_data(max_entries=50, show_spinner=False)
+def _blocks(key: str, _classifier: Classifier) -> tuple[str, ...]:  # noqa: ARG001
+    return blocks(_classifier)
 
 
 def _form(question: str, classifier: Classifier) -> dict[str, str]:

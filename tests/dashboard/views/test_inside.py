@@ -90,6 +90,15 @@ def test_two_networks_are_compared_layer_by_layer(opened, workspace) -> None:
     assert 0.5 < float(found["similarity"].iloc[0]) < 1  # every weight a twentieth larger: alike, and not the same
 
 
+def test_blocks_and_the_layers_in_them_are_offered(opened) -> None:
+    """What a question takes by default can be chosen by hand too."""
+    app = opened(view="Inside", question="Dissection", **{"inside.layers": "features.3"})
+    offered = app.multiselect(key="inside.layers")
+    assert offered.value == ["features.3"]
+    assert {"features.3", "features.3.1"} < set(offered.options)
+    assert set(answered(begun(app))["layer"]) == {"features.3"}
+
+
 def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
     app = begun(opened(view="Inside", question="Consistency", **{"inside.layers": "features.5.0"}))
     assert ["consistent with itself" in error.value for error in app.error] == [True]
