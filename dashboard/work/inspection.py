@@ -25,8 +25,9 @@ from study.inquiry.interventions import spread
 from study.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
-"""Gradients of a picture in an attack at most; of all others:"""
+"""Gradients that an attack takes of a picture at most, by its defaults."""
 MOST_STEPS = 50
+"""Those of an attack that is not named there."""
 WALK = 150
 """Gradients that the three ways of one picture to its boundaries take, about."""
 
@@ -72,7 +73,9 @@ class InspectionRequest:
 
     @property
     def seconds(self) -> float | None:
-        """About how long it takes at most, what is made of the network's answers aside."""
+        """About how long it takes at most, what is made of the network's answers aside; 0 if it was begun."""
+        if pool().known(self.key):
+            return 0.0  # before the layers are asked for their units
         defaults = {parameter.name: parameter.default for parameter in declared(QUESTIONS[self.asked.question])}
         passes = PASSES.get(self.asked.question, _each_layer)
         return about(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
