@@ -17,17 +17,17 @@ from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.inference import faster_copy, frozen
+from core.inference import faster_copy, fused_copy
 from core.masked import masked_probabilities
 from core.teaching.masks import MaskPrior
 from study.sources import open_classifier
 
 ROUNDS = 3
-USUAL = ("resnet18", "resnet50")
+USUAL = ("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny", "vit_b_16", "vgg16")
 
 
 def measure() -> dict[str, Any]:
-    """Inputs a second of each, and their shares, for a small network and two usual ones."""
+    """Inputs a second of each, and their shares, for a small network and usual ones."""
     found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
     for name in USUAL:
         network = loading.torchvision().models.get_model(name, weights=None)
@@ -44,7 +44,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     blocks = list(prior.blocks(masks, seed=1))
     chunk = chunk_size(picture[0])
     with classifier.exclusive() as module:
-        program = frozen(faster_copy(module, fill[None]), fill[None])
+        program = fused_copy(faster_copy(module, fill[None]), fill[None])
 
     @torch.inference_mode()
     def bare(network: torch.nn.Module, layout: torch.memory_format) -> None:

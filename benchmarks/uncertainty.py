@@ -1,13 +1,14 @@
 """What asking a network a hundred times again costs, in its own bare forward passes of as many pictures.
 
 ``python -m benchmarks.uncertainty [--networks resnet50] [--passes 100]``. Bare passes run on as many copies of the
-picture at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_frozen`` with the
-program into which `core.inference` lays it out to predict. A sampler whose noise comes late computes what is before
+picture at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_fused`` with the
+program that `core.inference` makes of it to predict. A sampler whose noise comes late computes what is before
 it once; one that puts noise on every layer pays for the random numbers. Random weights do for speed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,12 +24,14 @@ from core.errors import ForetellError
 from core.uncertainty import SAMPLERS
 
 NETWORKS = ("mobilenet_v2", "resnet18", "resnet50")
+SIX = "all layers, six pictures"
+"""A sixth of the passes of six pictures at once (a chunk), which share what a pass draws for the weights."""
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
     "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},
     "multiplicative_noise": {"last layer": {"last": 1}, "all layers": {}},
-    "drop_connect": {"last layer": {"last": 1}, "all layers": {}},
-    "additive_noise": {"last layer": {"last": 1}, "all layers": {}},
+    "drop_connect": {"last layer": {"last": 1}, "all layers": {}, SIX: {}},
+    "additive_noise": {"last layer": {"last": 1}, "all layers": {}, SIX: {}},
 }
 ROUNDS = 1
 """Each once to warm up and once measured: a hundred passes are long enough."""
@@ -39,7 +42,8 @@ def measure(networks: list[str], passes: int) -> dict[str, Any]:
     rows: dict[str, Any] = {name: {} for name in networks}
     work = [(name, sampler, where) for name in networks for sampler, places in SETTINGS.items() for where in places]
     for name, sampler, where in tqdm(work, unit="sampler"):
-        rows[name].setdefault(sampler, {})[where] = _row(_classifier(name), sampler, SETTINGS[sampler][where], passes)
+        asked = partial(SAMPLERS[sampler], **SETTINGS[sampler][where])
+        rows[name].setdefault(sampler, {})[where] = _row(_classifier(name), asked, passes, 6 if where == SIX else 1)
     return rows
 
 
@@ -50,25 +54,26 @@ def _classifier(name: str) -> Classifier:
     return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
 
 
-def _row(classifier: Classifier, sampler: str, settings: dict[str, Any], passes: int) -> dict[str, Any] | str:
-    image = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    asked = partial(SAMPLERS[sampler], classifier, image, passes=passes, **settings)
+def _row(classifier: Classifier, sampler: Callable[..., Tensor], passes: int, pictures: int) -> dict[str, Any] | str:
+    images = torch.randn(pictures, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
+    all_passes = images.expand(passes // pictures, *images.shape).flatten(0, 1)
+    asked = partial(sampler, classifier, images, passes=passes // pictures)
     try:
         asked()
     except ForetellError as error:
         return str(error)
     with classifier.exclusive() as module:
-        work = {"sampler": asked, "bare": partial(_bare, module, image, passes)}
-        work["frozen"] = partial(classifier.logits, image.expand(passes, -1, -1, -1))
+        work = {"sampler": asked, "bare": partial(_bare, module, all_passes)}
+        work["fused"] = partial(classifier.logits, all_passes)
         seconds = in_turns(work, ROUNDS)
-    of = {f"of_{name}": round(seconds["sampler"] / seconds[name], 3) for name in ("bare", "frozen")}
+    of = {f"of_{name}": round(seconds["sampler"] / seconds[name], 3) for name in ("bare", "fused")}
     return {"seconds": {name: round(value, 3) for name, value in seconds.items()}} | of
 
 
 @torch.inference_mode()
-def _bare(module: nn.Module, image: Tensor, passes: int) -> None:
+def _bare(module: nn.Module, images: Tensor) -> None:
     device = next(module.parameters()).device
-    for part in image.expand(passes, -1, -1, -1).split(chunk_size(image[0])):
+    for part in images.split(chunk_size(images[0])):
         module(part.to(device))
 
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.inference import faster_copy, frozen
+from core.inference import faster_copy, fused_copy
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -203,14 +203,14 @@ class Classifier:
     @cached_property
     def _predictor(self) -> nn.Module:
         """What predicts: the fastest form of the network that gives its logits."""
-        return frozen(self._copy, self.fill("mean")[None].to(self.device))
+        return fused_copy(self._copy, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _trunk(self) -> nn.Module:
         """What reads features: the fastest form of the network without its last layer."""
         trunk, _ = self._split
         probe = self.fill("mean")[None].to(self.device)
-        return frozen(faster_copy(trunk, probe), probe)
+        return fused_copy(faster_copy(trunk, probe), probe)
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

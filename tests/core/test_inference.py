@@ -8,13 +8,14 @@ import torch
 from torch import fx, nn
 
 from core.classifier import Classifier
-from core.inference import faster_copy, frozen
+from core.fusion import FusedConvolution
+from core.inference import faster_copy, fused_copy
 from tests.core.networks import Awkward, awkward, pictures, unit
 
 
-def test_the_frozen_program_gives_the_networks_logits_for_any_number_of_inputs():
+def test_the_fused_program_gives_the_networks_logits_for_any_number_of_inputs():
     classifier = awkward()
-    assert isinstance(classifier._predictor, torch.jit.ScriptModule)
+    assert any(isinstance(module, FusedConvolution) for module in classifier._predictor.modules())
     with classifier.exclusive() as module:
         for count in (1, 2, 5, 17):
             images = pictures(count, seed=count)
@@ -23,7 +24,7 @@ def test_the_frozen_program_gives_the_networks_logits_for_any_number_of_inputs()
 
 
 def test_the_same_inputs_get_the_same_logits_bit_for_bit():
-    """A just-in-time compiler may change its program after the first runs; the answers must not."""
+    """What is written over in one pass must not be read in the next."""
     classifier, images = awkward(), pictures(3)
     first = classifier.logits(images)
     assert all(torch.equal(classifier.logits(images), first) for _ in range(5))
@@ -41,7 +42,7 @@ class Branching(nn.Module):
         return -y if float(x.detach().sum()) > 0 else y
 
 
-def test_a_network_that_branches_on_values_is_not_frozen():
+def test_a_network_that_branches_on_values_is_not_fused():
     """Tracing would keep the branch of the example for all pictures."""
     network = Branching()
     classifier = Classifier(network, unit, name="branching")
@@ -49,7 +50,7 @@ def test_a_network_that_branches_on_values_is_not_frozen():
         torch.testing.assert_close(classifier.logits(images), network(images).detach(), rtol=1e-6, atol=1e-6)
     probe = classifier.fill("mean")[None]
     copy = faster_copy(network, probe)
-    assert frozen(copy, probe) is copy
+    assert fused_copy(copy, probe) is copy
 
 
 def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
@@ -63,8 +64,8 @@ def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
         def forward(self, x):
             return constant.expand(len(x), -1)
 
-    monkeypatch.setattr(torch.jit, "optimize_for_inference", lambda program: Parrot())
-    assert frozen(copy, probe) is copy
+    monkeypatch.setattr("core.inference.fused", lambda network, probe: Parrot())
+    assert fused_copy(copy, probe) is copy
 
 
 @pytest.mark.parametrize("form", ["_copy", "_predictor"])
@@ -126,7 +127,7 @@ def test_many_threads_copy_at_once_and_leave_torch_as_it_was():
     def copied() -> None:
         network, probe = Sleepy().eval(), pictures(1)
         copy = faster_copy(network, probe)
-        made.append([form(pictures(1)) for form in (network, copy, frozen(copy, probe))])
+        made.append([form(pictures(1)) for form in (network, copy, fused_copy(copy, probe))])
 
     threads = [threading.Thread(target=copied) for _ in range(6)]
     for thread in threads:
