@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -11,40 +12,54 @@ from torch import Tensor
 from core.device import stream
 
 LEVELS = 2**16
-"""A drop probability is a whole number of these, at most half of one from what was asked: four draws cost one word."""
+"""Equally likely values of a draw, so that four draws cost one random word: a drop probability is a whole number of
+levels, at most half of one from what was asked, and a normal number one of as many."""
+CACHED = 2**16
+"""Draws looked up at once: what is made of them on the way stays in the processor's cache."""
 
 
 class Draws:
     """One random stream for each pass ``rows`` of ``seed``; each call goes on in all of them."""
 
     def __init__(self, seed: int, rows: Sequence[int]) -> None:
-        self._streams = [stream(seed, row) for row in rows]
         # SFC64 gives a word in half of the time of torch's Mersenne twister, and random words are most of the cost.
-        self._words = [np.random.SFC64(generator.initial_seed()) for generator in self._streams]
+        self._words = [np.random.SFC64(stream(seed, row).initial_seed()) for row in rows]
 
     def __len__(self) -> int:
-        return len(self._streams)
+        return len(self._words)
 
     def each(self) -> Iterator[Draws]:
         """The draws of each pass alone, which go on in the same streams: for draws too large to hold for all."""
-        for generator, words in zip(self._streams, self._words, strict=True):
+        for words in self._words:
             alone = Draws(0, ())
-            alone._streams, alone._words = [generator], [words]
+            alone._words = [words]
             yield alone
 
     def kept(self, shape: Sequence[int], rate: float) -> Iterator[Tensor]:
         """For each pass (*shape) int16: 0 with probability ``rate``, a whole number of levels, and else 1."""
-        size = torch.Size(shape).numel()
-        for words in self._words:
-            draws = torch.from_numpy(words.random_raw(-(-size // 4)).view(np.int16)[:size])
-            yield torch.ge(draws, dropped_levels(rate) - LEVELS // 2, out=draws).view(*shape)
+        for draws in self._levels(shape):
+            yield torch.ge(draws, dropped_levels(rate) - LEVELS // 2, out=draws)
 
     def normal(self, shape: Sequence[int]) -> Tensor:
-        """(n, *shape) standard normal, float32."""
+        """(n, *shape) float32, normal of mean 0 and variance 1: of `LEVELS` equally likely values, none beyond 4.33."""
         found = torch.empty((len(self), *shape))
-        for row, generator in zip(found, self._streams, strict=True):
-            row.normal_(generator=generator)
+        for row, draws in zip(found, self._levels(shape), strict=True):
+            for some, out in zip(*(torch.split(t.view(-1), CACHED) for t in (draws, row)), strict=True):
+                torch.index_select(_normals(), 0, some.long().add_(LEVELS // 2), out=out)
         return found
+
+    def _levels(self, shape: Sequence[int]) -> Iterator[Tensor]:
+        """For each pass (*shape) int16, every value equally likely."""
+        size = torch.Size(shape).numel()
+        for words in self._words:
+            yield torch.from_numpy(words.random_raw(-(-size // 4)).view(np.int16)[:size]).view(*shape)
+
+
+@cache
+def _normals() -> Tensor:
+    """(LEVELS,) the middles of as many equally likely parts of a normal distribution, their variance made 1."""
+    middles: Tensor = torch.special.ndtri((torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS)
+    return (middles / middles.std(correction=0)).float()
 
 
 def dropped_levels(rate: float) -> int:

@@ -169,7 +169,8 @@ class _OnWeights(_OnLayers):
         x, weight = call.named["input"], call.named["weight"]
         rows = x.expand(len(draws) * _parts(x, draws) if len(x) == 1 else -1, *[-1] * (x.ndim - 1))
         passes = zip(rows.chunk(len(draws)), draws.each(), strict=True)
-        return torch.cat([call.on(input=some, weight=self._noisy(weight, alone)) for some, alone in passes])
+        answers = [call.on(input=some, weight=self._noisy(weight, alone)) for some, alone in passes]
+        return answers[0] if len(answers) == 1 else torch.cat(answers)
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
         """The weights of the one pass of ``draws``."""

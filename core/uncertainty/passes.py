@@ -64,7 +64,8 @@ def with_noisy_weights(
     with classifier.exclusive() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
         noisy = partial(_once, module, kind=kind, seed=seed, first=first)
-        return (_by_picture if last else _by_pass)(noisy, inputs, passes, progress)
+        laid_out = inputs.contiguous(memory_format=classifier.layout)
+        return (_by_picture if last else _by_pass)(noisy, laid_out, passes, progress)
 
 
 class _Noisy(Protocol):

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from scipy.stats import kstest
 from torch import nn
 from torch.nn import functional as F
 
@@ -163,14 +164,29 @@ def test_masks_are_independent_draws_of_their_rate(rate):
     assert abs(share - rate) <= 0.5 / LEVELS
     assert set(calls[0].unique().tolist()) == {0.0, 1.0}
     assert abs(float((calls[0] == 0).double().mean()) - share) < 5 * (share * (1 - share) / size) ** 0.5
-    z = (calls[0] - (1 - share)) / (share * (1 - share)) ** 0.5
+    independent(*((drawn - (1 - share)) / (share * (1 - share)) ** 0.5 for drawn in calls))
+
+
+def independent(z, again):
+    """Draws (passes, n) of mean 0 and variance 1 of two calls: no correlation of places, passes or calls, in s.e."""
     spectrum = torch.fft.rfft(z).abs().square()
     every_lag = torch.fft.irfft(spectrum, z.shape[1])[:, 1:] / z.shape[1]
     assert float(every_lag.abs().max()) < 7 / z.shape[1] ** 0.5
     between = (z @ z.T / z.shape[1]).fill_diagonal_(0)
     assert float(between.abs().max()) < 5 / z.shape[1] ** 0.5
-    again = (calls[1] - (1 - share)) / (share * (1 - share)) ** 0.5
-    assert abs(float((z * again).mean())) < 5 / size**0.5
+    assert abs(float((z * again).mean())) < 5 / z.numel() ** 0.5
+
+
+def test_normal_numbers_are_independent_draws_of_a_normal_distribution():
+    """scipy's Kolmogorov-Smirnov test of 800,000, and moments to 5 s.e.; catches a table that is cut or shifted."""
+    draws = Draws(3, range(8))
+    calls = [draws.normal((250, 401)).flatten(1).double() for _ in range(2)]
+    size = calls[0].numel()
+    assert kstest(calls[0].flatten().numpy(), "norm").pvalue > 1e-3
+    for power, (expected, variance) in {1: (0, 1), 2: (1, 2), 4: (3, 96)}.items():
+        assert abs(float((calls[0] ** power).mean()) - expected) < 5 * (variance / size) ** 0.5
+    assert 4 < float(calls[0].abs().max()) < 4.33
+    independent(*calls)
 
 
 def test_what_is_kept_is_enlarged_by_the_probability_as_drawn():
