@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -40,13 +40,14 @@ class Draws:
         for draws in self._levels(shape):
             yield torch.ge(draws, dropped_levels(rate) - LEVELS // 2, out=draws)
 
-    def normal(self, shape: Sequence[int]) -> Tensor:
-        """(n, *shape) float32, normal of mean 0 and variance 1: of `LEVELS` equally likely values, none beyond 4.33."""
-        found = torch.empty((len(self), *shape))
-        for row, draws in zip(found, self._levels(shape), strict=True):
-            for some, out in zip(*(torch.split(t.view(-1), CACHED) for t in (draws, row)), strict=True):
-                torch.index_select(_normals(), 0, some.long().add_(LEVELS // 2), out=out)
-        return found
+    def normal(self, shape: Sequence[int], mean: float = 0.0, deviation: float = 1.0) -> Iterator[Tensor]:
+        """For each pass (*shape) float32, normal: `LEVELS` equally likely values, none beyond 4.33 deviations."""
+        table = _normals(mean, deviation)
+        for draws in self._levels(shape):
+            found = torch.empty(draws.shape)
+            for some, out in zip(*(torch.split(t.view(-1), CACHED) for t in (draws, found)), strict=True):
+                torch.index_select(table, 0, some.view(torch.uint16).long(), out=out)
+            yield found
 
     def _levels(self, shape: Sequence[int]) -> Iterator[Tensor]:
         """For each pass (*shape) int16, every value equally likely."""
@@ -55,11 +56,11 @@ class Draws:
             yield torch.from_numpy(words.random_raw(-(-size // 4)).view(np.int16)[:size]).view(*shape)
 
 
-@cache
-def _normals() -> Tensor:
-    """(LEVELS,) the middles of as many equally likely parts of a normal distribution, their variance made 1."""
+@lru_cache(maxsize=8)
+def _normals(mean: float, deviation: float) -> Tensor:
+    """(LEVELS,) the middles of as many equally likely parts of a normal distribution, their variance made exact."""
     middles: Tensor = torch.special.ndtri((torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS)
-    return (middles / middles.std(correction=0)).float()
+    return (mean + deviation * middles / middles.std(correction=0)).float()
 
 
 def dropped_levels(rate: float) -> int:

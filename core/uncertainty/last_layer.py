@@ -44,6 +44,6 @@ def laplace(
     spread = ((z @ prior.feature_covariance) * z).sum(1).clamp(min=0).sqrt()
     values, vectors = torch.linalg.eigh(prior.class_covariance)
     root = vectors * values.clamp(min=0).sqrt()
-    normal = Draws(seed, range(passes)).normal((len(root),)).double()
+    normal = torch.stack([*Draws(seed, range(passes)).normal((len(root),))]).double()
     logits: Tensor = (z @ prior.head.T)[:, None] + spread[:, None, None] * (normal @ root.T)
     return logits.float()

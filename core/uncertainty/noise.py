@@ -9,7 +9,7 @@ training mode, so that batch norms stay as they are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -130,7 +130,21 @@ class _OnLayers:
         return False
 
 
-class InsertedDropout(_OnLayers):
+class _OnValues(_OnLayers):
+    """Noise on what leaves a convolution, without its bias, and on what enters a linear layer."""
+
+    def __call__(self, call: Call, draws: Draws) -> Tensor:
+        if call.name == "linear":
+            return call.on(input=self._noisy(call.named["input"], draws))
+        product = call.on(bias=None)
+        return self._noisy(product, draws, plus=_by_channel(call.named.get("bias"), product), over=True)
+
+    def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
+        """As `_times` has it."""
+        raise NotImplementedError
+
+
+class InsertedDropout(_OnValues):
     """Each value that leaves a convolution and each that enters a linear layer dropped on its own (section 3.4.1).
 
     The noise is on the product with the weights: a bias is not a random variable there.
@@ -139,27 +153,19 @@ class InsertedDropout(_OnLayers):
     def __init__(self, rate: float) -> None:
         self._rate = rate
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
-        if call.name == "linear":
-            return call.on(input=_thinned(call.named["input"], draws, self._rate))
-        product = call.on(bias=None)
-        return _thinned(product, draws, self._rate, plus=_by_channel(call.named.get("bias"), product), over=True)
+    def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
+        return _thinned(x, draws, self._rate, plus=plus, over=over)
 
 
-class MultiplicativeNoise(_OnLayers):
+class MultiplicativeNoise(_OnValues):
     """The same values times normal draws of mean 1 and variance ``variance`` (Gaussian dropout)."""
 
     def __init__(self, variance: float) -> None:
         self._deviation = math.sqrt(variance)
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
-        if call.name == "linear":
-            return call.on(input=self._noisy(call.named["input"], draws))
-        product = self._noisy(call.on(bias=None), draws)
-        return product.add_(_by_channel(call.named.get("bias"), product))
-
-    def _noisy(self, x: Tensor, draws: Draws) -> Tensor:
-        return x * _normal(x, draws).mul_(self._deviation).add_(1)
+    def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
+        drawn = draws.normal((_parts(x, draws), *_in_memory(x)), 1.0, self._deviation)
+        return _times(x, draws, (_laid_out(factors, x) for factors in drawn), plus=plus, over=over)
 
 
 class _OnWeights(_OnLayers):
@@ -194,9 +200,8 @@ class AdditiveNoise(_OnWeights):
         self._deviation = math.sqrt(variance)
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
-        noise = draws.normal(weight.shape)[0].to(weight)
         # In place, as new memory costs as much as the draw.
-        return noise.mul_(self._deviation).add_(weight)
+        return next(draws.normal(weight.shape, 0.0, self._deviation)).to(weight).add_(weight)
 
 
 def _thinned(
@@ -204,24 +209,33 @@ def _thinned(
     draws: Draws,
     rate: float,
     shape: Sequence[int] | None = None,
-    plus: Tensor | None = None,
     *,
+    plus: Tensor | None = None,
     over: bool = False,
 ) -> Tensor:
-    """What each of n passes keeps of ``x`` (n parts, ...), or of the one (1, ...) of all, enlarged, ``plus`` a bias.
+    """What each pass keeps of ``x``, enlarged, as `_times` has it.
 
-    ``shape`` is that of the draws for a part where not every value has its own. ``over``: ``x`` is the caller's, to be
-    written over where it has room. One pass at a time: its mask stays in the cache.
+    ``shape`` is that of the draws for a part where not every value has its own.
+    """
+    drawn = draws.kept((_parts(x, draws), *(_in_memory(x) if shape is None else shape)), rate)
+    factors = (_laid_out(kept, x) if shape is None else kept.to(x) for kept in drawn)
+    return _times(x, draws, factors, plus=plus, over=over, scale=enlargement(rate))
+
+
+def _times(
+    x: Tensor, draws: Draws, factors: Iterator[Tensor], *, plus: Tensor | None, over: bool, scale: float = 1.0
+) -> Tensor:
+    """``x`` (n parts, ...), or the one (1, ...) of all, times the factors of each of n passes, ``plus`` a bias.
+
+    ``over``: ``x`` is the caller's, to be written over where it has room. One pass at a time: its factors stay in the
+    cache.
     """
     parts, plus = _parts(x, draws), x.new_zeros(()) if plus is None else plus
-    last = _channels_last(x) and shape is None
-    thin = x if over and len(x) == len(draws) * parts else _room(x, len(draws) * parts)
-    masks = draws.kept((parts, *(_in_memory(x) if shape is None else shape)), rate)
-    rows = (x.expand_as(thin).chunk(len(draws)), thin.chunk(len(draws)), masks)
-    for some, out, kept in zip(*rows, strict=True):
-        mask = kept.to(x).movedim(-1, 1) if last else kept.to(x)
-        torch.addcmul(plus, some, mask, value=enlargement(rate), out=out)
-    return thin
+    noisy = x if over and len(x) == len(draws) * parts else _room(x, len(draws) * parts)
+    rows = (x.expand_as(noisy).chunk(len(draws)), noisy.chunk(len(draws)), factors)
+    for some, out, by in zip(*rows, strict=True):
+        torch.addcmul(plus, some, by, value=scale, out=out)
+    return noisy
 
 
 def _room(x: Tensor, rows: int) -> Tensor:
@@ -254,7 +268,6 @@ def _in_memory(x: Tensor) -> Sequence[int]:
     return (*x.shape[2:], x.shape[1]) if _channels_last(x) else x.shape[1:]
 
 
-def _normal(x: Tensor, draws: Draws) -> Tensor:
-    """(n parts, ...) standard normal draws laid out as ``x`` is."""
-    drawn = draws.normal((_parts(x, draws), *_in_memory(x))).flatten(0, 1)
-    return (drawn.movedim(-1, 1) if _channels_last(x) else drawn).to(x)
+def _laid_out(drawn: Tensor, x: Tensor) -> Tensor:
+    """Draws (parts, *`_in_memory`) as factors of ``x``."""
+    return drawn.to(x).movedim(-1, 1) if _channels_last(x) else drawn.to(x)
