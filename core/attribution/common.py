@@ -13,6 +13,7 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.pointwise import Pointwise
 from core.types import Certificate, Progress
 
 
@@ -47,7 +48,7 @@ def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> 
 def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """`output_gradient` and the logits (B, K) of the same pass, float32 on the CPU."""
     inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
-    with classifier.differentiable() as network, torch.enable_grad():
+    with classifier.differentiable() as network, torch.enable_grad(), Pointwise():
         # A clone is no leaf, so that a network may begin with an in-place operation.
         logits = network(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None])

@@ -1,0 +1,69 @@
+"""1 x 1 convolutions under `Pointwise` against torch's own in float64."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from core.attribution.common import gradient_and_logits
+from core.classifier import Classifier
+from core.pointwise import Pointwise, _Convolution
+from tests.core.networks import pictures, unit
+
+
+def answers(layer, x, mode):
+    x = x.clone().requires_grad_()
+    if mode is None:
+        found = layer(x)
+    else:
+        with mode:
+            found = layer(x)
+    (gradient,) = torch.autograd.grad((found * torch.arange(found.numel()).view_as(found)).sum() / found.numel(), x)
+    return found, gradient
+
+
+def given_to_onednn(layer, x):
+    with Pointwise():
+        return type(layer(x.requires_grad_()).grad_fn).__name__ == _Convolution.__name__ + "Backward"
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_values_and_gradients_are_those_of_float64(bias, layout):
+    layer = nn.Conv2d(5, 7, 1, bias=bias).requires_grad_(False)
+    x = pictures(4)[:, :1].expand(-1, 5, -1, -1) * torch.arange(1, 6).view(5, 1, 1)
+    x = x.contiguous(memory_format=layout)
+    assert given_to_onednn(layer, x.clone())
+    found = answers(layer, x, Pointwise())
+    expected = answers(layer.double(), x.double(), None)
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine.double(), theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel_size": 3}, {"stride": 2}, {"padding": 1}, {"groups": 3}, {"dtype": torch.float64}],
+    ids=lambda options: next(iter(options)),
+)
+def test_other_convolutions_stay_with_torch(options):
+    """Catches steps that are dropped on the way: these would give other values or another size."""
+    layer = nn.Conv2d(3, 6, **({"kernel_size": 1} | options)).requires_grad_(False)
+    x = pictures(2).to(layer.weight.dtype)
+    assert not given_to_onednn(layer, x.clone())
+    for mine, theirs in zip(answers(layer, x, Pointwise()), answers(layer, x, None), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_gradients_of_networks_are_asked_under_it(monkeypatch):
+    """Catches a way to gradients that leaves it out: one convolution forwards, one back."""
+    convolution, asked = torch.mkldnn_convolution, []
+
+    def counted(*given):
+        asked.append(given)
+        return convolution(*given)
+
+    monkeypatch.setattr(torch, "mkldnn_convolution", counted)
+    network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
+    gradient_and_logits(Classifier(network, unit, name="pointwise"), pictures(2), torch.tensor([0, 1]))
+    assert len(asked) == 2
