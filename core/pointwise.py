@@ -15,7 +15,6 @@ from torch.autograd.function import once_differentiable
 from torch.nn.modules.utils import _pair
 from torch.overrides import TorchFunctionMode
 
-ARGUMENTS = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
 AS_THEY_ARE = ((0, 0), (1, 1), (1, 1), 1)
 """Padding, stride, dilation and groups of a convolution that looks at each place alone."""
 
@@ -33,26 +32,30 @@ class Pointwise(TorchFunctionMode):
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        if func is torch.conv2d:
-            named = dict(zip(ARGUMENTS, args, strict=False)) | (kwargs or {})
-            if _plain(**named):
-                return _Convolution.apply(named["input"], named["weight"], named.get("bias"))  # type: ignore[no-untyped-call]
-        return func(*args, **(kwargs or {}))
+        found = _form(*args, **(kwargs or {})) if func is torch.conv2d else None
+        if found is None:
+            return func(*args, **(kwargs or {}))
+        return _Convolution.apply(*found)  # type: ignore[no-untyped-call]
 
 
-def _plain(
+def onednn_takes(x: Tensor) -> bool:
+    """Whether ``torch.mkldnn_convolution`` computes convolutions of ``x``: of (B, C, H, W) float32 on a CPU."""
+    there: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return there and x.ndim == 4 and x.device.type == "cpu" and x.dtype == torch.float32
+
+
+def _form(
     input: Tensor,
     weight: Tensor,
-    bias: Tensor | None = None,  # noqa: ARG001
+    bias: Tensor | None = None,
     stride: Any = 1,
     padding: Any = 0,
     dilation: Any = 1,  # noqa: ARG001
     groups: int = 1,
-) -> bool:
-    there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    fits = input.ndim == 4 and input.device.type == "cpu" and input.dtype == weight.dtype == torch.float32
+) -> tuple[Tensor, Tensor, Tensor | None] | None:
+    """Input, weight and bias of a convolution that looks at each place alone."""
     alone = tuple(weight.shape[2:]) == _pair(stride) == (1, 1) and padding in (0, (0, 0), "valid") and groups == 1
-    return there and fits and alone
+    return (input, weight, bias) if alone and onednn_takes(input) and weight.dtype == torch.float32 else None
 
 
 class _Convolution(torch.autograd.Function):

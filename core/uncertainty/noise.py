@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from core.errors import ForetellError
+from core.pointwise import onednn_takes
 from core.uncertainty.draws import Draws, enlargement
 
 DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"})
@@ -40,9 +41,7 @@ class Call:
         """The call's value with other arguments in place of some of its own."""
         named = self.named | others
         x, padding = named["input"], named.get("padding", 0)
-        plain = x.dtype == torch.float32 and x.device.type == "cpu" and x.ndim == 4 and not isinstance(padding, str)
-        there = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-        if not (self.name == "conv2d" and plain and there):
+        if self.name != "conv2d" or isinstance(padding, str) or not onednn_takes(x):
             return self.function(**named)
         # For 1 x 1 filters, one thread and fewer than 16 inputs torch would choose another way, twice as slow.
         steps = (named.get("stride", 1), named.get("dilation", 1), named.get("groups", 1))
