@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import ForetellError
 
@@ -22,8 +23,17 @@ FORMAT = 1
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """An asset's name is joined to a folder: nothing else may stand there, whoever wrote the manifest."""
-StudyName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
-"""A study's name is in links and names of files."""
+STUDY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
+
+
+def _study_name(name: str) -> str:
+    if not STUDY_NAME.fullmatch(name):
+        raise ValueError(f"{name!r}: use at most 41 lower-case letters, digits and hyphens, the first not a hyphen.")
+    return name
+
+
+StudyName = Annotated[str, AfterValidator(_study_name)]
+"""A study's name appears in links and file names."""
 
 TrialType = Literal["adv_incorrect", "std_incorrect", "std_correct"]
 TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_correct")

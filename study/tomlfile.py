@@ -26,7 +26,7 @@ def checked(path: Path, model: type[Checked]) -> Checked:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ForetellError(f"{path} is not a TOML file: {error}. Mend that line.") from None
+        raise ForetellError(f"{path} is not valid TOML: {error}. Correct that line.") from None
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -36,14 +36,15 @@ def checked(path: Path, model: type[Checked]) -> Checked:
     except ValidationError as error:
         quoting = not model.model_config.get("hide_input_in_errors", False)
         faults = "\n".join(f"  {_fault(fault)}" for fault in error.errors(include_input=quoting))
-        raise ForetellError(f"{path} has {error.error_count()} fault(s):\n{faults}") from None
+        count = error.error_count()
+        raise ForetellError(f"{path} has {count} {'error' if count == 1 else 'errors'}:\n{faults}") from None
 
 
 def _fault(fault: Any) -> str:
     where = ".".join(str(part) for part in fault["loc"]) or "the file"
     what = fault["msg"].removeprefix("Value error, ")
     if fault["type"] == "extra_forbidden":
-        what = "unknown key; remove it or mend its spelling"
+        what = "unknown key; remove it or correct its spelling"
     elif fault["type"] == "missing":
         what = "is missing; add it"
     elif "input" in fault and not fault["type"].startswith("value_error"):

@@ -16,6 +16,8 @@ from core.errors import ForetellError
 
 RANK_TOLERANCE = 1e-10
 """Eigenvalues of U below this share of the largest count as directions the training set never showed."""
+LEAST_SHRINKAGE, MOST_SHRINKAGE = 0.001, 0.999
+"""Bounds of the automatic damping's shrinkage: at one U is a multiple of the identity, at none it has no inverse."""
 
 
 def with_bias(features: Tensor) -> Tensor:
@@ -41,6 +43,8 @@ class KroneckerPrior:
         n, the images the prior was estimated from.
     conditions
         Condition numbers of U and, on its range, of V: above some 1e8 float64 leaves few digits of the inverse.
+    damping
+        The damping that was applied: the one given, or the automatic one (`Moments.prior`).
     """
 
     head: Tensor
@@ -48,6 +52,7 @@ class KroneckerPrior:
     class_covariance: Tensor
     images: int
     conditions: tuple[float, float]
+    damping: float = 0.0
 
     def scale(self, target: int, alternative: int) -> float:
         """s = (e_c - e_c')^T V^+ (e_c - e_c'): the prior variance of the two rows' difference along V."""
@@ -70,6 +75,8 @@ class Moments:
     ----------
     second, fisher
         Sums of z z^T, (M + 1, M + 1), and of diag(p) - p p^T, (K, K).
+    fourth
+        Sum of (z^T z)^2, a scalar: how much the single images' z z^T scatter about their mean.
     count
         Images taken in.
     """
@@ -79,6 +86,7 @@ class Moments:
         classes, width = head.shape
         self.second = torch.zeros(width, width, dtype=torch.float64)
         self.fisher = torch.zeros(classes, classes, dtype=torch.float64)
+        self.fourth = torch.zeros((), dtype=torch.float64)
         self.count = 0
 
     def add(self, features: Tensor) -> None:
@@ -91,20 +99,42 @@ class Moments:
             )
         p = (z @ self.head.T).softmax(1)
         self.second += z.T @ z
+        self.fourth += z.square().sum(1).square().sum()
         self.fisher += torch.diag(p.sum(0)) - p.T @ p
         self.count += len(z)
 
     def prior(self, *, tau: float = 0.0, damping: float = 0.0) -> KroneckerPrior:
-        """The prior these sums make, with the parameters and errors of `fit_prior`."""
+        """Return the prior these sums make, with the parameters and errors of `fit_prior`."""
         if not self.count:
             raise ForetellError("The pool has no images: the learner's prior needs some.")
         u = self.second / math.sqrt(self.count)  # sqrt(n) E[z z^T]
         v = self.fisher / math.sqrt(self.count)
-        u += (math.sqrt(tau) + damping * u.diagonal().mean()) * torch.eye(len(u), dtype=torch.float64)
+        identity = torch.eye(len(u), dtype=torch.float64)
+        scale = u.diagonal().mean()
+        u += (math.sqrt(tau) + damping * scale) * identity
         v += math.sqrt(tau) * torch.eye(len(v), dtype=torch.float64)
+        if not damping and _dead(torch.linalg.eigvalsh(u)):
+            share = self.shrinkage()
+            damping = share / (1 - share)
+            u += damping * scale * identity
         features, feature_condition = _inverse(u)
         classes, class_condition = _pseudo_inverse(v)
-        return KroneckerPrior(self.head, features, classes, self.count, (feature_condition, class_condition))
+        return KroneckerPrior(self.head, features, classes, self.count, (feature_condition, class_condition), damping)
+
+    def shrinkage(self) -> float:
+        """Return the share of the identity that estimates E[z z^T] with the least expected squared error.
+
+        Ledoit & Wolf 2004 (doi:10.1016/S0047-259X(03)00096-4), lemma 3.3 and theorem 3.2, for an uncentred second
+        moment: b^2 / d^2 with d^2 = ||S - m I||^2 and b^2 the sampling variance of S, within `LEAST_SHRINKAGE` and
+        `MOST_SHRINKAGE`.
+        """
+        moment = self.second / self.count
+        mean = moment.diagonal().mean()
+        squared = moment.square().sum()
+        distance = float(squared - len(moment) * mean.square())
+        scatter = float(self.fourth / self.count - squared) / self.count
+        share = scatter / distance if distance > 0 else MOST_SHRINKAGE
+        return min(max(share, LEAST_SHRINKAGE), MOST_SHRINKAGE)
 
 
 def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damping: float = 0.0) -> KroneckerPrior:
@@ -117,12 +147,14 @@ def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damp
     tau
         Precision of the isotropic part; 0 is the limit described at `KroneckerPrior`.
     damping
-        Added to the diagonal of U as a share of its mean: a stronger prior, and a remedy for dead features.
+        Added to the diagonal of U as a share of its mean: a stronger prior. 0: none where the images span all
+        directions of the features; elsewhere (fewer images than features, say) U has no inverse, and
+        d = share / (1 - share) with the share of `Moments.shrinkage` is added.
 
     Raises
     ------
     ForetellError
-        No images, or a feature that is the same for all images and no damping.
+        No images.
     """
     moments = Moments(head)
     for features in batches:
@@ -130,13 +162,17 @@ def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damp
     return moments.prior(tau=tau, damping=damping)
 
 
+def _dead(values: Tensor) -> bool:
+    """Whether some direction never varies, by the ascending eigenvalues of U."""
+    return bool(values[0] <= RANK_TOLERANCE * values[-1])
+
+
 def _inverse(u: Tensor) -> tuple[Tensor, float]:
     values, vectors = torch.linalg.eigh(u)
-    dead = int((values <= RANK_TOLERANCE * values[-1]).sum())
-    if dead:
+    if _dead(values):
         raise ForetellError(
-            f"{dead} of {len(u)} feature directions never vary over the pool, so the prior says nothing of them. "
-            "Give a larger pool or set damping, e.g. damping = 0.001."
+            "The features' second moment has no inverse with this damping, so the prior is undefined. Set a larger "
+            "damping, e.g. damping = 0.001, or 0 for the automatic one."
         )
     return (vectors / values) @ vectors.T, float(values[-1] / values[0])
 

@@ -25,11 +25,17 @@ def build(
         typer.Option(min=1, help="Processes that share the work, each on the next GPU. Else one a core."),
     ] = None,
     engine: Annotated[str, typer.Option(help="processes of this machine, or ray (to be installed).")] = "processes",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Build nothing: say what the images allow, what is missing, how long it takes."),
+    ] = False,
 ) -> None:
     """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
 
     Example: python foretell.py build data/studies/demo.toml --workers 2
     """
+    if check:
+        return _check(study_file, device, workers)
     from study.building.build import build as run
     from study.building.workers import Engine, Helpers, workers_here
     from study.workspace import home
@@ -47,6 +53,20 @@ def build(
         say(f"noisy maps in {len(noisy)} trial(s), raise 'samples': {', '.join(noisy)}")
     say(f"study hash {bundle.study_hash}")
     say(str(bundle.folder))
+
+
+def _check(study_file: Path, device: str | None, workers: int | None) -> None:
+    """Say what is known of a study before it is built; exit code 2 where it cannot be."""
+    from study.building.check import check as run
+    from study.building.workers import workers_here
+    from study.workspace import home
+
+    with Bars() as progress:
+        checked = run(study_file, home(), progress, device=device, workers=workers or workers_here())
+    for line in checked.lines:
+        say(line)
+    if checked.obstacles:
+        raise typer.Exit(2)
 
 
 def verify(

@@ -95,16 +95,21 @@ def build(
     return _freeze(sources, folder, home / "cache", progress)
 
 
-def planner_of(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
-    """What chooses the trials of a study, with the classifier's answers to its sets, from the cache or asked for."""
-    config, classifier, sets = sources.config, sources.classifier, sources.sets
-    answers = {
+def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> Material:
+    """Return the network's predictions for the sets of a study, from the cache or made now."""
+    classifier, sets = sources.classifier, sources.sets
+    predictions = {
         role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
         for role in ("pool", "standard", "adversarial")
     }
-    material = Material(classifier.categories, **answers)
+    return Material(classifier.categories, **predictions)
+
+
+def planner_of(sources: Sources, cache: Path, progress: Progress = silent, material: Material | None = None) -> Planner:
+    """Return what chooses the trials of a study, of predictions given or those of `material_of`."""
+    material = material or material_of(sources, cache, progress)
     prior = sources.prior.prior if sources.prior else None
-    return Planner(config, material, sets, classifier, cache, sources.base, prior)
+    return Planner(sources.config, material, sources.sets, sources.classifier, cache, sources.base, prior)
 
 
 @one_thread()
@@ -185,12 +190,18 @@ def _manifest(
 
 
 def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
-    """What the learner believed before the examples; ``file`` is None where it is the prior of the pool."""
+    """Describe the learner's prior, with the damping it has; ``file`` is None where it was estimated from the pool."""
     features, classes = (float(f"{condition:.2g}") for condition in prior.conditions)
     stored, file = sources.prior, None
     if stored is not None:
         file = {"digest": stored.digest} | {key: stored.provenance[key] for key in ("set", "tau", "damping")}
-    return {"images": prior.images, "conditions": {"features": features, "classes": classes}, "file": file}
+    damping = float(f"{prior.damping:.6g}")
+    return {
+        "images": prior.images,
+        "damping": damping,
+        "conditions": {"features": features, "classes": classes},
+        "file": file,
+    }
 
 
 def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:

@@ -14,10 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import ForetellError
 from study.building.predictions import Indices, Predictions
-from study.bundle import TRIAL_TYPES, TrialType
-from study.sources import plain
+from study.bundle import TrialType
 
 MIN_POOL_IMAGES = 2
 
@@ -88,76 +86,30 @@ def foil(material: Material, target: int) -> int:
     return int(score.argmax())
 
 
-def candidates(material: Material, category: int, trial_type: TrialType) -> list[Candidate]:
-    """Every picture of true class ``category`` that fits the trial type and can be taught, in set order."""
-    role = ROLE_OF_TYPE[trial_type]
-    answers = material.of(role)
-    right = trial_type == "std_correct"
-    fits = (answers.truth == category) & (answers.correct == right) & material.teachable[answers.predicted]
-    other = foil(material, category) if right else category
-    return [
-        Candidate(trial_type, role, int(i), category, int(answers.predicted[i]), other) for i in np.flatnonzero(fits)
-    ]
+def suitable(material: Material, trial_type: TrialType) -> NDArray[np.bool_]:
+    """Return, for each image of the type's set, whether it can be a trial once its own category can be taught.
 
-
-def complete_categories(material: Material, per_type: int) -> Indices:
-    """Classes with at least ``per_type`` candidates of every type, from the least to the most accurate."""
-    complete = [
-        k
-        for k in np.flatnonzero(material.teachable)
-        if all(len(candidates(material, int(k), t)) >= per_type for t in TRIAL_TYPES)
-    ]
-    return np.array(sorted(complete, key=lambda k: (material.accuracy[k], k)), dtype=np.int64)
-
-
-def chosen_categories(material: Material, wanted: int | Sequence[str], per_type: int) -> list[int]:
-    """The study's categories: those named, or ``wanted`` of them evenly spread over the range of accuracy.
-
-    Raises
-    ------
-    ForetellError
-        A name that is no class, or fewer complete categories than wanted: says how many there are and what lacks.
+    The network is right or wrong as the type demands, the label is one of its classes, and the other option can be
+    taught.
     """
-    complete = complete_categories(material, per_type)
-    if not isinstance(wanted, int):
-        return [_complete(material, name, complete, per_type) for name in wanted]
-    if len(complete) < wanted:
-        raise ForetellError(
-            f"trials.categories = {wanted}, but only {len(complete)} categories have {per_type} picture(s) of every "
-            f"type ({_lacking(material, per_type)}). Ask for fewer, or give larger image sets."
-        )
-    places = np.linspace(0, len(complete) - 1, wanted).round().astype(int)
-    return [int(k) for k in complete[places]]
+    predictions = material.of(ROLE_OF_TYPE[trial_type])
+    teachable, truth = material.teachable, predictions.truth
+    right = trial_type == "std_correct"
+    others = teachable.sum() - teachable[truth] > 0 if right else teachable[predictions.predicted]
+    fits: NDArray[np.bool_] = (truth >= 0) & (predictions.correct == right) & others
+    return fits
 
 
-def _complete(material: Material, name: str, complete: Indices, per_type: int) -> int:
-    names = [plain(category).casefold() for category in material.categories]
-    if plain(name).casefold() not in names:
-        raise ForetellError(f"trials.categories names {name!r}, which is no class of the classifier.")
-    category = names.index(plain(name).casefold())
-    if category not in complete:
-        lacking = [t for t in TRIAL_TYPES if len(candidates(material, category, t)) < per_type]
-        raise ForetellError(
-            f"Category {name!r} has too few pictures of type {', '.join(lacking) or 'any (the pool lacks it)'}. "
-            "Choose another, or give larger image sets."
-        )
-    return category
-
-
-def _lacking(material: Material, per_type: int) -> str:
-    short = {
-        t: sum(len(candidates(material, int(k), t)) < per_type for k in np.flatnonzero(material.teachable))
-        for t in TRIAL_TYPES
-    }
-    untaught = [
-        plain(material.categories[int(k)]) for k in np.flatnonzero((material.accuracy >= 0) & ~material.teachable)
+def candidates(material: Material, category: int, trial_type: TrialType) -> list[Candidate]:
+    """Return every image of true class ``category`` that can be a trial of the type, in set order."""
+    role = ROLE_OF_TYPE[trial_type]
+    predictions = material.of(role)
+    fits = suitable(material, trial_type) & (predictions.truth == category) & material.teachable[category]
+    other = foil(material, category) if trial_type == "std_correct" else category
+    return [
+        Candidate(trial_type, role, int(i), category, int(predictions.predicted[i]), other)
+        for i in np.flatnonzero(fits)
     ]
-    lacking = [f"{count} lack {t}" for t, count in short.items()]
-    if untaught:
-        lacking.append(
-            f"{len(untaught)}, such as {untaught[0]}, have fewer than {MIN_POOL_IMAGES} pool pictures that the AI knows"
-        )
-    return ", ".join(lacking)
 
 
 def shuffled(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:

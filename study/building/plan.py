@@ -17,7 +17,8 @@ from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.prior import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
-from study.building.design import Candidate, Material, candidates, chosen_categories, shuffled
+from study.building.categories import chosen_categories
+from study.building.design import Candidate, Material, candidates, shuffled
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, TrialType

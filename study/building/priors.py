@@ -26,9 +26,11 @@ from study.files import write_whole
 from study.reading import batches
 
 FORMAT = "foretell prior 1"
-CHECKPOINT = "foretell prior checkpoint 1"
+CHECKPOINT = "foretell prior checkpoint 2"
 ENTRY = "foretell"
 """The entry of the file's header that holds everything but the tensors."""
+SUMS = ("second", "fisher", "fourth")
+"""The tensors of `Moments` that a checkpoint holds."""
 EVERY = 120.0
 """Seconds between two checkpoints."""
 
@@ -76,7 +78,7 @@ def learn_prior(
             _keep(checkpoint, moments, key)
             saved = time.monotonic()
     prior = moments.prior(tau=tau, damping=damping)
-    _write(out, prior, _provenance(classifier, images, prior, tau, damping))
+    _write(out, prior, _provenance(classifier, images, prior, tau))
     checkpoint.unlink(missing_ok=True)
     return load_prior(out)
 
@@ -89,23 +91,22 @@ def _begun(checkpoint: Path, moments: Moments, key: str) -> Moments:
     known, tensors = _read(checkpoint, CHECKPOINT, again)
     if known["key"] != key:
         raise ForetellError(f"{checkpoint} is of another classifier or image set. {again}")
-    moments.second, moments.fisher, moments.count = tensors["second"], tensors["fisher"], int(known["count"])
+    moments.second, moments.fisher, moments.fourth = (tensors[name] for name in SUMS)
+    moments.count = int(known["count"])
     return moments
 
 
 def _keep(checkpoint: Path, moments: Moments, key: str) -> None:
-    tensors = {"second": moments.second, "fisher": moments.fisher}
+    tensors = {name: getattr(moments, name) for name in SUMS}
     write_whole(checkpoint, _packed(CHECKPOINT, tensors, {"key": key, "count": moments.count}))
 
 
-def _provenance(
-    classifier: Classifier, images: ImageSet, prior: KroneckerPrior, tau: float, damping: float
-) -> dict[str, Any]:
+def _provenance(classifier: Classifier, images: ImageSet, prior: KroneckerPrior, tau: float) -> dict[str, Any]:
     return {
         "classifier": {"name": classifier.name, "fingerprint": classifier.fingerprint},
         "set": {"name": images.name, "digest": images.digest, "images": len(images), "skipped": len(images.skipped)},
         "tau": tau,
-        "damping": damping,
+        "damping": prior.damping,
         "conditions": {"features": prior.conditions[0], "classes": prior.conditions[1]},
         "versions": {package: version(package) for package in ("torch", "torchvision", "numpy", "pillow")},
     }
@@ -128,10 +129,16 @@ def load_prior(path: Path, classifier: Classifier | None = None) -> StoredPrior:
     if not path.is_file():
         raise ForetellError(f"There is no prior {path}. Make it with 'python foretell.py prior'.")
     facts, tensors = _read(path, FORMAT, "Make it again with 'python foretell.py prior'.")
+    provenance = facts["provenance"]
     prior = KroneckerPrior(
-        tensors["head"], tensors["features"], tensors["classes"], facts["images"], tuple(facts["conditions"])
+        tensors["head"],
+        tensors["features"],
+        tensors["classes"],
+        facts["images"],
+        tuple(facts["conditions"]),
+        provenance["damping"],
     )
-    stored = StoredPrior(prior, facts["provenance"], facts["digest"])
+    stored = StoredPrior(prior, provenance, facts["digest"])
     if classifier is not None and stored.provenance["classifier"]["fingerprint"] != classifier.fingerprint:
         raise ForetellError(
             f"The prior {path} was learned from {stored.provenance['classifier']['name']!r} with other weights than "

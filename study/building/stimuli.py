@@ -226,7 +226,6 @@ class Studio:
             "curve": [[count, _rounded(best)] for count, best in chosen.curve],
             "weight": settings.weight,
             "copies": settings.copies,
-            "damping": settings.damping if settings.prior is None else None,
         }
 
     def _areas(

@@ -9,6 +9,7 @@ import pytest
 import torch
 from scipy import integrate, optimize, stats
 from scipy.special import expit
+from sklearn.covariance import ledoit_wolf
 
 from core.errors import ForetellError
 from core.teaching.learner import expected_sigmoid, learn
@@ -45,13 +46,29 @@ def test_prior_against_its_definition(world, tau, damping):
     assert prior.scale(1, 3) == pytest.approx(s, rel=1e-6)
 
 
-def test_prior_refuses_dead_features_and_names_the_remedy(world):
+@pytest.mark.parametrize("images", [4, 30])
+def test_a_pool_that_does_not_span_the_features_is_damped_by_ledoit_and_wolf(world, images):
+    """Fewer images than features, and a feature that never varies; the share is scikit-learn's of the same features."""
     head, features = world
-    dead = features.clone()
+    dead = features[:images].clone()
     dead[:, 2] = 0
-    with pytest.raises(ForetellError, match=r"1 of 6 feature directions never vary.*damping"):
-        fit_prior(head, [dead])
-    assert torch.isfinite(fit_prior(head, [dead], damping=1e-3).feature_covariance).all()
+    prior = fit_prior(head, torch.split(dead, 3))
+    z = with_bias(dead).numpy()
+    share = ledoit_wolf(z, assume_centered=True)[1]
+    assert prior.damping == pytest.approx(share / (1 - share), rel=1e-9)
+    explicit = fit_prior(head, [dead], damping=prior.damping)
+    torch.testing.assert_close(prior.feature_covariance, explicit.feature_covariance)
+
+
+def test_damping_is_added_only_where_it_is_needed(world):
+    head, features = world
+    assert fit_prior(head, [features]).damping == 0
+    assert fit_prior(head, [features[:3]], tau=1.0).damping == 0
+    assert fit_prior(head, [features], damping=0.3).damping == 0.3
+    one_image = fit_prior(head, [features[:1]])  # nothing scatters: the least shrinkage
+    assert one_image.damping == pytest.approx(0.001 / 0.999)
+    with pytest.raises(ForetellError, match="no inverse with this damping"):
+        fit_prior(head, [features[:3]], damping=1e-12)
     with pytest.raises(ForetellError, match="pool has no images"):
         fit_prior(head, [])
 

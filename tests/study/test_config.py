@@ -34,10 +34,10 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         read(write(tmp_path, text))
     message = str(caught.value)
     for part in (
-        "has 6 fault(s)",
+        "has 6 errors",
         "study.name: ",
         "classifier.model: is missing; add it",
-        "sets.extra: unknown key; remove it or mend its spelling",
+        "sets.extra: unknown key; remove it or correct its spelling",
         "trials.per_typ: unknown key",
         "teaching.policy: Input should be 'first', 'best', 'random', 'unhelpful' or 'greedy' (it is 'worst')",
         "saliency: bayesian_teaching has no parameter 'sample'. Did you mean 'samples'?",
@@ -58,7 +58,7 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         ("[study]", 'conditions = ["none", "none"]\n[study]', "name each condition once"),
         ("seed = 5", "seed = -5", "study.seed: Input should be greater than or equal to 0"),
         ("[display]", '[texts]\nconsnt = "x"\n[display]', "Unknown text 'consnt'. Did you mean 'consent'"),
-        ("[study]", "[study", "is not a TOML file"),
+        ("[study]", "[study", "is not valid TOML"),
     ],
 )
 def test_one_fault(tmp_path, old, new, text):

@@ -55,7 +55,7 @@ def test_the_demo_is_listed_before_it_is_built(opened: Open) -> None:
     app = opened(study="demo")
     assert not app.exception
     assert "gray-badge[not built]" in app.header[0].value
-    assert [b.label for b in app.button] == ["Build"]
+    assert [b.label for b in app.button] == ["Build", "Check"]
     assert app.button_group(key="section").options == ["Collection"]
 
 
@@ -271,4 +271,20 @@ def test_build_from_the_page(opened: Open, workspace: Path) -> None:
     assert "blue-badge[built]" in app.header[0].value
     assert not app.warning
     file.write_text(TINY.replace("sets = 5", "sets = 6"))
-    assert "was changed since" in opened(study="small").warning[0].value
+    assert "has changed since" in opened(study="small").warning[0].value
+
+
+@pytest.mark.slow
+def test_check_from_the_page_says_what_the_images_allow(opened: Open, workspace: Path) -> None:
+    """A study that wants more categories than its images allow: the reason, the counts and what to add, no build."""
+    (workspace / "studies").mkdir()
+    (workspace / "studies" / "small.toml").write_text(TINY.replace("categories = 1", "categories = 16"))
+    app = made(press(opened(study="small"), "Check"))
+    assert "trials.categories = 16, but only" in app.error[0].value
+    assert "Images to add: " in app.error[0].value
+    counts = app.dataframe[0].value
+    assert len(counts) == 16
+    assert (counts["missing"] != "").any()
+    assert "Largest study that fits: " in app.caption[-1].value
+    assert not (workspace / "bundles").exists()
+    assert [b.label for b in app.button][:2] == ["Build", "Check"]

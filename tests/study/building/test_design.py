@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from study.building.design import Material, candidates, chosen_categories, complete_categories, foil
+from study.building.categories import Supply, chosen_categories
+from study.building.design import Material, candidates, foil
 from study.building.predictions import Predictions
 
 NAMES = ("ant", "bee", "cat", "dog", "eel")
@@ -61,14 +62,14 @@ def test_a_category_the_pool_cannot_teach_is_no_target_and_no_foil():
     assert not m.teachable[2]
     assert candidates(m, 1, "std_incorrect") == []  # bee's errors are called cat
     assert all(c.alternative != 2 for c in candidates(m, 1, "std_correct"))
-    with pytest.raises(ForetellError, match="1, such as cat, have fewer than 2 pool pictures that the AI knows"):
+    with pytest.raises(ForetellError, match=r"; cat \(1 correctly classified pool image\); ant \("):
         chosen_categories(m, 5, 1)
 
 
 def test_categories_span_the_range_of_accuracy():
     """Class 0 is never wrong, so it has no std_incorrect; of the rest, least to most accurate: eel, dog, cat, bee."""
     m = material()
-    assert complete_categories(m, 1).tolist() == [4, 3, 2, 1]
+    assert Supply(m, 1).complete.tolist() == [4, 3, 2, 1]
     assert chosen_categories(m, 2, 1) == [4, 1]
     assert chosen_categories(m, 3, 1)[0] == 4
     assert chosen_categories(m, ("bee", "Dog"), 1) == [1, 3]
@@ -77,14 +78,39 @@ def test_categories_span_the_range_of_accuracy():
 @pytest.mark.parametrize(
     ("wanted", "text"),
     [
-        (5, r"trials.categories = 5, but only 4 categories have 1 picture\(s\) of every type .*1 lack std_incorrect"),
+        (5, "trials.categories = 5, but only 4 can be used"),
         (("fly",), "trials.categories names 'fly', which is no class"),
-        (("ant",), "Category 'ant' has too few pictures of type std_incorrect"),
+        (("ant",), "Category 'ant' has too few images. Missing: 1 misclassified standard image"),
     ],
 )
 def test_what_cannot_be_had_is_named(wanted, text):
     with pytest.raises(ForetellError, match=text):
         chosen_categories(material(), wanted, 1)
+
+
+def test_everything_in_the_way_is_said_at_once():
+    """All wrong names in one message; a count too large with the table, the largest study and the images to add."""
+    with pytest.raises(ForetellError) as names:
+        chosen_categories(material(), ("fly", "ant", "bee"), 1)
+    assert len(str(names.value).split("\n")) == 2
+    with pytest.raises(ForetellError) as shortage:
+        chosen_categories(material(), 5, 3)
+    lines = str(shortage.value).split("\n")
+    assert "but none can be used" in lines[0]
+    rows = {line.split()[0]: [int(cell) for cell in line.split()[1:]] for line in lines[2:7]}
+    # Of class k: 3 in the pool, 2 misclassified adversarial images, 2k wrong and 10 - 2k right standard images.
+    assert rows == {name: [3, 2, 2 * k, 10 - 2 * k] for k, name in enumerate(NAMES)}
+    assert lines[7] == "Largest study that fits: 4 categories with 2 images per trial type (24 trials)."
+    assert lines[8].startswith(
+        "Images to add: cat (1 misclassified adversarial image); dog (1 misclassified adversarial image);"
+    )
+
+
+def test_one_teachable_category_allows_no_trial():
+    """A right answer needs a foil whose examples can be shown."""
+    m = material(pool=[(0, 0)] * 3)
+    assert candidates(m, 0, "std_correct") == []
+    assert Supply(m, 1).largest() == []
 
 
 def test_matched_on_truth():

@@ -1,0 +1,205 @@
+"""Which categories a study can have: counted, chosen, or refused with everything that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import ForetellError
+from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, Material, suitable
+from study.building.predictions import Indices
+from study.bundle import TRIAL_TYPES, TrialType
+from study.sources import plain
+
+MOST_ROWS = 20
+"""Categories that a table in a message lists."""
+MOST_ADDITIONS = 5
+"""Categories whose missing images a message names."""
+
+TYPE_WORDS: dict[TrialType, str] = {
+    "adv_incorrect": "adversarial, misclassified",
+    "std_incorrect": "standard, misclassified",
+    "std_correct": "standard, correct",
+}
+
+IMAGE_WORDS: dict[TrialType, str] = {
+    "adv_incorrect": "misclassified adversarial image",
+    "std_incorrect": "misclassified standard image",
+    "std_correct": "correctly classified standard image",
+}
+
+
+class CategoryShortage(ForetellError):
+    """Fewer categories than the study wants; ``summary`` is the message without its table."""
+
+    def __init__(self, supply: Supply, wanted: int) -> None:
+        reason, additions = _shortage(supply, wanted)
+        self.summary = "\n".join(filter(None, [reason, additions]))
+        super().__init__("\n".join(filter(None, [reason, *describe(supply), additions])))
+
+
+@dataclass(frozen=True)
+class Supply:
+    """What the images offer each category of a study with ``per_type`` images of every trial type.
+
+    Counts are of images as the network classifies them: the pool's are those it classifies correctly, and an
+    image counts for a trial type only if examples of both of its options can be shown.
+    """
+
+    material: Material
+    per_type: int
+
+    @cached_property
+    def pool(self) -> Indices:
+        """(K,) correctly classified images of the pool."""
+        pool = self.material.pool
+        counts: Indices = np.bincount(pool.truth[pool.correct], minlength=len(self.material.categories))
+        return counts
+
+    @cached_property
+    def trials(self) -> Indices:
+        """(K, 3) images that can be trials, by `TRIAL_TYPES`."""
+        return np.stack([self._count(trial_type) for trial_type in TRIAL_TYPES], 1)
+
+    @cached_property
+    def complete(self) -> NDArray[np.int64]:
+        """Categories with enough images of everything, from the least to the most accurate."""
+        return self.complete_with(self.per_type)
+
+    def complete_with(self, per_type: int) -> NDArray[np.int64]:
+        """Return the categories that have ``per_type`` images of every type, by accuracy."""
+        complete = np.flatnonzero((self.trials >= per_type).all(1) & self.material.teachable)
+        order = sorted(complete.tolist(), key=lambda k: (self.material.accuracy[k], k))
+        return np.array(order, dtype=np.int64)
+
+    def missing(self, category: int) -> list[str]:
+        """Return what has to be added for this category, one phrase each."""
+        needed = [MIN_POOL_IMAGES] + [self.per_type] * len(TRIAL_TYPES)
+        offered = [int(self.pool[category]), *self.trials[category].tolist()]
+        kinds = ("correctly classified pool image", *(IMAGE_WORDS[kind] for kind in TRIAL_TYPES))
+        short = [(want - has, kind) for want, has, kind in zip(needed, offered, kinds, strict=True)]
+        return [count_of(count, kind) for count, kind in short if count > 0]
+
+    @property
+    def with_images(self) -> list[int]:
+        """Categories of which any set has an image, the most complete first."""
+        material = self.material
+        labels = np.concatenate([material.of(role).truth for role in ("pool", "standard", "adversarial")])
+        present = np.unique(labels[labels >= 0]).tolist()
+        return sorted(present, key=lambda k: (self._distance(k), k))
+
+    def table(self) -> list[dict[str, str | int]]:
+        """Return one row per category that has images: its counts and what is missing."""
+        return [
+            {
+                "category": plain(self.material.categories[k]),
+                "pool": int(self.pool[k]),
+                **{TYPE_WORDS[t]: int(count) for t, count in zip(TRIAL_TYPES, self.trials[k], strict=True)},
+                "missing": ", ".join(self.missing(k)),
+            }
+            for k in self.with_images
+        ]
+
+    def largest(self) -> list[tuple[int, int]]:
+        """Return the studies that fit as (categories, images per type), without those that another one contains."""
+        fits: list[tuple[int, int]] = []
+        for per_type in range(1, int(self.trials.min(1).max(initial=0)) + 1):
+            count = len(self.complete_with(per_type))
+            if fits and fits[-1][0] == count:
+                fits.pop()
+            fits += [(count, per_type)] if count else []
+        return fits
+
+    def _count(self, trial_type: TrialType) -> Indices:
+        truth = self.material.of(ROLE_OF_TYPE[trial_type]).truth
+        counts: Indices = np.bincount(truth[suitable(self.material, trial_type)], minlength=len(self.pool))
+        return counts
+
+    def _distance(self, category: int) -> int:
+        pool = max(0, MIN_POOL_IMAGES - int(self.pool[category]))
+        return pool + int((self.per_type - self.trials[category]).clip(min=0).sum())
+
+
+def chosen_categories(material: Material, wanted: int | Sequence[str], per_type: int) -> list[int]:
+    """Return the study's categories: those named, or ``wanted`` of them evenly spread over the range of accuracy.
+
+    Raises
+    ------
+    ForetellError
+        A name that is no class or has too few images: all of them at once.
+    CategoryShortage
+        Fewer complete categories than wanted: with a table of what the images offer, the largest study that fits, and
+        what to add.
+    """
+    supply = Supply(material, per_type)
+    if not isinstance(wanted, int):
+        return _named(supply, wanted)
+    complete = supply.complete
+    if len(complete) < wanted:
+        raise CategoryShortage(supply, wanted)
+    places = np.linspace(0, len(complete) - 1, wanted).round().astype(int)
+    return [int(k) for k in complete[places]]
+
+
+def _named(supply: Supply, names: Sequence[str]) -> list[int]:
+    """Return the classes of these names, or say of all of them at once what is wrong."""
+    index = {plain(name).casefold(): k for k, name in reversed(list(enumerate(supply.material.categories)))}
+    chosen = [index.get(plain(name).casefold(), -1) for name in names]
+    faults = []
+    for name, category in zip(names, chosen, strict=True):
+        if category < 0:
+            faults.append(f"trials.categories names {name!r}, which is no class of the network.")
+        elif missing := supply.missing(category):
+            faults.append(f"Category {name!r} has too few images. Missing: {', '.join(missing)}.")
+    if faults:
+        raise ForetellError("\n".join(faults))
+    return chosen
+
+
+def _shortage(supply: Supply, wanted: int) -> tuple[str, str]:
+    """Say why there are not enough categories, and what to add to those that lack least."""
+    found, complete = len(supply.complete), set(supply.complete.tolist())
+    reason = (
+        f"trials.categories = {wanted}, but {f'only {found}' if found else 'none'} can be used: each category needs "
+        f"{count_of(MIN_POOL_IMAGES, 'pool image')} that the network classifies correctly and "
+        f"{count_of(supply.per_type, 'image')} of each trial type."
+    )
+    nearest = [k for k in supply.with_images if k not in complete][: wanted - found]
+    names = [plain(supply.material.categories[k]) for k in nearest]
+    additions = [f"{name} ({', '.join(supply.missing(k))})" for name, k in zip(names, nearest, strict=True)]
+    more = f" and {len(additions) - MOST_ADDITIONS} more" if len(additions) > MOST_ADDITIONS else ""
+    return reason, f"Images to add: {'; '.join(additions[:MOST_ADDITIONS])}{more}." if additions else ""
+
+
+def describe(supply: Supply) -> list[str]:
+    """Return a table of the categories as lines of text, and the largest studies that fit."""
+    columns = ("pool", *(TYPE_WORDS[kind] for kind in TRIAL_TYPES))
+    table = supply.table()
+    rows = [["category", *columns], *([str(row[name]) for name in ("category", *columns)] for row in table[:MOST_ROWS])]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    if len(table) > MOST_ROWS:
+        lines.append(f"  (and {len(table) - MOST_ROWS} more categories with at least as much missing)")
+    return [*(line.rstrip() for line in lines), largest_study(supply)]
+
+
+def largest_study(supply: Supply) -> str:
+    """Say in one sentence which studies these images allow."""
+    fits = supply.largest()
+    if not fits:
+        return "No study fits these images yet."
+    each = [
+        f"{count_of(categories, 'category', 'categories')} with {count_of(per_type, 'image')} per trial type "
+        f"({categories * per_type * len(TRIAL_TYPES)} trials)"
+        for categories, per_type in (fits if len(fits) <= 3 else [fits[0], fits[-1]])
+    ]
+    return f"Largest study that fits: {', or '.join(each)}."
+
+
+def count_of(count: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 image``, ``2 images``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

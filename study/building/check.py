@@ -1,0 +1,171 @@
+"""What prevents a study, what its images allow and how long its build takes: said before anything is built.
+
+Nothing is rendered or frozen. The network's predictions are kept in the workspace, so the build that follows does not
+ask for them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from core.attribution.cost import Cost, cost, pace
+from core.classifier import Classifier
+from core.device import one_thread
+from core.errors import ForetellError
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.building.build import Sources, material_of, open_sources, planner_of
+from study.building.categories import CategoryShortage, Supply, count_of, describe
+from study.building.plan import Plan, Planner
+from study.building.stimuli import STEPS
+from study.conditions import CONDITIONS
+from study.sources import UNMATCHED, class_of_labels
+
+HEATMAPS = 5
+"""Heatmaps of a trial: of the target and of its four examples."""
+MOST_NAMES = 5
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is known of a study before it is built.
+
+    Attributes
+    ----------
+    sets
+        One line per image set: its images, and what in it cannot be used.
+    notes
+        What the researcher should know, one sentence each.
+    obstacles
+        What prevents the build, each with a remedy; empty where it can be built.
+    supply
+        What the images offer each category; None where a set matches no class of the network.
+    trials
+        Trials that the plan has.
+    seconds
+        Estimated duration of the build; None where it cannot be built.
+    """
+
+    sets: tuple[str, ...]
+    notes: tuple[str, ...]
+    obstacles: tuple[str, ...]
+    supply: Supply | None
+    trials: int = 0
+    seconds: float | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The whole check as text, obstacles last."""
+        told = [*self.sets]
+        if self.supply is not None:
+            told += ["Usable images per category, as the network classifies them:", *describe(self.supply)]
+        return [*told, *self.notes, *self.obstacles]
+
+
+def check(path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, workers: int = 1) -> Check:
+    """Examine the study of a study file without building it.
+
+    Parameters
+    ----------
+    workers
+        Processes that the build would have; the estimate depends on them.
+
+    Raises
+    ------
+    ForetellError
+        A study file, network or image set that cannot be opened: without them nothing can be said.
+    """
+    sources = open_sources(path, device)
+    sets = tuple(_set_line(role, images, sources.classifier) for role, images in sources.sets.items())
+    unmatched = tuple(_unmatched(sources))
+    if unmatched:
+        return Check(sets, (), unmatched, None)
+    return _planned(sources, home / "cache", progress, sets, workers)
+
+
+@one_thread()
+def _planned(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int) -> Check:
+    material = material_of(sources, cache, progress)
+    supply = Supply(material, sources.config.trials.per_type)
+    notes: tuple[str, ...] = ()
+    try:
+        planner = planner_of(sources, cache, progress, material)
+        notes = tuple(_prior_notes(planner))
+        plan = planner.plan(progress)
+    except CategoryShortage as error:
+        return Check(sets, notes, (error.summary,), supply)
+    except ForetellError as error:
+        return Check(sets, notes, (str(error),), supply)
+    seconds = _seconds(sources, plan) / workers
+    notes += (*_plan_notes(plan, sources), f"Estimated duration of the build: {_duration(seconds)}.")
+    return Check(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
+
+
+def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
+    """Describe a set: its size, unreadable files and categories that are no classes of the network."""
+    parts = [f"{role}: {images.name}, {count_of(len(images), 'image')} of {len(images.categories)} categories"]
+    if images.skipped:
+        first = images.skipped[0]
+        parts.append(f"{count_of(len(images.skipped), 'file')} left out, such as {first.id} ({first.reason})")
+    truth = class_of_labels(images, classifier, refuse=False)
+    strangers = [images.categories[k] for k in np.unique(images.labels[truth == UNMATCHED])]
+    if strangers and (truth != UNMATCHED).any():
+        names = ", ".join(strangers[:MOST_NAMES]) + (", ..." if len(strangers) > MOST_NAMES else "")
+        one, many = "category that is no class", "categories that are no classes"
+        parts.append(f"{count_of(len(strangers), one, many)} of the network: {names}")
+    return "; ".join(parts)
+
+
+def _unmatched(sources: Sources) -> Iterator[str]:
+    """Yield a sentence for each set of which no category is a class of the network."""
+    for images in {images.digest: images for images in sources.sets.values()}.values():
+        try:
+            class_of_labels(images, sources.classifier)
+        except ForetellError as error:
+            yield str(error)
+
+
+def _prior_notes(planner: Planner) -> Iterator[str]:
+    """Yield what the learner's prior needed."""
+    prior, settings = planner.prior, planner.config.teaching
+    if settings.prior is None and prior.damping != settings.damping:
+        yield (
+            f"The pool's {count_of(prior.images, 'image')} do not span the network's {prior.head.shape[1]:,} feature "
+            f"directions: damping = {prior.damping:.3g} was chosen by the rule of Ledoit and Wolf (2004)."
+        )
+
+
+def _plan_notes(plan: Plan, sources: Sources) -> Iterator[str]:
+    """Yield the size of the plan, dropped trials and missing practice."""
+    yield f"Planned: {count_of(len(plan.trials), 'trial')} and {len(plan.practice)} for practice."
+    for dropped in plan.dropped:
+        yield f"Dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}"
+    missing = sources.config.trials.practice - len(plan.practice)
+    if missing > 0:
+        yield f"{count_of(missing, 'practice trial')} cannot be made: no images are left for practice."
+
+
+def _nothing_planned(plan: Plan) -> Iterator[str]:
+    if not plan.trials:
+        yield 'Every trial was dropped, for the reasons above. policy = "best" under [teaching] has no threshold.'
+
+
+def _seconds(sources: Sources, plan: Plan) -> float:
+    """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
+    config, classifier = sources.config, sources.classifier
+    one = cost(config.saliency.method, config.saliency.parameters, classifier)
+    extra = sum(CONDITIONS[name].beside and CONDITIONS[name].shows_saliency for name in config.conditions)
+    maps = HEATMAPS + int(extra)
+    each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)
+    return (len(plan.trials) + len(plan.practice)) * pace(classifier).seconds(each)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in words, at two significant digits."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"

@@ -1,0 +1,107 @@
+"""What is said of a study before it is built: real networks, real folders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.errors import ForetellError
+from study.building.build import build
+from study.building.check import check
+from tests.study.studies import TINY
+
+FOLDERS = """
+[study]
+name = "folders"
+title = "Folders"
+[classifier]
+model = "scenes"
+[sets.pool]
+set = "folder"
+path = "pool"
+[sets.standard]
+set = "folder"
+path = "standard"
+[sets.adversarial]
+set = "folder"
+path = "adversarial"
+[trials]
+categories = 2
+"""
+
+
+def write_images(folder, names, count):
+    """Write ``count`` images of noise per category: real files, whatever the network makes of them."""
+    rng = np.random.default_rng(3)
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        for i in range(count):
+            Image.fromarray(rng.integers(0, 255, (60, 80, 3), dtype=np.uint8)).save(folder / name / f"{i}.png")
+
+
+@pytest.fixture
+def folders(tmp_path):
+    (tmp_path / "folders.toml").write_text(FOLDERS)
+    return tmp_path
+
+
+def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    home = tmp_path / "home"
+    checked = check(tmp_path / "tiny.toml", home)
+    assert checked.obstacles == ()
+    assert not (home / "bundles").exists()
+    bundle = build(tmp_path / "tiny.toml", home)
+    assert checked.trials == len(bundle.manifest.trials)
+    assert checked.sets[0] == "pool: scenes/pool, 160 images of 16 categories"
+    assert "Planned: 9 trials and 2 for practice." in checked.notes
+    assert checked.seconds > 0
+    text = "\n".join(checked.lines)
+    assert "Largest study that fits:" in text
+    assert "Estimated duration of the build: about" in text
+
+
+def test_every_set_that_matches_no_class_is_named_at_once(folders):
+    write_images(folders / "pool", ["Baum", "Haus"], 1)
+    write_images(folders / "standard", ["Auto", "Fisch"], 1)
+    write_images(folders / "adversarial", ["fish", "tree"], 1)
+    checked = check(folders / "folders.toml", folders / "home")
+    assert [text.split(" (")[0] for text in checked.obstacles] == [
+        "No category of folder/pool",
+        "No category of folder/standard",
+    ]
+
+
+def test_a_pool_smaller_than_the_features_needs_no_damping_from_the_user(tmp_path):
+    """16 images and 64 features: the rule's damping is in the check, in the manifest, and the study is built."""
+    few = TINY.replace("size = 160", "size = 48", 1).replace("categories = 3", "categories = 1")
+    (tmp_path / "tiny.toml").write_text(few)
+    checked = check(tmp_path / "tiny.toml", tmp_path / "home")
+    note = next(text for text in checked.notes if "Ledoit" in text)
+    assert note.startswith("The pool's 48 images do not span the network's ")
+    bundle = build(tmp_path / "tiny.toml", tmp_path / "home")
+    damping = bundle.manifest.classifier["prior"]["damping"]
+    assert damping > 0.001
+    assert f"damping = {damping:.3g} was chosen" in note
+
+
+def test_a_shortage_is_said_with_the_table_and_what_to_add(folders):
+    for role in ("pool", "standard", "adversarial"):
+        write_images(folders / role, ["fish", "tree", "unicorn"], 1)
+    (folders / "pool" / "fish" / "broken.jpg").write_bytes(b"nothing")
+    checked = check(folders / "folders.toml", folders / "home")
+    assert "1 file left out, such as fish/broken.jpg" in checked.sets[0]
+    assert "1 category that is no class of the network: unicorn" in checked.sets[0]
+    assert "trials.categories = 2, but none can be used" in checked.obstacles[0]
+    assert {row["category"] for row in checked.supply.table()} == {"fish", "tree"}
+    assert all(row["missing"] for row in checked.supply.table())
+    with pytest.raises(ForetellError, match="No study fits these images yet"):
+        build(folders / "folders.toml", folders / "home")
+
+
+def test_a_threshold_that_no_set_exceeds_is_an_obstacle(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY.replace('policy = "best"', 'policy = "first"\nthreshold = 1.0'))
+    checked = check(tmp_path / "tiny.toml", tmp_path / "home")
+    assert checked.obstacles[0].startswith("Every trial was dropped")
+    assert any("made the learner's probability exceed 1.0" in text for text in checked.notes)
