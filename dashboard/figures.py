@@ -12,7 +12,7 @@ from PIL import Image
 from scipy import ndimage
 from torch import Tensor
 
-from core.rendering import FOR, Scale, fitted, heatmap, overlay, scale_of, with_scale
+from core.rendering import AGAINST, FOR, Scale, fitted, heatmap, overlay, scale_of, with_scale
 from core.types import Explanation
 
 SIDE = 448
@@ -23,6 +23,8 @@ LINE = np.array([255, 255, 255], dtype=np.uint8)
 EDGE = np.array([20, 20, 20], dtype=np.uint8)
 FAINTEST = 1e-3
 """Share of a map's largest value that counts as evidence: a map of zeros has no outline."""
+FOR_CLASS, AGAINST_CLASS = (f"rgb({', '.join(f'{part:.0f}' for part in colour)})" for colour in (FOR, AGAINST))
+"""The heatmaps' two colours for plots: one meaning of each colour on every page."""
 Style = Literal["Colours", "Outline"]
 """How a map lies over its picture: as colours, or as the outline of where most of its evidence is."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Placebo, Trial, TrialAssets, canonical
 from study.conditions import CONDITIONS, beside
@@ -28,6 +28,8 @@ CATEGORIES = ("fish", "boat", "bird", "house", "tree", "car")
 
 MakeBundle = Callable[..., Path]
 
+PATIENCE_MS = 90_000
+"""How long a browser test waits for what it expects: no test may depend on a quiet machine."""
 CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
@@ -45,6 +47,7 @@ def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         if CHROMIUM is None and not Path(playwright.chromium.executable_path).exists():
             pytest.skip("no Chromium; install one or set FORETELL_CHROMIUM")
+        expect.set_options(timeout=PATIENCE_MS)
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         )

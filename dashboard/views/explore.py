@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import cache
 from dashboard.keys import PICTURE
-from dashboard.widgets import debugging, doubt, grid, inside, parameters, picker, single, source, units
+from dashboard.widgets import debugging, doubt, grid, inside, links, parameters, picker, single, source, units
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.live import awaited
 from dashboard.widgets.messages import errors_shown
@@ -29,9 +29,20 @@ def page() -> None:
     """The whole page."""
     st.title("Explore", anchor=False)
     st.caption("Choose a picture and see what the AI makes of it, what in it speaks for that, and how far to trust it.")
+    unknown = st.container()
+    links.check("view", VIEWS, "view")
     view = st.segmented_control(
         "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
     )
+    try:
+        _view(view)
+    finally:
+        with unknown:
+            links.show()
+
+
+def _view(view: str) -> None:
+    """Draw the chosen view."""
     if view in (ALL, DEBUGGING):
         with errors_shown():
             _whole_set(view)
@@ -73,11 +84,13 @@ def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, b
 
 
 def _classifier() -> str:
+    links.check("classifier", cache.models(), "network")
     return st.selectbox("Classifier", cache.models(), key="classifier", bind="query-params")
 
 
 def _other(model: str) -> list[str]:
     others = [name for name in cache.models() if name != model]
+    links.check("other", others, "network to compare with")
     return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
 
@@ -115,6 +128,7 @@ def _picture_set(model: str) -> str | None:
     if not sets:
         st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
         return None
+    links.check("source", sets, "image set")
     name = st.segmented_control(
         "Pictures", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
     )

@@ -61,9 +61,11 @@ class Seen:
 
     @property
     def verdict(self) -> str:
-        """Whether the answer is right; nothing where the truth is not known."""
+        """Whether the prediction is right; empty where the true class is not known."""
         if self.chosen.truth is None:
             return ""
+        if self.truth is None:
+            return f"not scored: this network has no class {self.chosen.truth}"
         return "right" if self.truth == self.answer else f"wrong, truth: {self.chosen.truth}"
 
     def says(self, k: int) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from core.classifier import Classifier
 from core.representation.dissection import Dissection
 from core.visualisation.unit import Unit
-from dashboard.table import DELETION, INSERTION
+from dashboard.figures import AGAINST_CLASS, FOR_CLASS
 from dashboard.widgets.cells import class_names
 from dashboard.widgets.live import shown
 from dashboard.work.effects import Effects, EffectsRequest
@@ -32,7 +32,7 @@ def _drawn(classifier: Classifier, found: Effects) -> None:
         st.plotly_chart(losses(classifier, found), key="unit_losses", config={"displayModeBar": False})
         st.caption(
             f"What the classes' probabilities lose on {found.pictures:,} of their own pictures when the channel is set "
-            "to 0, with 95 % intervals. Left of 0 it spoke against the class."
+            "to 0, with 95% intervals. Orange: the channel supports the class. Blue: it speaks against it."
         )
     with right:
         if found.dissection is None:
@@ -58,7 +58,7 @@ def bars(names: list[str], values: list[float], errors: list[float], title: str)
             x=values,
             y=names,
             orientation="h",
-            marker={"color": [INSERTION if value >= 0 else DELETION for value in values]},
+            marker={"color": [FOR_CLASS if value >= 0 else AGAINST_CLASS for value in values]},
             error_x={"array": [SURE * error for error in errors], "color": "#777"},
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -99,8 +99,7 @@ def _showing(object_known: bool) -> Callable[[list[Explained], Settings, int, st
         if not methods:
             st.info("Choose a method.")
             return
-        first = explained[0][0]
-        title = f"{first.classifier.name}: {', '.join(map(words, methods))}"
+        title = title_of(explained, methods)
 
         def collect(asking: Asking) -> Table:
             rows = {
@@ -109,9 +108,18 @@ def _showing(object_known: bool) -> Callable[[list[Explained], Settings, int, st
             }
             return Table(title, tuple(column for _, _, column in explained), rows, scaling, look)
 
-        live(collect, lambda found: _draw(found, f"{first.classifier.name}-{kind}"))
+        live(collect, lambda found: _draw(found, f"{'-'.join(_networks(explained))}-{kind}"))
 
     return show
+
+
+def title_of(explained: Sequence[Explained], methods: Iterable[str]) -> str:
+    """Name every network and method of a sheet."""
+    return f"{' and '.join(_networks(explained))}: {', '.join(map(words, methods))}"
+
+
+def _networks(explained: Sequence[Explained]) -> list[str]:
+    return list(dict.fromkeys(seen.classifier.name for seen, _, _ in explained))
 
 
 def _cell(

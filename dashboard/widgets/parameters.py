@@ -10,6 +10,7 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.parameters import Parameter, declared, parsed, summary
 from dashboard.table import words
+from dashboard.widgets import links
 from dashboard.widgets.live import duration
 from dashboard.widgets.messages import escaped
 from dashboard.work import maps as work
@@ -24,11 +25,13 @@ AUTOMATIC = "Automatic"
 def one_method() -> str:
     """The method of a single map."""
     names = list(METHODS)
+    links.check("method", map(words, names), "method")
     return st.selectbox("Method", names, names.index(FIRST), format_func=words, key="method", bind="query-params")
 
 
 def several_methods() -> list[str]:
     """The methods of a grid, in the order they were chosen."""
+    links.check("methods", map(words, METHODS), "method")
     return st.multiselect(
         "Methods",
         list(METHODS),

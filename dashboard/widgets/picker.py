@@ -13,6 +13,7 @@ import streamlit as st
 from dashboard.cache import Gallery
 from dashboard.figures import thumbnail
 from dashboard.keys import PICTURE, PICTURES, digest
+from dashboard.widgets import links
 from study.building.predictions import Predictions
 
 PER_PAGE = 20
@@ -126,8 +127,12 @@ def _chosen(name: str, ranked: Sequence[int], most: int) -> list[int]:
     def known(key: str) -> list[int]:
         text = st.session_state.get(key) or st.query_params.get(key, "")
         of, _, numbers = text.rpartition("/")
-        fitting = (int(n) for n in numbers.split(",") if n.isdecimal() and int(n) < len(ranked))
-        return list(dict.fromkeys(fitting))[:most] if of == name else []
+        if of != name:
+            return []
+        fitting = [n for n in numbers.split(",") if n.isdecimal() and int(n) < len(ranked)]
+        for number in set(numbers.split(",")) - set(fitting):
+            links.note(key, f"The link names image {number} of {name}, which has images 0 to {len(ranked) - 1}.")
+        return list(dict.fromkeys(map(int, fitting)))[:most]
 
     one = known(PICTURE) or [ranked[0]]
     if most == 1:

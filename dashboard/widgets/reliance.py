@@ -46,7 +46,7 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.caption(
             f"By how much the probability of {escaped(class_names(classifier)[target])} changes when this alone is put "
             f"into {found.pictures:,} of the pictures, against the other values it could have, with 95 % "
-            "intervals. Left of 0 it speaks against the class."
+            "intervals. Orange: for the class. Blue: against it."
         )
 
     shown(RelianceRequest(classifier, images), draw, "_reliance")

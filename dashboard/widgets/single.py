@@ -53,7 +53,7 @@ def _headline(seen: Seen) -> None:
     badges, chosen = [], seen.chosen
     says = plain(seen.classifier.categories[seen.answer])
     if seen.verdict:
-        colour = "green" if seen.verdict == "right" else "orange"
+        colour = "gray" if seen.truth is None else "green" if seen.verdict == "right" else "orange"
         badges.append(f":{colour}-badge[{escaped(seen.verdict)}]")
     if chosen.context is not None:
         badges.append(f":gray-badge[place: {chosen.context}]")

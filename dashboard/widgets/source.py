@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dashboard import cache
+from dashboard.keys import PICTURE
 from dashboard.table import Source
-from dashboard.widgets import picker, uploads
+from dashboard.widgets import links, picker, uploads
 from dashboard.widgets.live import awaited
+from dashboard.widgets.messages import errors_shown
 from study.workspace import home
 
 SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
@@ -46,6 +48,10 @@ def offered(model: str) -> list[str]:
 def choose(model: str, most: int = 1) -> list[Chosen]:
     """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
     sources = offered(model)
+    links.check("source", sources, "image set")
+    linked = st.query_params.get(PICTURE, "").rpartition("/")[0]
+    if linked and linked not in [SCENES.get(name, name) for name in sources]:
+        links.note(PICTURE, f"The link names an image of the set “{linked}”, which is not here.")
     source = st.segmented_control(
         "Pictures",
         sources,
@@ -58,7 +64,13 @@ def choose(model: str, most: int = 1) -> list[Chosen]:
         f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/PICTURE.",
     )
     if source == OWN:
-        return _own(most)
+        opened = _own(most)
+        if opened and model == cache.BUILT_IN:
+            st.warning(
+                "This network knows only drawn scenes of 16 categories. For a photograph it still names one of them, "
+                "with a confidence that means nothing. Choose another network for photographs."
+            )
+        return opened
     name = SCENES.get(source, source)
     gallery = awaited(cache.gallery(model, name))
     return [] if gallery is None else [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
@@ -81,6 +93,7 @@ def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
 
 
 def _own(most: int) -> list[Chosen]:
+    """Return the uploaded images that can be read, at most so many; the others are named with the reason."""
     files = st.file_uploader(
         "PNG, JPEG or WebP files",
         type=uploads.ENDINGS,
@@ -88,7 +101,17 @@ def _own(most: int) -> list[Chosen]:
         accept_multiple_files=True,
         max_upload_size=uploads.MOST_BYTES // 2**20,
     )
-    return [uploaded(file.getvalue(), file.name) for file in files[-most:]]
+    opened: list[Chosen] = []
+    for file in files:
+        with errors_shown():
+            opened.append(uploaded(file.getvalue(), file.name))
+    if len(opened) <= most:
+        return opened
+    if most > 1:
+        st.caption(f"The last {most} of {len(opened)} images are shown.")
+        return opened[-most:]
+    chosen = st.selectbox("Image", range(len(opened)), len(opened) - 1, lambda i: opened[i].name, key="explore_upload")
+    return [opened[chosen]]
 
 
 def uploaded(content: bytes, name: str) -> Chosen:

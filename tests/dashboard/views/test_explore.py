@@ -18,7 +18,9 @@ from dashboard import cache
 from dashboard.jobs import pool
 from dashboard.keys import PICTURE, PICTURES
 from dashboard.table import words
-from dashboard.widgets import picker
+from dashboard.widgets import grid as grid_widget
+from dashboard.widgets import picker, source
+from dashboard.widgets.cells import Seen
 from dashboard.widgets.parameters import HIDDEN
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
@@ -132,8 +134,12 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
 
 
 @pytest.mark.parametrize("picture", ["adversarial/-1", "adversarial/99999", "adversarial/x", "adversarial/²", "mine/3"])
-def test_a_wrong_link_shows_the_first(app: AppTest, opened, picture: str) -> None:
-    assert opened(method="Gradient", picture=picture).subheader[0].value == app.subheader[0].value
+def test_a_wrong_link_shows_the_first_and_says_so(app: AppTest, opened, picture: str) -> None:
+    linked = opened(method="Gradient", picture=picture)
+    assert linked.subheader[0].value == app.subheader[0].value
+    images, _, number = picture.partition("/")
+    expected = "an image of the set “mine”" if images == "mine" else f"image {number} of {images}"
+    assert expected in linked.warning[0].value
 
 
 def test_the_link_brings_back_method_parameters_class_and_look(opened) -> None:
@@ -361,5 +367,48 @@ def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Pa
     assert app.info[0].value.startswith("No picture set is here for models/other.py. Put folders of pictures into")
 
 
-def test_a_link_to_an_unknown_method_shows_the_default(opened) -> None:
-    assert opened(method="Gradients").selectbox(key="method").value == "bayesian_teaching"
+@pytest.mark.parametrize(
+    ("key", "what"), [("view", "view"), ("method", "method"), ("classifier", "network"), ("source", "image set")]
+)
+def test_a_link_to_something_unknown_shows_the_default_and_says_so(opened, key: str, what: str) -> None:
+    """The sentence stays until that part is chosen by hand; a good link has none."""
+    app = opened(**{"method": "Gradient", key: "Nowhere"})
+    said = f"The link names the {what} “Nowhere”, which is not here. Another one is shown."
+    assert said in [warning.value for warning in app.warning]
+    assert not opened(method="Gradient").warning
+    if key == "method":
+        assert app.selectbox(key="method").value == "bayesian_teaching"
+        app.selectbox(key="method").set_value("gradient").run()
+        assert said not in [warning.value for warning in app.warning]
+
+
+def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace: Path) -> None:
+    (workspace / "models").mkdir()
+    renamed = OTHER.replace("CATEGORIES, MEAN", "CATEGORIES as NAMES, MEAN").replace(
+        "def build", 'CATEGORIES = [f"class {k}" for k in range(len(NAMES))]\n\n\ndef build'
+    )
+    (workspace / "models" / "other.py").write_text(renamed)
+    opened(classifier="models/other.py", method="Gradient")  # loads it
+    chosen = source.of_set(gallery_of("scenes", "adversarial"), "adversarial", 3)
+    stranger, own = Seen("models/other.py", chosen), Seen("scenes", chosen)
+    assert stranger.verdict == f"not scored: this network has no class {chosen.truth}"
+    assert own.verdict in ("right", f"wrong, truth: {chosen.truth}")
+    columns = [(seen, seen.answer, seen.column()) for seen in (own, stranger)]
+    assert grid_widget.title_of(columns, ["gradient"]) == "scenes and other: Gradient"
+
+
+def test_several_uploads_are_offered_and_a_broken_one_hides_no_other(app: AppTest) -> None:
+    def content(i: int) -> bytes:
+        stream = io.BytesIO()
+        gallery_of("scenes", "adversarial").images.open(i).save(stream, "PNG")
+        return stream.getvalue()
+
+    app.button_group(key="source").select("Upload").run()
+    files = [("one.png", content(3), "image/png"), ("two.png", content(4), "image/png")]
+    settled(app.file_uploader(key="explore_file").set_value([*files, ("bad.png", b"no", "image/png")]).run())
+    assert [e.value for e in app.error] == ["bad.png cannot be read as a picture. Give a PNG, JPEG or WebP file."]
+    assert app.selectbox(key="explore_upload").options == ["one.png", "two.png"]
+    assert any("knows only drawn scenes" in warning.value for warning in app.warning)
+    second = app.subheader[0].value
+    settled(app.selectbox(key="explore_upload").select_index(0).run())
+    assert app.subheader[0].value != second

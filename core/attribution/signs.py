@@ -1,0 +1,51 @@
+"""What the two colours of a heatmap mean, by method: only where values are evidence do they speak for a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Meaning of values above and below a heatmap's zero; ``{}`` is the class. None: there are no values below."""
+
+    above: str
+    below: str | None
+
+    def words(self, category: str) -> str:
+        """Return the meaning of the colours, e.g. ``"Orange: for fish. Blue: against it."``."""
+        below = "" if self.below is None else f" Blue: {self.below.format(category)}."
+        return f"Orange: {self.above.format(category)}.{below}"
+
+
+EVIDENCE = Sign("for {}", "against {}")
+SUPPORT = Sign("for {}; this method shows nothing against it", None)
+SLOPE = Sign("a higher pixel value raises the score of {}", "a higher pixel value lowers it")
+MODIFIED = Sign(
+    "positive value of the modified gradient, not evidence for {}", "negative value of it, not evidence against it"
+)
+
+SIGNS = {
+    "gradient": SLOPE,
+    "smoothgrad": SLOPE,
+    "vargrad": Sign("the gradient of {} varies under noise, in either direction", None),
+    "deconvnet": MODIFIED,
+    "guided_backpropagation": MODIFIED,
+    "guided_grad_cam": MODIFIED,
+    "lrp_z_plus": SUPPORT,
+    "excitation_backpropagation": SUPPORT,
+    "contrastive_excitation": Sign("more for {} than for everything else", "more for everything else"),
+    "grad_cam": SUPPORT,
+    "grad_cam_plus_plus": SUPPORT,
+    "layer_cam": SUPPORT,
+    "score_cam": SUPPORT,
+    "anchors": Sign("kept by the rule that fixes the prediction {}", None),
+    "extremal_perturbation": Sign("part of the area that alone keeps {}", None),
+    "meaningful_perturbation": Sign("part of what has to go to lose {}", None),
+}
+"""Methods whose values mean something other than evidence for and against the class."""
+
+
+def sign_of(method: str) -> Sign:
+    """Return what the values of a method mean."""
+    return SIGNS.get(method, EVIDENCE)
