@@ -1,7 +1,7 @@
 """The pointing game on photographs, in the photograph's own frame.
 
-Zhang et al. 2016 (arXiv:1608.00507), section 4.2. A map lives on the square the network saw: the short side made 256
-px, the middle 224 px cut out. Its maximum is carried back to the photograph, where the boxes and the tolerance are.
+Zhang et al. 2016 (arXiv:1608.00507), section 4.2. A map lives on what the network saw: its maximum is located in the
+photograph, where the boxes and the tolerance are, by the measured geometry of the network's transforms.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import distance_transform_edt
 from statsmodels.stats.contingency_tables import mcnemar
@@ -22,23 +21,27 @@ from statsmodels.stats.proportion import proportion_confint
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.faithfulness.mass import pointing_hit
 from core.faithfulness.ranking import ranks
+from core.geometry import Geometry
 
-SHORT, SEEN = 256, 224
-"""Short side of the resized photograph, side of its middle that the network sees, px."""
 TOLERANCE = 15.0
 """px of the photograph."""
 
 
 @dataclass(frozen=True)
 class Photograph:
-    """A photograph with boxes of what the network calls it: its input, the class, (height, width) bool inside them."""
+    """A photograph with boxes of what the network calls it: its input, the class, (height, width) bool inside them.
+
+    ``geometry`` says where the input lies in it.
+    """
 
     name: str
     x: Tensor
     target: int
     inside: Tensor
+    geometry: Geometry
 
 
 def photographs(folder: Path, classifier: Classifier) -> list[Photograph]:
@@ -56,44 +59,32 @@ def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Phot
             for low, high, size in ((top, bottom, height), (left, right, width))
         )
         inside[rows, columns] = True
-    return Photograph(Path(entry["image"]).name, x, int(entry["class_index"]), inside)
-
-
-def carried_back(places: NDArray[np.int64], size: int, shorter: int) -> NDArray[np.int64]:
-    """Rows (or columns) of the photograph under rows (columns) of the network's square.
-
-    ``size`` is the photograph's extent that way, ``shorter`` its short side, all in px.
-    """
-    resized = round(size * SHORT / shorter)
-    seen = (resized - SEEN) // 2 + places + 0.5
-    return np.clip(np.floor(seen / resized * size), 0, size - 1).astype(np.int64)
+    geometry = classifier.geometry((width, height))
+    if geometry is None:
+        raise ForetellError(f"Where {classifier.name} looks in a photograph is not known: the pointing game needs it.")
+    return Photograph(Path(entry["image"]).name, x, int(entry["class_index"]), inside, geometry)
 
 
 def hit(photograph: Photograph, evidence: Tensor) -> bool:
-    """Whether the maximum of a map (224, 224) lies at most 15 px of the photograph from a box."""
-    row, column = (int(place) for place in (ranks(evidence[None])[0] == 0).nonzero()[0])
-    height, width = photograph.inside.shape
-    point = torch.zeros(1, height, width)
-    shorter = min(height, width)
-    back = (int(carried_back(np.array(place), size, shorter)) for place, size in ((row, height), (column, width)))
-    point[(0, *back)] = 1
+    """Whether the maximum of a map (H, W) lies at most 15 px of the photograph from a box."""
+    place = (ranks(evidence[None])[0] == 0).nonzero()[0].numpy()
+    point = torch.zeros(1, *photograph.inside.shape)
+    point[(0, *map(int, photograph.geometry.pixels(*place)))] = 1
     return bool(pointing_hit(point, photograph.inside[None], tolerance=TOLERANCE)[0])
 
 
 def centre_hit(photograph: Photograph) -> bool:
     """The same of the photograph's middle."""
-    middle = torch.zeros(SEEN, SEEN)
-    middle[SEEN // 2, SEEN // 2] = 1
+    height, width = photograph.geometry.shape
+    middle = torch.zeros(height, width)
+    middle[height // 2, width // 2] = 1
     return hit(photograph, middle)
 
 
 def chance(photograph: Photograph) -> float:
-    """The same of a random pixel of the network's square: its probability."""
-    height, width = photograph.inside.shape
+    """The same of a random pixel of the network's input: its probability."""
     near = distance_transform_edt(~photograph.inside.numpy()) <= TOLERANCE
-    places, shorter = np.arange(SEEN), min(height, width)
-    rows, columns = (carried_back(places, size, shorter) for size in (height, width))
-    return float(near[np.ix_(rows, columns)].mean())
+    return float(near[photograph.geometry.pixels(*np.indices(photograph.geometry.shape))].mean())
 
 
 def pointing_table(hits: dict[str, list[bool]], centre: list[bool], chances: list[float]) -> dict[str, Any]:

@@ -9,17 +9,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
+import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor, nn
 
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
+from core.geometry import Geometry, measure_geometry
 from core.inference import faster_copy, fused_copy
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
 PROBE_SIDE = 256
+COLOURS = 3
+REPEATS = 16
+"""How often one image goes through the transforms, to see whether they are random."""
 
 
 class Classifier:
@@ -61,6 +66,7 @@ class Classifier:
         self._module = module.to(self.device).eval()
         self._transforms = transforms
         self._lock = threading.RLock()
+        self._geometries: dict[tuple[int, int], Geometry | None] = {}
         _refuse_bad_weights(self._module, name)
         self.categories = self._named(categories)
 
@@ -123,6 +129,40 @@ class Classifier:
         if kind not in colours:
             raise ForetellError(f"Unknown fill {kind!r}. Use 'mean' or 'black'.")
         return self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), colours[kind]))
+
+    @cached_property
+    def transforms_vary(self) -> bool:
+        """Whether the transforms make different inputs of one image."""
+        noise = np.random.default_rng(0).integers(0, 256, (PROBE_SIDE, PROBE_SIDE, 3), np.uint8)
+        first, *others = (self.preprocess(Image.fromarray(noise)) for _ in range(REPEATS))
+        return not all(torch.equal(first, other) for other in others)
+
+    def geometry(self, size: tuple[int, int]) -> Geometry | None:
+        """Where the network's input lies in photographs of ``size`` = (width, height); None where it is not known."""
+        if size not in self._geometries:
+            try:
+                self._geometries[size] = measure_geometry(self.preprocess, size)
+            except Exception:  # the user's own code, which may take photographs and no images of coordinates
+                self._geometries[size] = None
+        return self._geometries[size]
+
+    def picture(self, inputs: Tensor) -> Image.Image:
+        """An input (C, H, W) as RGB: between what the transforms make of black and of white."""
+        low, span = self._range
+        shown = (inputs - low) / span
+        if not torch.isfinite(shown).all():  # transforms that go by each picture's own values
+            shown = (inputs - inputs.min()) / (inputs.max() - inputs.min()).clamp(min=torch.finfo(inputs.dtype).tiny)
+        if len(shown) != COLOURS:
+            shown = shown.mean(0).expand(COLOURS, -1, -1)
+        return Image.fromarray((255 * shown.clamp(0, 1)).round().to(torch.uint8).permute(1, 2, 0).numpy())
+
+    @cached_property
+    def _range(self) -> tuple[Tensor, Tensor]:
+        """What black becomes, and how far from it white lies, (C, 1, 1) each: of the photograph, not of padding."""
+        low = self.fill("black")
+        span = self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255))) - low
+        place = span.abs().sum(0).argmax()
+        return low.flatten(1)[:, place][:, None, None], span.flatten(1)[:, place][:, None, None]
 
     def logits(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
         """Logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""

@@ -64,19 +64,6 @@ def alike(scales: Sequence[Scale]) -> tuple[Scale, ...]:
     return tuple(Scale(scale.zero, limit) for scale in scales)
 
 
-def fitted(image: Image.Image, shape: tuple[int, int]) -> Image.Image:
-    """The part of the picture the network sees: cut to the aspect of its input (H, W), at the picture's resolution.
-
-    Resizing the short side and cropping the centre is what classifiers' transforms do.
-    """
-    image = image.convert("RGB")
-    height, width = shape
-    scale = min(image.width / width, image.height / height)
-    w, h = round(width * scale), round(height * scale)
-    left, top = (image.width - w) // 2, (image.height - h) // 2
-    return image.crop((left, top, left + w, top + h))
-
-
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
     """The map (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
     signed = _resized(scale.signed(values), size)

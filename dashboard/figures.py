@@ -8,12 +8,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageOps
 from scipy import ndimage
 from torch import Tensor
 
-from core.rendering import AGAINST, FOR, Scale, fitted, heatmap, overlay, scale_of, with_scale
+from core.rendering import AGAINST, FOR, Scale, heatmap, overlay, scale_of, with_scale
 from core.types import Explanation
+from core.views import View
 
 SIDE = 448
 """Width of the drawn pictures, px."""
@@ -44,48 +45,45 @@ class Drawing:
 
     Parameters
     ----------
-    picture
-        As it was opened, any size.
-    shape
-        (H, W) of the network's input.
+    seen
+        The image as the network sees it.
     explanation
-        Of this picture alone.
+        Of this image alone.
     mask
-        Pixels of the object (H, W), or None where they are not known.
+        Pixels of the object (h, w) in the whole image, or None where they are not known.
     scale
         What the full colour stands for; the map's own by default.
     """
 
     def __init__(
         self,
-        picture: Image.Image,
-        shape: tuple[int, int],
+        seen: View,
         explanation: Explanation,
         mask: NDArray[np.bool_] | None = None,
         scale: Scale | None = None,
     ) -> None:
-        self.seen = fitted(picture, shape)
-        self.size = _size(self.seen)
+        self.size = seen.size(SIDE)
+        self._seen = seen
         self.scale: Scale = scale or scale_of(explanation)
         self._values: Tensor = explanation.map[0]
         self._error = None if explanation.error is None else explanation.error[0]
-        self._mask = None if mask is None else fitted(Image.fromarray(mask), shape)
+        self._mask = None if mask is None or seen.note else seen.cut(mask, self.size)
 
     def picture(self, *, outline: bool = False) -> Image.Image:
         """What the network saw, enlarged."""
-        return self._outlined(_enlarged(self.seen), outline)
+        return self._outlined(self._seen.draw(self.size), outline)
 
     def over(self, opacity: float, *, outline: bool = False) -> Image.Image:
         """The map over the grey picture; what chance explains is faded."""
         signed = self.scale.signed(self._values, self._error)
-        return self._outlined(overlay(self.seen, signed, self.size, opacity), outline)
+        return self._outlined(overlay(self._seen.draw(self.size, "L"), signed, self.size, opacity), outline)
 
     def strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
         """The picture in its colours, with an orange line around the ``percent`` % of it that speak most for the class.
 
         Only what speaks for the class counts, and of what chance explains only as much as is left of it.
         """
-        drawn = self._outlined(_enlarged(self.seen), outline)
+        drawn = self.picture(outline=outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
         # Bilinear: what swings over beside a strong edge would be encircled as evidence.
         evidence = np.asarray(
@@ -111,9 +109,8 @@ class Drawing:
         """The object's edge as a light line with a dark rim, to be seen on any ground."""
         if not outline or self._mask is None:
             return drawn
-        inside = np.asarray(self._mask.convert("L").resize(self.size, Image.Resampling.BICUBIC)) > 127
         pixels = np.array(drawn)
-        pixels[_edge(inside, 3, 2)], pixels[_edge(inside, 2, 1)] = EDGE, LINE
+        pixels[_edge(self._mask, 3, 2)], pixels[_edge(self._mask, 2, 1)] = EDGE, LINE
         return Image.fromarray(pixels)
 
 
@@ -126,19 +123,6 @@ def uncertain(explanation: Explanation, caption: str = "Standard error") -> Imag
     return with_scale(heatmap(error, scale, size), scale, caption)
 
 
-def picture(opened: Image.Image, shape: tuple[int, int]) -> Image.Image:
-    """What a network with inputs (H, W) sees of a picture, enlarged."""
-    return _enlarged(fitted(opened, shape))
-
-
-def _size(seen: Image.Image) -> tuple[int, int]:
-    return SIDE, round(SIDE * seen.height / seen.width)
-
-
-def _enlarged(seen: Image.Image) -> Image.Image:
-    return seen.resize(_size(seen), Image.Resampling.LANCZOS)
-
-
 def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
     """Pixels up to so many outside and inside of a mask's edge; where the picture ends is none."""
     grown = ndimage.binary_dilation(inside, iterations=out)
@@ -148,9 +132,9 @@ def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
 
 
 def thumbnail(picture: Image.Image, side: int = 96) -> bytes:
-    """A small square WebP of a picture, short side fitted and centre cropped."""
+    """Make a small square WebP of the middle of an image."""
     buffer = io.BytesIO()
-    fitted(picture, (1, 1)).resize((side, side), Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
+    ImageOps.fit(picture.convert("RGB"), (side, side), Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
     return buffer.getvalue()
 
 

@@ -13,8 +13,9 @@ from PIL import Image
 
 from core.classifier import Classifier
 from core.faithfulness.curves import Curve
-from core.rendering import AGAINST, FOR, NEUTRAL, Scale, alike, fitted, scale_of
+from core.rendering import AGAINST, FOR, NEUTRAL, Scale, alike, scale_of
 from core.types import Certificate, Explanation
+from core.views import View
 from dashboard.canvas import FAINT, INK, Box, Line, Picture, Sheet, Words, stacked, wrapped
 from dashboard.figures import Drawing, Look
 from dashboard.work.maps import Faithfulness, MapRequest, Robustness
@@ -50,13 +51,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Column:
-    """A picture as one classifier sees it; ``lines`` say what stands there."""
+    """An image as one classifier sees it; ``lines`` say what is written there."""
 
-    picture: Image.Image
+    seen: View
     classifier: Classifier
     lines: tuple[str, ...]
     source: Source
     mask: NDArray[np.bool_] | None = None
+
+    @property
+    def inside(self) -> NDArray[np.bool_] | None:
+        """Those pixels (H, W) of the input that show the object, where that is known."""
+        if self.mask is None or self.seen.note:
+            return None
+        return self.seen.cut(self.mask, self.classifier.input_shape[:0:-1])
 
 
 @dataclass(frozen=True)
@@ -120,18 +128,20 @@ def sheet(table: Table) -> Sheet:
 
 def _legend(table: Table) -> str:
     scale = SCALINGS[table.scaling]
+    notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
-        return f"Inside the orange line: the {table.look.percent:g} % of the picture that speak most for the class."
-    return f"Orange speaks for the class, blue against it; {scale}. What chance explains is faded."
+        return (
+            f"Inside the orange line: the {table.look.percent:g} % of the picture that speak most for the class.{notes}"
+        )
+    return f"Orange speaks for the class, blue against it; {scale}. What chance explains is faded.{notes}"
 
 
 def _heads(items: list[Picture | Words | Line | Box], table: Table, left: Sequence[float], top: float) -> float:
     """What the network saw in each column, and its lines; where they end."""
     bottom = top
     for column, x in zip(table.columns, left, strict=True):
-        seen = fitted(column.picture, column.classifier.input_shape[1:])
         height = _height(column)
-        items.append(Picture(x, top, SIDE, height, seen.resize((2 * SIDE, 2 * height), Image.Resampling.LANCZOS)))
+        items.append(Picture(x, top, SIDE, height, column.seen.draw((2 * SIDE, 2 * height))))
         y = top + height + 5
         for k, text in enumerate(column.lines):
             words = stacked(wrapped(text, SIDE, SMALL), x, y, size=SMALL, colour=FAINT if k else INK)
@@ -153,7 +163,7 @@ def _row(
             items += stacked(wrapped(cell.note, SIDE - 16, SMALL), x + 8, top + 8, size=SMALL, colour=FAINT)
             bottom = max(bottom, top + height)
             continue
-        drawing = Drawing(column.picture, column.classifier.input_shape[1:], cell.explanation, column.mask, scale)
+        drawing = Drawing(column.seen, cell.explanation, column.mask, scale)
         items.append(Picture(x, top, SIDE, height, drawing.shown(table.look)))
         y = _facts(items, table, cell, scale, x, top + height + 4)
         bottom = max(bottom, _measures(items, cell.faithfulness, x, y) if cell.faithfulness else y)

@@ -17,6 +17,7 @@ from benchmarks.rows import Rows
 from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
+from core.geometry import Geometry
 from data.scenes.splits import picture
 from tests.core.scenes import scene_net
 
@@ -47,14 +48,18 @@ def test_rows_of_other_code_count_for_nothing(tmp_path: Path, monkeypatch: pytes
 
 
 def photograph(width: int, height: int, rows: slice, columns: slice) -> pointing.Photograph:
+    """Of a network that resizes the short side to 256 px and sees the middle 224 px."""
     inside = torch.zeros(height, width, dtype=torch.bool)
     inside[rows, columns] = True
-    return pointing.Photograph("photograph", torch.zeros(3, 224, 224), 0, inside)
+    scale = min(width, height) / 256
+    matrix = ((scale, 0.0, (width - 224 * scale) / 2), (0.0, scale, (height - 224 * scale) / 2))
+    geometry = Geometry((width, height), (224, 224), matrix)
+    return pointing.Photograph("photograph", torch.zeros(3, 224, 224), 0, inside, geometry)
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(("width", "height"), [(640, 427), (360, 480), (500, 500)])
-def test_a_place_is_carried_back_to_where_it_was_in_the_photograph(real: Path, width: int, height: int) -> None:
+def test_a_place_is_located_where_it_was_in_the_photograph(real: Path, width: int, height: int) -> None:
     """A white dot seen through the network's own transforms: its brightest place leads back to the dot."""
     network = loading.load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
     shorter = min(width, height)
@@ -64,19 +69,11 @@ def test_a_place_is_carried_back_to_where_it_was_in_the_photograph(real: Path, w
         pixels[row - 2 : row + 3, column - 2 : column + 3] = 255
         seen = network.preprocess(Image.fromarray(pixels)).sum(0)
         place = np.unravel_index(int(seen.argmax()), seen.shape)
-        back = [
-            int(pointing.carried_back(np.array(p), size, shorter))
-            for p, size in zip(place, (height, width), strict=True)
-        ]
+        geometry = network.geometry((width, height))
+        assert geometry is not None
+        back = [int(found) for found in geometry.pixels(*map(np.array, place))]
         assert abs(back[0] - row) <= 3
         assert abs(back[1] - column) <= 3
-
-
-def test_the_square_the_network_sees_is_the_middle_of_the_photograph() -> None:
-    """512 x 256: nothing is resized, and the square begins at (144, 16)."""
-    assert pointing.carried_back(np.arange(3), 512, 256).tolist() == [144, 145, 146]
-    assert pointing.carried_back(np.arange(3), 256, 256).tolist() == [16, 17, 18]
-    assert pointing.carried_back(np.arange(224), 1024, 512)[[0, 223]].tolist() == [289, 735]
 
 
 def test_the_tolerance_is_in_pixels_of_the_photograph() -> None:
@@ -100,7 +97,10 @@ def test_a_random_pixel_hits_as_often_as_counted_one_by_one() -> None:
     near = [
         [(max(20 - y, 0, y - 29) ** 2 + max(12 - x, 0, x - 15) ** 2) ** 0.5 <= 15 for x in range(30)] for y in range(40)
     ]
-    rows, columns = (pointing.carried_back(np.arange(224), size, 30) for size in (40, 30))
+    scale = 30 / 256
+    rows, columns = (
+        np.floor((size - 224 * scale) / 2 + (np.arange(224) + 0.5) * scale).astype(int) for size in (40, 30)
+    )
     assert pointing.chance(shown) == pytest.approx(np.array(near)[np.ix_(rows, columns)].mean())
     assert hits == np.array(near)[np.ix_(rows[::28], columns[::28])].ravel().tolist()
 

@@ -47,6 +47,8 @@ def explain(
     )
     with Bars() as progress:
         outcome = explain_files(request, [*(image or []), *(more or [])], out, progress)
+    for note, maps in outcome.notes.items():
+        say(f"{maps:,} maps: {note}")
     say(f"{outcome.made:,} maps written to {out}" + (f", {outcome.kept:,} were there." if outcome.kept else "."))
 
 

@@ -13,6 +13,7 @@ from dashboard.widgets.messages import errors_shown
 from dashboard.work import analysis as work
 from dashboard.work.analysis import Analysed
 from study.bundle import Manifest
+from study.drawing import caveats
 from study.preregistration import Plan
 
 ANSWER = "Answer"
@@ -39,6 +40,8 @@ def page() -> None:
 
 
 def _shown(chosen: Chosen) -> None:
+    for caveat in caveats(chosen.bundle.manifest if chosen.bundle else None):
+        st.warning(caveat)
     quality.show(chosen.data)
     sample = awaited(work.sampled(chosen.data, _plan(chosen), chosen.looks).ask())
     if sample is None:

@@ -10,6 +10,7 @@ import streamlit as st
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.views import View, view
 from dashboard import cache
 from dashboard.table import Cell, Column
 from dashboard.widgets.live import Asking, note
@@ -36,6 +37,11 @@ class Seen:
     def inputs(self) -> Tensor:
         """(C, H, W)."""
         return self.classifier.preprocess(self.chosen.picture)
+
+    @cached_property
+    def view(self) -> View:
+        """The image as the classifier sees it."""
+        return view(self.classifier, self.chosen.picture, self.inputs)
 
     @cached_property
     def probabilities(self) -> Tensor:
@@ -75,7 +81,7 @@ class Seen:
     def column(self, *lines: str) -> Column:
         """Its column in a table."""
         chosen = self.chosen
-        return Column(chosen.picture, self.classifier, lines, chosen.source(self.model), chosen.mask)
+        return Column(self.view, self.classifier, lines, chosen.source(self.model), chosen.mask)
 
 
 def class_names(classifier: Classifier) -> list[str]:
@@ -105,7 +111,7 @@ def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bo
         return Cell(request, note=note(job))
     if not measured:
         return Cell(request, job.result)
-    measures = asking(FaithfulnessRequest(request, job.result, column.mask))
+    measures = asking(FaithfulnessRequest(request, job.result, column.inside))
     found = measures.result if measures is not None and measures.state == "done" else None
     return Cell(request, job.result, faithfulness=found)
 

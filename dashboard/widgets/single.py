@@ -63,13 +63,15 @@ def _headline(seen: Seen) -> None:
 
 def _maps(seen: Seen, cell: Cell, look: figures.Look) -> None:
     category = plain(seen.classifier.categories[cell.request.target])
+    if seen.view.note:
+        st.info(escaped(seen.view.note))
     places = st.columns(3)
     if cell.explanation is None:
-        picture = figures.picture(seen.chosen.picture, seen.classifier.input_shape[1:])
+        picture = seen.view.draw(seen.view.size(figures.SIDE))
         places[0].image(picture, caption="What the AI saw", width="stretch", alt="What the AI saw")
         places[1].info(escaped(cell.note))
         return
-    drawing = figures.Drawing(seen.chosen.picture, seen.classifier.input_shape[1:], cell.explanation, seen.chosen.mask)
+    drawing = figures.Drawing(seen.view, cell.explanation, seen.chosen.mask)
     caption = f"{words(cell.request.method)}: {category}"
     over = f"Orange: for {category}. Blue: against"
     if look.style == "Outline":

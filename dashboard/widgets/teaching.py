@@ -61,7 +61,7 @@ def _map(mapped: Mapped) -> None:
     """The picture and its map; on request the map's standard error instead."""
     error = mapped.explanation.error
     wanted = error is not None and st.toggle(ERROR, key="map_error", help="How far chance alone may move the map.")
-    drawing = figures.Drawing(mapped.picture, mapped.shape, mapped.explanation)
+    drawing = figures.Drawing(mapped.seen, mapped.explanation)
     picture, over = st.columns(2, wrap=False)
     picture.image(drawing.picture(), caption="What the AI saw", width="stretch", alt="What the AI saw")
     if wanted:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from core.attribution import METHODS
@@ -22,7 +21,6 @@ from core.faithfulness.curves import Curve
 from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
-from core.rendering import fitted
 from core.types import Explanation, Progress
 from dashboard.jobs import Job, pool
 from dashboard.keys import digest, tensor_digest
@@ -97,7 +95,7 @@ class Faithfulness:
 
 @dataclass(frozen=True)
 class FaithfulnessRequest:
-    """The measures of a map that is there; ``mask`` are the object's pixels (h, w) in the picture, if known."""
+    """The measures of a map that is there; ``mask`` are the object's pixels (H, W) in the input, if known."""
 
     of: MapRequest
     explanation: Explanation
@@ -129,14 +127,10 @@ class FaithfulnessRequest:
         return Faithfulness(*curves, missed, *self._inside(evidence))
 
     def _inside(self, evidence: Tensor) -> tuple[Any, ...]:
-        if self.mask is None:
+        if self.mask is None or not self.mask.any():
             return ()
-        height, width = self.of.classifier.input_shape[1:]
-        seen = fitted(Image.fromarray(self.mask), (height, width)).convert("L").resize((width, height))
-        inside = torch.from_numpy(np.asarray(seen) > 127)[None]
-        if not bool(inside.any()):
-            return ()
-        tolerance = round(POINTING * max(height, width))
+        inside = torch.from_numpy(self.mask)[None]
+        tolerance = round(POINTING * max(self.mask.shape))
         shares = (float(MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
         return *shares, bool(MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))), tolerance
 

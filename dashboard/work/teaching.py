@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass
 
 import pandas as pd
-from PIL import Image
 
 from core.types import Explanation, Progress
+from core.views import View, view
 from dashboard import figures
 from dashboard.keys import digest
 from dashboard.tasks import Task
@@ -53,10 +53,9 @@ class Taught:
 
 @dataclass(frozen=True)
 class Mapped:
-    """The map of a trial's target picture, and what is drawn under it: the network's inputs are (H, W)."""
+    """The map of a trial's target image, and the image as the network sees it."""
 
-    picture: Image.Image
-    shape: tuple[int, int]
+    seen: View
     explanation: Explanation
 
 
@@ -82,7 +81,7 @@ def mapped(bundle: Bundle, trial: Trial) -> Task:
     def work(progress: Progress) -> Mapped:
         again = _reopened(bundle, progress)
         explanation = again.target_map(trial, progress)
-        return Mapped(again.picture(trial), again.sources.classifier.input_shape[1:], explanation)
+        return Mapped(view(again.sources.classifier, again.picture(trial)), explanation)
 
     return Task(_key("map", bundle, trial), work)
 

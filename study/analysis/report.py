@@ -19,6 +19,7 @@ from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text, words
 from study.bundle import Manifest
+from study.drawing import caveats
 from study.files import write_whole
 from study.spreadsheets import csv_text
 
@@ -148,7 +149,7 @@ def write(
     offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
     found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers], progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
-    answer = [*(test_sentence(test) for test in analysis.tests), _planned(plan)]
+    answer = [*(test_sentence(test) for test in analysis.tests), _planned(plan), *caveats(manifest)]
     notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
         "table1": table(model),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,12 @@ from pydantic import ValidationError
 from core.classifier import Classifier
 from core.device import arithmetic, one_thread
 from core.errors import ForetellError
+from core.geometry import Geometry
 from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.claims import shared
-from study.building.design import Material
+from study.building.design import ROLE_OF_TYPE, Material
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import Plan, PlannedTrial, Planner
 from study.building.predictions import predict
@@ -27,6 +29,7 @@ from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.config import StudyConfig, read
+from study.drawing import DRAWING, MEASURED, measured_caveat
 from study.files import write_whole
 from study.provenance import code_digest, environment
 from study.sources import open_classifier, open_sets
@@ -180,7 +183,7 @@ def _manifest(
             | ({"near_duplicates": plan.repeats} if role == "pool" else {})
             for role, s in sources.sets.items()
         },
-        environment={**environment(sources.base), ARITHMETIC: arithmetic(classifier.device)},
+        environment={**environment(sources.base), ARITHMETIC: arithmetic(classifier.device), DRAWING: MEASURED},
         trials=tuple(made[: len(plan.trials)]),
         practice=tuple(made[len(plan.trials) :]),
         dropped=plan.dropped,
@@ -221,4 +224,16 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:
         again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
-    return list(differences(bundle.manifest, again))
+    return [
+        *measured_caveat(bundle.manifest, _geometries(bundle.manifest, sources)),
+        *differences(bundle.manifest, again),
+    ]
+
+
+def _geometries(frozen: Manifest, sources: Sources) -> Iterator[Geometry | None]:
+    """Where the network sees each trial's target image."""
+    for trial in frozen.trials:
+        images = sources.sets[ROLE_OF_TYPE[trial.trial_type]]
+        known = {f"{images.name}/{name}": i for i, name in enumerate(images.ids)}
+        if trial.source in known:
+            yield sources.classifier.geometry(images.open(known[trial.source]).size)

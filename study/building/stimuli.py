@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from torch import Tensor
 
 from core.classifier import Classifier
 from core.faithfulness.curves import deletion, insertion
 from core.faithfulness.randomisation import reinitialised
-from core.rendering import Pixels, fitted, overlay, scale_of
+from core.rendering import Pixels, overlay, scale_of
 from core.teaching.examples import PER_CATEGORY
 from core.teaching.masks import elsewhere
 from core.types import Explanation, Progress, silent
+from core.views import View, view
 from data.types import ImageSet
 from study.building.conceptcharts import ConceptEffects, chart, concept_effects
 from study.building.design import Candidate, Material
@@ -38,6 +41,14 @@ STEPS = 100
 """Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny pictures."""
 CENTRE = 0.5
 """Side of the central box, as a share of the picture's, that stands for the object where no mask is known."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The target image of a trial: how it is drawn, and the network's input (1, C, H, W)."""
+
+    view: View
+    inputs: Tensor
 
 
 class Studio:
@@ -60,9 +71,12 @@ class Studio:
         """Explain and draw one trial; its assets are on disk when it returns."""
         candidate, teaching = planned.candidate, planned.teaching
         pictures = self._pictures(planned)
-        explanation = self._explain(planned, pictures, progress)
-        plain_assets = [self._write(self._plain(picture)) for picture in pictures]
-        mapped = [self._write(self._mapped(p, explanation, i)) for i, p in enumerate(pictures)]
+        inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
+        explanation = self.maps.explain(inputs, self._classes(candidate), map_seed(self.config, planned.id), progress)
+        target, *others = (view(self.classifier, p, x) for p, x in zip(pictures, inputs, strict=True))
+        seen = Seen(target, inputs[:1])
+        plain_assets = [self._write(one.draw(self._size)) for one in (target, *others)]
+        mapped = [self._write(self._mapped(one, _signed(explanation, i))) for i, one in enumerate((target, *others))]
         names = [self._name(k) for k in self._classes(candidate)]
         examples = tuple(
             Example(category=names[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
@@ -70,8 +84,8 @@ class Studio:
         )
         options = (names[0], self._name(candidate.alternative))
         answers = self.material.of(candidate.role)
-        relevance, basis = self._relevance(candidate, explanation.evidence[0].numpy())
-        placebos = {name: self._placebo(name, planned, pictures[0], explanation, options) for name in self._placebos}
+        relevance, basis = self._relevance(candidate, seen.view, explanation.evidence[0].numpy())
+        placebos = {name: self._placebo(name, planned, seen, explanation, options) for name in self._placebos}
         return Trial(
             id=planned.id,
             trial_type=candidate.trial_type,
@@ -83,8 +97,8 @@ class Studio:
             source=f"{self.sets[candidate.role].name}/{self.sets[candidate.role].ids[candidate.index]}",
             assets=TrialAssets(target=plain_assets[0], target_map=mapped[0], examples=examples, placebos=placebos),
             teaching=self._teaching_facts(planned),
-            saliency=self._saliency_facts(explanation, basis)
-            | self._areas(pictures[0], candidate.target, explanation, progress),
+            saliency=self._saliency_facts(explanation, basis, {one.note for one in (target, *others)} - {""})
+            | self._areas(seen.inputs, candidate.target, explanation, progress),
             relevance=relevance,
             doubt=planned.doubt,
         )
@@ -97,11 +111,6 @@ class Studio:
         candidate = planned.candidate
         pool = self.sets["pool"]
         return [self.sets[candidate.role].open(candidate.index), *map(pool.open, planned.teaching.indices)]
-
-    def _explain(self, planned: PlannedTrial, pictures: list[Image.Image], progress: Progress) -> Explanation:
-        inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        seed = map_seed(self.config, planned.id)
-        return self.maps.explain(inputs, self._classes(planned.candidate), seed, progress)
 
     @property
     def _placebos(self) -> list[str]:
@@ -120,10 +129,13 @@ class Studio:
         return MapCache(network, self.config.saliency, self.maps.folder.parent)
 
     def _placebo(
-        self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation, options: tuple[str, str]
+        self, name: str, planned: PlannedTrial, seen: Seen, true: Explanation, options: tuple[str, str]
     ) -> Placebo:
         if planned.wrong is not None and name == WRONG:
-            found = [self._write(self._plain(self.sets["pool"].open(i))) for i in planned.wrong.indices]
+            found = [
+                self._write(view(self.classifier, self.sets["pool"].open(i)).draw(self._size))
+                for i in planned.wrong.indices
+            ]
             return Placebo(
                 examples={options[0]: tuple(found[:PER_CATEGORY]), options[1]: tuple(found[PER_CATEGORY:])},
                 sources=tuple(self.sets["pool"].ids[i] for i in planned.wrong.indices),
@@ -133,10 +145,9 @@ class Studio:
             return self._charts(planned.candidate, options)
         if name == "uncertainty":
             return self._gauge(planned.candidate)
-        evidence, signed = self._placebo_map(name, planned, picture, true)
-        drawn = overlay(fitted(picture, self._grid), signed, self._size, self.config.saliency.opacity)
-        relevance, _ = self._relevance(planned.candidate, evidence)
-        return Placebo(target_map=self._write(drawn), relevance=relevance)
+        evidence, signed = self._placebo_map(name, planned, seen.inputs, true)
+        relevance, _ = self._relevance(planned.candidate, seen.view, evidence)
+        return Placebo(target_map=self._write(self._mapped(seen.view, signed)), relevance=relevance)
 
     def _charts(self, candidate: Candidate, options: tuple[str, str]) -> Placebo:
         """What makes the AI say each option, and how that speaks for its answer to this picture."""
@@ -155,24 +166,19 @@ class Studio:
         return Placebo(target_map=self._write(gauge(sure, self._size)), relevance=sure)
 
     def _placebo_map(
-        self, name: str, planned: PlannedTrial, picture: Image.Image, true: Explanation
+        self, name: str, planned: PlannedTrial, inputs: Tensor, true: Explanation
     ) -> tuple[Pixels, Pixels]:
         """Evidence and values to draw (H, W) of a map that says nothing of the answer."""
         if name == "random_maps":
             seed = seed_of(self.config.study.seed, name, planned.id)
             places = elsewhere(torch.from_numpy(_signed(true, 0)), torch.Generator().manual_seed(seed)).numpy()
             return true.evidence[0].numpy().flat[places], _signed(true, 0).flat[places]
-        inputs = self.classifier.preprocess(picture)[None]
         seed = seed_of(self.config.study.seed, "map", planned.id)
         found = self._forgotten.explain(inputs, [planned.candidate.target], seed, silent)
         return found.evidence[0].numpy(), _signed(found, 0)
 
-    def _plain(self, picture: Image.Image) -> Image.Image:
-        seen = fitted(picture, self._grid)
-        return seen.resize(self._size, Image.Resampling.LANCZOS)
-
-    def _mapped(self, picture: Image.Image, explanation: Explanation, i: int) -> Image.Image:
-        return overlay(fitted(picture, self._grid), _signed(explanation, i), self._size, self.config.saliency.opacity)
+    def _mapped(self, seen: View, signed: Pixels) -> Image.Image:
+        return overlay(seen.draw(self._size, "L"), signed, self._size, self.config.saliency.opacity)
 
     @property
     def _grid(self) -> tuple[int, int]:
@@ -197,7 +203,7 @@ class Studio:
     def _name(self, k: int) -> str:
         return plain(self.classifier.categories[k])
 
-    def _relevance(self, candidate: Candidate, evidence: Pixels) -> tuple[float, str]:
+    def _relevance(self, candidate: Candidate, seen: View, evidence: Pixels) -> tuple[float, str]:
         """How much more the target's map supports the object than what surrounds it, and what counted as object.
 
         Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
@@ -206,9 +212,8 @@ class Studio:
         images = self.sets[candidate.role]
         inside = _box(self._grid)
         basis = "centre of the picture"
-        if images.mask is not None:
-            mask = Image.fromarray(np.asarray(images.mask(candidate.index), dtype=np.uint8) * 255)
-            inside = np.asarray(fitted(mask, self._grid).convert("L").resize(self._grid[::-1])) > 127
+        if images.mask is not None and not seen.note:
+            inside = seen.cut(np.asarray(images.mask(candidate.index), dtype=bool), self._grid[::-1])
             basis = "object mask"
         evidence = evidence.clip(min=0)
         on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
@@ -228,11 +233,8 @@ class Studio:
             "copies": settings.copies,
         }
 
-    def _areas(
-        self, picture: Image.Image, target: int, explanation: Explanation, progress: Progress
-    ) -> dict[str, float]:
+    def _areas(self, inputs: Tensor, target: int, explanation: Explanation, progress: Progress) -> dict[str, float]:
         """Areas under the deletion and insertion curves of the target's map, in probability."""
-        inputs = self.classifier.preprocess(picture)[None]
         steps = min(STEPS, inputs[0, 0].numel())
         curves = [
             draw(self.classifier, inputs, [target], explanation.evidence[:1], steps=steps, progress=progress)
@@ -240,7 +242,7 @@ class Studio:
         ]
         return {curve.measure: _rounded(float(curve.area[0])) for curve in curves}
 
-    def _saliency_facts(self, explanation: Explanation, basis: str) -> dict[str, Any]:
+    def _saliency_facts(self, explanation: Explanation, basis: str, notes: set[str]) -> dict[str, Any]:
         certificate = explanation.certificates[0]
         optional = {
             "standard_error": certificate.standard_error,
@@ -255,6 +257,7 @@ class Studio:
             "warnings": list(certificate.warnings),
             "relevance_on": basis,
             **{key: None if value is None else _rounded(value) for key, value in optional.items()},
+            **({"drawing": " ".join(sorted(notes))} if notes else {}),
         }
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from PIL import Image
 from torch import Tensor
 
 from core.attribution import METHODS
@@ -22,7 +21,8 @@ from core.device import chunk_size
 from core.errors import ForetellError
 from core.parameters import declared, parsed
 from core.types import Explanation, Progress, silent
-from study.inquiry.mapfiles import seen_by, stored_key, write_map
+from core.views import view
+from study.inquiry.mapfiles import Seen, stored_key, write_map
 from study.inquiry.pictures import find_pictures, open_picture
 from study.provenance import code_digest
 from study.sources import open_classifier
@@ -44,11 +44,15 @@ class Request:
 
 @dataclass
 class Outcome:
-    """How many maps were made, how many were there already, and for what reasons others could not be made."""
+    """How many maps were made, how many were there already, and for what reasons others could not be made.
+
+    ``notes`` are what the drawings of how many maps do not show as they should.
+    """
 
     made: int = 0
     kept: int = 0
     faults: Counter[str] = field(default_factory=Counter)
+    notes: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> int:
@@ -121,7 +125,7 @@ class _Picture:
     file: Path
     base: Path
     keys: Mapping[str, str]
-    seen: Image.Image
+    seen: Seen
     inputs: Tensor
 
     def lacks(self, method: str) -> bool:
@@ -193,8 +197,9 @@ class _Run:
         except ForetellError as error:
             self._fault(str(error), len(self._methods))
         else:
-            seen = seen_by(picture, self._classifier.input_shape[1:])
-            return _Picture(file, base, keys, seen, self._classifier.preprocess(picture))
+            inputs = self._classifier.preprocess(picture)
+            seen = Seen.of(view(self._classifier, picture, inputs))
+            return _Picture(file, base, keys, seen, inputs)
         return None
 
     def _keys(self, content: str) -> dict[str, str]:
@@ -243,6 +248,8 @@ class _Run:
             facts = {"category": self._classifier.categories[target], "picture": str(picture.file)}
             key = {"key": picture.keys[method]}
             write_map(_of(picture.base, method), explanation, i, picture.seen, facts | key)
+            if picture.seen.note:
+                self.outcome.notes[picture.seen.note] += 1
             self._count(made=1)
 
     def _within(self, count: int) -> Progress:

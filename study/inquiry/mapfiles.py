@@ -5,14 +5,16 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from core.rendering import fitted, overlay, scale_of, with_scale
+from core.rendering import overlay, scale_of, with_scale
 from core.types import Explanation
+from core.views import View
 from study.files import write_whole
 from study.sources import plain
 
@@ -23,10 +25,17 @@ FAST = 1
 """Level of the PNG's compression: a quarter of the usual level's time for a fifth more bytes."""
 
 
-def seen_by(picture: Image.Image, shape: tuple[int, int]) -> Image.Image:
-    """What a network with inputs (H, W) sees of a picture, at the size it is drawn."""
-    seen = fitted(picture, shape)
-    return seen.resize((SIDE, round(SIDE * seen.height / seen.width)), Image.Resampling.LANCZOS)
+@dataclass(frozen=True)
+class Seen:
+    """An image as a network sees it, at the size it is drawn; ``note`` as in `core.views.View`."""
+
+    image: Image.Image
+    note: str
+
+    @classmethod
+    def of(cls, view: View) -> Seen:
+        """Draw what is needed later and let go of the photograph, which may be large."""
+        return cls(view.draw(view.size(SIDE)), view.note)
 
 
 def stored_key(base: Path) -> str | None:
@@ -39,8 +48,8 @@ def stored_key(base: Path) -> str | None:
     return facts.get("key") if whole and isinstance(facts, dict) else None
 
 
-def write_map(base: Path, explanation: Explanation, i: int, seen: Image.Image, facts: dict[str, Any]) -> None:
-    """Write map ``i`` with ``facts`` beside its certificate; ``seen`` is of `seen_by`.
+def write_map(base: Path, explanation: Explanation, i: int, seen: Seen, facts: dict[str, Any]) -> None:
+    """Write map ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
 
     The certificate comes last and an old one goes first: where there is one, it is that of the files beside it.
     """
@@ -48,9 +57,10 @@ def write_map(base: Path, explanation: Explanation, i: int, seen: Image.Image, f
     _file(base, "json").unlink(missing_ok=True)
     write_whole(_file(base, "npy"), _bytes(lambda file: np.save(file, explanation.map[i].numpy())))
     caption = f"{certificate.method}: {plain(facts['category'])} ({certificate.probability:.2f})"
-    drawn = _drawn(explanation, i, seen, caption)
+    drawn = _drawn(explanation, i, seen.image, caption)
     write_whole(_file(base, "png"), _bytes(lambda file: drawn.save(file, "PNG", compress_level=FAST)))
-    text = json.dumps(certificate.as_dict() | facts, indent=1, ensure_ascii=False) + "\n"
+    warnings = [*certificate.warnings, *([seen.note] if seen.note else [])]
+    text = json.dumps(certificate.as_dict() | {"warnings": warnings} | facts, indent=1, ensure_ascii=False) + "\n"
     write_whole(_file(base, "json"), text.encode())
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from core.rendering import AGAINST, FOR, NEUTRAL, Scale, fitted, heatmap, overlay, scale_of, shared_scales, with_scale
+from core.rendering import AGAINST, FOR, NEUTRAL, Scale, heatmap, overlay, scale_of, shared_scales, with_scale
 from core.types import Explanation
 
 SIZE = (40, 40)
@@ -74,10 +74,3 @@ def test_scale_is_written_on_the_picture():
     assert first.shape[0] > 60
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 2), "fish")))
     assert not np.array_equal(first, np.asarray(with_scale(plain, Scale(0, 1), "boat")))
-
-
-def test_fitted_is_the_centre_the_network_sees():
-    pixels = np.zeros((30, 50, 3), dtype=np.uint8)
-    pixels[:, 10:40] = 255
-    assert np.asarray(fitted(Image.fromarray(pixels), (8, 8))).min() == 255
-    assert fitted(Image.fromarray(pixels), (8, 8)).size == (30, 30)

@@ -9,10 +9,19 @@ import pytest
 import torch
 from PIL import Image
 
+from core.geometry import Geometry
 from core.types import Certificate, Explanation
+from core.views import View
 from dashboard import figures
 
-SHAPE = (20, 20)
+HALF = ((3.0, 0.0, 10.0), (0.0, 3.0, 0.0))
+"""A network that sees the middle 60 x 60 of 80 x 60 px in 20 x 20."""
+
+
+def seen(width: int, height: int) -> View:
+    grey = (90, 90, 90)
+    geometry = Geometry((width, height), (20, 20), HALF if width == 80 else ((3.0, 0.0, 0.0), (0.0, 3.0, 0.0)))
+    return View(Image.new("RGB", (width, height), grey), Image.new("RGB", (20, 20), grey), geometry)
 
 
 @pytest.fixture
@@ -22,7 +31,7 @@ def drawing() -> figures.Drawing:
     mask = np.zeros((60, 80), dtype=bool)
     mask[:, 40:] = True
     explanation = Explanation(values, 0.0, (Certificate("gradient", 0, "f", 0.5),))
-    return figures.Drawing(Image.new("RGB", (80, 60), (90, 90, 90)), SHAPE, explanation, mask)
+    return figures.Drawing(seen(80, 60), explanation, mask)
 
 
 def at(picture: Image.Image, x: float, y: float) -> tuple[int, ...]:
@@ -62,7 +71,7 @@ def test_the_line_goes_around_what_speaks_most_for_the_class(drawing: figures.Dr
 @pytest.mark.parametrize("values", [0.0, -1.0])
 def test_a_map_that_says_nothing_for_the_class_has_no_line(values: float) -> None:
     explanation = Explanation(torch.full((1, 20, 20), values), 0.0, (Certificate("gradient", 0, "f", 0.5),))
-    silent = figures.Drawing(Image.new("RGB", (60, 60), (90, 90, 90)), SHAPE, explanation)
+    silent = figures.Drawing(seen(60, 60), explanation)
     assert np.array_equal(np.asarray(silent.picture()), np.asarray(silent.strongest(10)))
 
 
@@ -75,7 +84,7 @@ def test_the_line_leaves_out_what_says_nothing_however_much_is_asked_for(drawing
 def test_a_line_around_fewer_pixels_is_inside_one_around_more(drawing: figures.Drawing) -> None:
     generator = torch.Generator().manual_seed(0)
     explanation = Explanation(torch.randn(1, 20, 20, generator=generator), 0.0, (Certificate("g", 0, "f", 0.5),))
-    noisy = figures.Drawing(Image.new("RGB", (60, 60), (90, 90, 90)), SHAPE, explanation)
+    noisy = figures.Drawing(seen(60, 60), explanation)
     few, many = ((np.asarray(noisy.strongest(q)) != 90).any(axis=2).sum() for q in (2, 20))
     assert few < many
 

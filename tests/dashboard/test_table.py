@@ -15,11 +15,13 @@ import pytest
 import torch
 from PIL import Image
 
+from core import loading
 from core.rendering import scale_of
-from core.types import Certificate, Explanation
+from core.types import Certificate, Explanation, silent
+from core.views import view
 from dashboard import canvas, reproduce, table
 from dashboard.figures import Look
-from dashboard.table import Cell, Table
+from dashboard.table import Cell, Column, Source, Table
 from dashboard.widgets.cells import Seen
 from dashboard.widgets.source import of_set, uploaded
 from dashboard.work.maps import Faithfulness, FaithfulnessRequest, MapRequest
@@ -27,6 +29,7 @@ from study.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
 from tests.dashboard.views.test_explore import OTHER
+from tests.planted import MADE, RANDOM, misplaced, network_file, photograph
 
 METHODS = {"gradient": {}, "rise": {"samples": 32}}
 
@@ -179,3 +182,38 @@ def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) ->
     drawn = MODEL.format(names=["fish", "bird"])
     with pytest.raises(AssertionError, match=r"models/mine\.py:build is not the network the maps were made of"):
         run(own_pictures(workspace, tmp_path, drawn), tmp_path)
+
+
+@pytest.mark.parametrize("made_by", MADE.values(), ids=MADE)
+def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by: str) -> None:
+    """A planted square: the orange of the map lies on the white of the image above it."""
+    network = loading.load(f"{network_file(tmp_path, made_by)}:build")
+    size = (300, 200)
+    image = photograph(size, (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
+    request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
+    column = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path))
+    shown = Table("", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", Look())
+    pictures = [item for item in table.sheet(shown).items if isinstance(item, canvas.Picture)]
+    assert misplaced(pictures[0].image, pictures[1].image) < 0.015
+
+
+def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) -> None:
+    network = loading.load(f"{network_file(tmp_path, RANDOM['random crop'])}:build")
+    image = photograph((200, 200), (0.5, 0.5))
+    request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
+    column = Column(view(network, image, request.inputs), network, ("",), Source("", "", (), "", tmp_path))
+    shown = Table("", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", Look())
+    assert "the network's own input is shown instead" in words(shown).replace(" | ", " ")
+    assert column.inside is None
+
+
+def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -> None:
+    """The middle 160 x 160 of 300 x 200 px in 64: columns 100 to 140 become 12 to 28 (30 times 64 / 160)."""
+    network = loading.load(f"{network_file(tmp_path, MADE['crop'])}:build")
+    image, mask = photograph((300, 200), (0.5, 0.5)), np.zeros((200, 300), dtype=bool)
+    mask[:, 100:140] = True
+    inside = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path), mask).inside
+    assert inside is not None
+    columns = np.flatnonzero(inside.all(0))
+    assert (columns.min(), columns.max()) == (12, 27)
+    assert not inside[:, 28:].any()

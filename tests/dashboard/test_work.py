@@ -87,11 +87,11 @@ def test_two_sessions_at_once_make_it_once(computed: list[str]) -> None:
 
 @pytest.mark.parametrize("known", [True, False])
 def test_measures_are_those_of_the_engine_on_the_map_and_the_object(known: bool) -> None:
-    """Against the engine called by hand; the mask comes in the picture's size, the map in the network's."""
+    """Against the engine called by hand."""
     r = request(picture(4))
     explanation = ended(r.ask()).result
-    mask = np.zeros((192, 192), dtype=bool)
-    mask[40:120, 60:160] = True
+    mask = np.zeros((96, 96), dtype=bool)
+    mask[20:60, 30:80] = True
     found = ended(FaithfulnessRequest(r, explanation, mask if known else None).ask()).result
     by_hand = deletion(r.classifier, r.inputs[None], [3], explanation.evidence, steps=STEPS)
     torch.testing.assert_close(found.deletion.values, by_hand.values, rtol=0, atol=1e-6)

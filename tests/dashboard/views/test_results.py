@@ -278,6 +278,7 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     planned_study(workspace, PLAN)
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert app.success[0].value.startswith("The planned 2 participants per condition were reached")
+    assert not any("misplaced" in warning.value for warning in app.warning)
     assert table(app, "exclusions").to_dict("records") == [{"rule": "fewer than 18 answers", "people": 0, "answers": 0}]
     assert labels(app) == ["planned", "planned"]
     section(app, "Contrasts")
@@ -339,6 +340,13 @@ def take_part(study: str, person: str, mode: Mode = "live") -> None:
 def test_nothing_collected_yet(workspace: Path) -> None:
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert app.selectbox(key="results_source").options == ["A CSV file of mine"]
+
+
+def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path) -> None:
+    """The demo's network sees its images whole; of another, frozen without a word of the drawing, nobody knows."""
+    planned_study(workspace, {**PLAN, "classifier": {"model": "mine.py:build"}})
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert ["misplaced heatmaps" in warning.value for warning in app.warning].count(True) == 1
 
 
 def test_people_without_an_answer_yet(workspace: Path) -> None:

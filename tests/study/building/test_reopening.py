@@ -11,7 +11,7 @@ import torch
 
 from core.attribution.baselines import baselines
 from core.errors import ForetellError
-from core.rendering import fitted, overlay, scale_of
+from core.rendering import overlay, scale_of
 from study.building.build import build, open_sources, planner_of
 from study.building.lessons import lesson
 from study.building.reopening import Reopened, reopen
@@ -51,9 +51,9 @@ def test_the_map_is_the_frozen_one(again: Reopened, tmp_path: Path):
     trial, config = again.bundle.manifest.trials[0], again.sources.config
     found = again.target_map(trial)
     assert found.error is not None
-    grid, side = again.sources.classifier.input_shape[1:], config.display.size
+    side = config.display.size
     signed = scale_of(found, 0).signed(found.map[0], found.error[0])
-    drawn = overlay(fitted(again.picture(trial), grid), signed, (side, side), config.saliency.opacity)
+    drawn = overlay(again.picture(trial), signed, (side, side), config.saliency.opacity)
     drawn.save(tmp_path / "map.webp", **WEBP)
     assert hashlib.sha256((tmp_path / "map.webp").read_bytes()).hexdigest() == trial.assets.target_map
 
