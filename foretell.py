@@ -42,6 +42,7 @@ VERBS = {
     "power": "how many participants a study needs, from simulated studies",
     "export": "the responses of a study as CSV, with its data dictionary",
     "password": "set the password of the researcher's pages",
+    "login": "a link that logs in to the researcher's pages",
     "backup": "answers, ids, key and opened bundles into a folder, while people take part",
     "restore": "a backup into an empty workspace, checked row by row",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
