@@ -62,7 +62,9 @@ class Opened:
     def erase_identities(self) -> int:
         """Forget the recruiters' ids whose time is over; how many."""
         erased = self._identities.write(lambda db: identities.erase_due(db, self._clock()))
+        self._store.forget_erased()
         if erased:
+            self._identities.erase(lambda _: None)
             detail = {"people": erased}
             self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
         return erased

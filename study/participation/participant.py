@@ -133,7 +133,7 @@ class Participant(Arrivals):
             ending.withdraw(db, session, manifest, self._clock())
             return page_state(db, repository.session_by_id(db, mine), manifest)
 
-        return self._store.write(work)
+        return self._store.erase(work)
 
     def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
         """A planned trial with the AI's answer; refused to everybody but simulated people."""
@@ -196,7 +196,7 @@ class Participant(Arrivals):
     def _forget(self, token: str) -> None:
         """Who declines leaves no id."""
         who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
-        self._identities.write(lambda db: identities.erase(db, who))
+        self._identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: Row, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
