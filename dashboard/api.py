@@ -18,8 +18,8 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard import door, gate
-from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin
-from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
+from dashboard.headers import FRESH, IMMUTABLE, SAFE, foreign_origin, source_of
+from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Proof, Recruit
 from study.participation.refusals import Refused
 from study.service import Service
 from study.store import StoreError
@@ -59,10 +59,11 @@ class Entry(_Body):
 
 
 class Begin(_Body):
-    """Body of ``/api/v1/begin``: who a recruiter says the person is, or a preview of one condition."""
+    """Body of ``/api/v1/begin``: the id of the link and what shows that it is theirs, or a preview of one condition."""
 
     study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
     recruit: Recruit | None = None
+    proof: Proof | None = None
     preview: bool = False
     condition: str | None = Field(default=None, max_length=100)
 
@@ -124,7 +125,8 @@ def _begin(service: Service, call: Call) -> tuple[int, Any]:
         if refusal is not None:
             raise Refused(*refusal, "refused_preview")
         return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
-    return 201, {"token": service.begin(sent.study, recruit=sent.recruit)}
+    begun = service.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
+    return 201, {"token": begun}
 
 
 def _consent(service: Service, call: Call) -> tuple[int, Any]:
@@ -150,7 +152,7 @@ def _fill(service: Service, call: Call) -> tuple[int, Any]:
 
 
 def _withdraw(service: Service, call: Call) -> tuple[int, Any]:
-    return 200, service.withdraw(Withdrawal.model_validate_json(call.body).code)
+    return 200, service.withdraw(Withdrawal.model_validate_json(call.body).code, source_of(call.asked))
 
 
 def _events(service: Service, call: Call) -> tuple[int, Any]:
@@ -174,7 +176,7 @@ def _api(name: str, method: str, work: Work) -> Route:
 
 
 def _guarded(work: Work, call: Call) -> tuple[int, Any]:
-    """What came of it; of a refusal ``error`` is for the person, in her language, and ``detail`` for programs."""
+    """What came of it; of a refusal ``error`` is for the participant, in their language, the rest for programs."""
     try:
         _admit(call)
         return work(door.service(), call)
@@ -184,7 +186,8 @@ def _guarded(work: Work, call: Call) -> tuple[int, Any]:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
         refused = Refused(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")
-    return refused.code, {"error": _words(call.study)[1][refused.says], "detail": str(refused)}
+    shown = _words(call.study)[1][refused.says]
+    return refused.code, {"error": shown, "says": refused.says, "detail": str(refused)}
 
 
 def _refusal(error: ForetellError) -> Refused:

@@ -44,9 +44,9 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
 async def forget_in_time(every_s: float = FORGETTING_S) -> None:
     """Erase the recruiter's ids whose time is over, again and again; a database that is away is asked next time."""
     while True:
-        await asyncio.sleep(every_s)
         with contextlib.suppress(ForetellError):
             await run_in_threadpool(lambda: door.service().erase_identities())
+        await asyncio.sleep(every_s)
 
 
 ROUTES = [*api.routes(), *login.routes(), *sso.routes()]

@@ -1,16 +1,13 @@
 """Around the whole application: who asks for what. Participants' routes are open, all else is the researcher's.
 
-On this machine no password is needed until one is set. From anywhere else, and everywhere once there is one, pages,
-files, uploads and the websocket need a login.
+Pages, files, uploads and the websocket need a login, also at this machine: nothing that a request says of itself, and
+no address, tells this machine from a proxy on it.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
@@ -25,11 +22,6 @@ from dashboard.headers import FRESH, foreign_origin
 
 LOGIN = "/door"
 RECHECK_S = 5.0
-NO_PASSWORD = (
-    "The researcher's pages are closed: no password is set. Set one on the server: python foretell.py password"
-)
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
-_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class Gate:
@@ -95,20 +87,7 @@ def refused(asked: HTTPConnection) -> tuple[int, str] | None:
         standing = door.service().standing(asked.cookies.get(COOKIE, ""))
     except ForetellError as error:
         return 503, str(error)
-    if standing == "in" or (standing == "open" and is_local(asked)):
-        return None
-    return (403, NO_PASSWORD) if standing == "open" else (401, "Log in first.")
-
-
-def is_local(asked: HTTPConnection) -> bool:
-    """Whether somebody at this machine asks it by its own name, and no proxy speaks for somebody else."""
-    host = urlsplit(f"//{asked.headers.get('host', '')}").netloc.rpartition(":")
-    name = host[0] if host[0] and host[2].isdigit() else host[0] + host[1] + host[2]
-    if asked.client is None or name not in _LOCAL_NAMES or any(key in asked.headers for key in _FORWARDED):
-        return False
-    with suppress(ValueError):
-        return ipaddress.ip_address(asked.client.host).is_loopback
-    return False
+    return None if standing == "in" else (401, "Log in first.")
 
 
 def _answer(request: Request, code: int, sentence: str) -> Response:

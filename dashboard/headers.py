@@ -1,7 +1,8 @@
-"""What every answer of ours says to the browser, and what a browser says of where a request comes from."""
+"""What every reply of ours says to the browser, and where a request comes from."""
 
 from __future__ import annotations
 
+import ipaddress
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
@@ -25,3 +26,13 @@ def foreign_origin(asked: HTTPConnection) -> bool:
         return site != "same-origin"
     origin = asked.headers.get("origin")
     return origin is not None and urlsplit(origin).netloc != asked.headers.get("host")
+
+
+def source_of(asked: HTTPConnection) -> str:
+    """Where requests are counted: an address, or the network of 64 bits that one household has."""
+    host = asked.client.host if asked.client else ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    return host if address.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import ipaddress
 import re
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -17,8 +16,8 @@ from core.errors import ForetellError
 from dashboard import door
 from dashboard.door import COOKIE
 from dashboard.gate import LOGIN
-from dashboard.headers import FRESH, foreign_origin
-from study.collection.access import LOGIN_NS, WINDOW_NS
+from dashboard.headers import FRESH, foreign_origin, source_of
+from study.collection.access import LINK_KEY, LOGIN_NS, WINDOW_NS
 from study.participation.refusals import Refused
 from study.store import StoreError
 
@@ -43,7 +42,10 @@ def routes() -> list[Route]:
 
 
 async def page(request: Request, message: str = "", code: int = 200) -> Response:
-    """The ways in of who is out, the button of who is in, or how to set a password where there is none."""
+    """The ways in for who is out, the button for who is in; a login link lets in at once."""
+    key = request.query_params.get(LINK_KEY)
+    if key is not None and not message:
+        return await _enter_by_link(request, key)
     headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
     try:
         shown = await run_in_threadpool(_filled, request.cookies.get(COOKIE, ""), message)
@@ -60,14 +62,13 @@ def let_in(request: Request, token: str) -> Response:
     return reply
 
 
-def source(request: Request) -> str:
-    """Where tries are counted: an address, or the network of 64 bits that one household has."""
-    host = request.client.host if request.client else ""
+async def _enter_by_link(request: Request, key: str) -> Response:
     try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    return host if address.version == 4 else str(ipaddress.ip_network(f"{host}/64", strict=False))
+        return let_in(request, await run_in_threadpool(door.service().login_by_link, key))
+    except Refused as error:
+        return await page(request, str(error), error.code)
+    except ForetellError as error:
+        return await page(request, str(error), 503)
 
 
 async def _enter(request: Request) -> Response:
@@ -80,7 +81,7 @@ async def _enter(request: Request) -> Response:
             return await page(request, "This is no password.", 413)
     sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
     try:
-        token = await run_in_threadpool(door.service().login, sent, source(request))
+        token = await run_in_threadpool(door.service().login, sent, source_of(request))
     except Refused as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:

@@ -30,8 +30,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from core.errors import ForetellError
 from dashboard import door
 from dashboard.gate import LOGIN
-from dashboard.headers import FRESH, foreign_origin
-from dashboard.login import let_in, page, source
+from dashboard.headers import FRESH, foreign_origin, source_of
+from dashboard.login import let_in, page
 from study.collection.provider import CALLBACK, Provider
 from study.participation.refusals import Refused
 
@@ -165,7 +165,7 @@ async def _begin(request: Request) -> Response:
         # The answer comes to that address, where the cookie set here is not known.
         return await page(request, f"{provider.name} logs in at {provider.address}{LOGIN} only. Go there.", 421)
     try:
-        await run_in_threadpool(door.service().count_try, source(request))
+        await run_in_threadpool(door.service().count_try, source_of(request))
         async with asyncio.timeout(PATIENCE_S):
             reply: Response = await _Client(provider).authorize_redirect(request, provider.callback)
     except Exception as error:
@@ -181,7 +181,7 @@ async def _end(request: Request) -> Response:
     try:
         async with asyncio.timeout(PATIENCE_S):
             claims = await _Client(provider).claims(request)
-        return let_in(request, await run_in_threadpool(door.service().admit, claims, source(request)))
+        return let_in(request, await run_in_threadpool(door.service().admit, claims, source_of(request)))
     except Exception as error:
         return await _told(request, provider, error)
 

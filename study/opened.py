@@ -16,8 +16,9 @@ from typing import Literal, Self
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
+from study.participation.ending import code_hash
 from study.participation.refusals import Refused
-from study.store import Store, audit, identities, repository
+from study.store import Connection, Store, audit, identities, repository
 from study.store.rows import Row
 from study.workspace import database as default_database
 
@@ -37,7 +38,7 @@ class Opened:
         self._identities = Store(beside, identities.MIGRATIONS, "identity")
         self._bundles: dict[str, Bundle] = {}
         self.actor = audit.RESEARCHER
-        self.erase_identities()
+        self._index_codes()
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +62,9 @@ class Opened:
     def erase_identities(self) -> int:
         """Forget the recruiters' ids whose time is over; how many."""
         erased = self._identities.write(lambda db: identities.erase_due(db, self._clock()))
+        self._store.forget_erased()
         if erased:
+            self._identities.erase(lambda _: None)
             detail = {"people": erased}
             self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
         return erased
@@ -79,7 +82,7 @@ class Opened:
 
     def key_file(self) -> Path:
         """The key of pseudonyms and withdrawal codes, made where it is missing."""
-        path = self.home / "participants.key"
+        path = self._key_path
         if not path.exists():
             # Written whole before it has its name: another process that starts now must not read half of it.
             made = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
@@ -89,6 +92,22 @@ class Opened:
                 os.link(made, path)
             made.unlink()
         return path
+
+    def _index_codes(self) -> None:
+        """Index the private codes of sessions of an earlier version, by the key that they were made with."""
+        without = self._store.read(repository.sessions_without_code) if self._key_path.exists() else []
+        rows = {session_id: code_hash(self._key, session_id) for session_id in without}
+
+        def work(db: Connection) -> None:
+            for session_id, hashed in rows.items():
+                repository.change_session(db, session_id, {"code_hash": hashed})
+
+        if rows:
+            self._store.write(work)
+
+    @property
+    def _key_path(self) -> Path:
+        return self.home / "participants.key"
 
     @cached_property
     def _key(self) -> bytes:

@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+from playwright.sync_api import BrowserContext
 
+from dashboard.door import COOKIE
+from study.service import Service
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[1]
@@ -51,6 +54,16 @@ class Server:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"the server did not start: {self.log()}")
             time.sleep(0.05)
+
+    def login(self) -> dict[str, str]:
+        """The cookie of a researcher, by a login link as the command prints it."""
+        with Service(self.home) as service:
+            reply = httpx.get(self.url + service.login_link())
+        return {COOKIE: reply.cookies[COOKIE]}
+
+    def let_in(self, context: BrowserContext) -> None:
+        """Log a browser in to the researcher's pages."""
+        context.add_cookies([{"name": name, "value": value, "url": self.url} for name, value in self.login().items()])
 
     def kill(self) -> None:
         """kill -9: no goodbye, nothing flushed."""

@@ -1,4 +1,4 @@
-"""``password``, ``backup``, ``restore``: who may see the researcher's pages, and what must not be lost."""
+"""``password``, ``login``, ``backup``, ``restore``: who may see the researcher's pages, and what must not be lost."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dashboard.terminal import say
 
 
 def password() -> None:
-    """Set the password of the researcher's pages; whoever was logged in has to log in again.
+    """Set the password of the researcher's pages; every login and every login link ends.
 
-    Without one the pages answer this machine only. Participants never need it.
+    Without one the pages open by a login link only. Participants never need it.
 
     Example: python foretell.py password
     """
@@ -25,6 +25,20 @@ def password() -> None:
     with Service(home()) as service:
         service.set_password(chosen)
     say("The password is set.")
+
+
+def login(
+    address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
+) -> None:
+    """Print a link that logs in to the researcher's pages; it works for 30 days, or until a password is set.
+
+    Example: python foretell.py login --address https://study.example.org
+    """
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        say(address.rstrip("/") + service.login_link())
 
 
 def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> None:
@@ -59,4 +73,4 @@ def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup ma
     say(f"{home()}: answers, plans and places are what they were.")
 
 
-VERBS = [password, backup, restore]
+VERBS = [password, login, backup, restore]

@@ -1,7 +1,8 @@
-"""``withdraw``, ``bonus``, ``reconcile``: what participants and their recruiter are owed."""
+"""``links``, ``withdraw``, ``bonus``, ``reconcile``: participants and their recruiter, before and after a study."""
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,54 @@ import typer
 from dashboard.terminal import say, shown
 
 StudyName = Annotated[str, typer.Argument(help="The study's name.")]
+
+
+def links(
+    study: StudyName,
+    ids: Annotated[Path | None, typer.Argument(help="A text file with one id a line.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, max=100_000, help="Draw so many random ids instead.")] = None,
+    address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
+    out: Annotated[Path, typer.Option(help="The CSV file to write: pid,link.")] = Path("links.csv"),
+) -> None:
+    """Sign a personal link for each id of a list. Whoever has a link can take part by it, once, and resume.
+
+    Example: python foretell.py links demo ids.txt --address https://study.example.org --out links.csv
+    """
+    import pandas as pd
+    from pydantic import ValidationError
+
+    from core.errors import ForetellError
+    from study.collection.export import write_csv
+    from study.service import Service
+    from study.workspace import home
+
+    if (ids is None) == (count is None):
+        raise ForetellError("Name either a file of ids or --count. Each link needs an id.")
+    people = read_ids(ids) if ids is not None else [secrets.token_hex(8) for _ in range(count or 0)]
+    with Service(home()) as service:
+        try:
+            paths = service.personal_links(study, people)
+        except ValidationError:
+            raise ForetellError(
+                "An id has at most 200 letters, digits and _ . @ -. Change those that do not."
+            ) from None
+    write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out)
+    out.chmod(0o600)
+    say(f"{out}: {len(people)} personal links")
+
+
+def read_ids(file: Path) -> list[str]:
+    """The ids of a text file, one a line; a header "pid" and whatever follows a comma are left out."""
+    from core.errors import ForetellError
+
+    try:
+        lines = [line.split(",")[0].strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, ValueError) as error:
+        raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id a line.") from None
+    found = list(dict.fromkeys(line for line in lines if line and line != "pid"))
+    if not found:
+        raise ForetellError(f"{file} has no id. Write one on each line.")
+    return found
 
 
 def withdraw(code: Annotated[str, typer.Argument(help="The participant's private code.")]) -> None:
@@ -80,4 +129,4 @@ def reconcile(
         raise typer.Exit(1)
 
 
-VERBS = [withdraw, bonus, reconcile]
+VERBS = [links, withdraw, bonus, reconcile]

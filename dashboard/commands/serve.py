@@ -24,13 +24,13 @@ SIMULATED = 80
 
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8501,
-    host: Annotated[str, typer.Option(help="Address to listen on; any but this machine's needs a login.")] = HOST,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = HOST,
     browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
     demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
 ) -> None:
     """Build the demo study, fill it with simulated participants, and serve everything on 127.0.0.1.
 
-    On another address participants are served as well, the researcher's pages only to who can log in.
+    The researcher's pages need a login: by a password, a provider, or the link that is printed here without either.
 
     Example: python foretell.py serve --port 8600 --no-browser
     """
@@ -42,13 +42,25 @@ def serve(
     if demo:
         _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
+    link = url + _login_path()
     say(f"Foretell is at {url} (Ctrl-C stops it)")
+    if link != url:
+        say(f"No password is set. The researcher's pages open by this link, for 30 days: {link}")
     if browser:
-        threading.Thread(target=_open_browser, args=(port, url), daemon=True).start()
+        threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn
 
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
     uvicorn.run("dashboard.app:app", host=host, port=port, log_level="warning", access_log=False)
+
+
+def _login_path() -> str:
+    """The path of a login link where there is no other way to log in."""
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        return "" if service.ways() else service.login_link()
 
 
 def _demo() -> None:

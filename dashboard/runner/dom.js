@@ -12,7 +12,7 @@ export function uuid() {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
-const CONTACT_ON = new Set(["consent", "message", "withdraw", "end"]);
+const CONTACT_ON = new Set(["return", "consent", "message", "withdraw", "end"]);
 
 export function show(id) {
   for (const section of document.querySelectorAll("body > section")) section.hidden = section.id !== id;

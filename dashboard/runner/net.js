@@ -92,6 +92,16 @@ export class Net {
     return { kept: await read(key, {}).catch(() => ({})), keep: (values) => write(key, values).catch(() => {}) };
   }
 
+  // What shows that a link's session is this browser's: an id alone can be guessed. Gone with the end of the study.
+  async secret(person) {
+    const key = `secret-${this.study}/${person}`;
+    const made = await read(key, null).catch(() => null) ?? `${uuid()}-${uuid()}`;
+    await write(key, made).catch(() => {});
+    return made;
+  }
+
+  async forgetSecrets() { try { await erase(`secret-${this.study}/`); } catch { /* nothing was kept */ } }
+
   async forgetDrafts() { try { await erase(`draft-${this.study}/`); } catch { /* nothing was kept */ } }
 }
 

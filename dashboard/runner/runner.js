@@ -10,6 +10,7 @@ import { trialPages } from "./trials.js";
 
 const READING_TIME = 2000; // ms before a page of instructions can be left
 const WITHDRAW = "withdraw"; // /run/STUDY#withdraw
+const KNOWN = "refused_known"; // the link's id has a session, and nothing sent shows that it is theirs
 const TOUCH = "(hover: none) and (pointer: coarse)";
 const PATIENCE = 120000; // ms the end may take before the receipt is shown
 
@@ -59,7 +60,9 @@ async function enter(needs) {
   const reason = await unfit(needs);
   if (reason !== null) return void say(word("gate"), `${reason}\n\n${word("gate_return")}`);
   if (preview !== null) net.credentials = "same-origin";
-  const reply = await net.post("begin", preview === null ? { study, recruit: recruit(query) } : { study, preview: true, condition: preview || null });
+  const sent = preview === null ? { study, ...(await recruited(query)) } : { study, preview: true, condition: preview || null };
+  let reply = await net.post("begin", sent);
+  while (reply.body.says === KNOWN) reply = await returnPage(reply.body.error, sent);
   if (reply.status === 410) return void say(word("thanks"), reply.body.error);
   if (reply.status !== 201) return void complain(reply.body.error);
   net.token = reply.body.token;
@@ -67,10 +70,22 @@ async function enter(needs) {
   return true;
 }
 
-function recruit(query) {
+// The id of the link, and what this browser keeps to show later that the session is its own.
+async function recruited(query) {
   const prolific = query.get("PROLIFIC_PID"), person = query.get("pid") ?? query.get("participant");
-  if (prolific !== null) return { source: "prolific", person: prolific, study: query.get("STUDY_ID"), session: query.get("SESSION_ID") };
-  return person === null ? null : { source: "link", person };
+  if (prolific === null && person === null) return {};
+  const link = { source: "link", person, signature: query.get("sig") };
+  const ids = { source: "prolific", person: prolific, study: query.get("STUDY_ID"), session: query.get("SESSION_ID") };
+  return { recruit: prolific === null ? link : ids, proof: { browser: await net.secret(prolific ?? person) } };
+}
+
+// The link's session was started in another browser: the private code shows that it is theirs.
+async function returnPage(sentence, sent) {
+  prose("return", sentence);
+  show("return");
+  await clicked($("return-go"));
+  const code = $("return-code").value.trim();
+  return net.post("begin", code ? { ...sent, proof: { ...sent.proof, code } } : sent);
 }
 
 async function consentPage({ title: words, texts, boxes }) {
@@ -156,6 +171,7 @@ async function endPage({ stage, title: words, text, code, redirect }) {
   $("receipt").textContent = receipt;
   show("end");
   await net.forgetDrafts();
+  await net.forgetSecrets();
   await net.flushEvents();
   await net.forget();
 }

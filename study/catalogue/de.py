@@ -103,6 +103,15 @@ TEXTS: dict[str, str] = {
         "Die Studie ist inzwischen an anderer Stelle. Bitte laden Sie die Seite neu, um dort weiterzumachen."
     ),
     "refused_code": "Keine Teilnahme hat diesen Code. Bitte prüfen Sie ihn.",
+    "refused_known": (
+        "Dieser Link wird schon benutzt. Bitte machen Sie in dem Browser weiter, in dem Sie begonnen haben, oder geben "
+        "Sie Ihren persönlichen Code ein. Wenn Sie noch nicht zugestimmt haben, öffnen Sie den Link in zehn Minuten "
+        "noch einmal."
+    ),
+    "refused_invited": (
+        "An dieser Studie können nur Eingeladene teilnehmen. Bitte öffnen Sie den Link aus Ihrer Einladung."
+    ),
+    "refused_busy": "Aus Ihrem Netzwerk kommen gerade viele Anfragen. Bitte warten Sie eine Minute.",
     "refused_preview": (
         "Vorab ansehen können diese Studie nur die Forschenden: Melden Sie sich zuerst auf deren Seiten an."
     ),

@@ -90,6 +90,12 @@ TEXTS: dict[str, str] = {
     "refused_elsewhere": "This study is open in another tab. Continue there, or reload this page to go on here.",
     "refused_moved": "The study is at another place by now. Please reload the page to go on there.",
     "refused_code": "No participation has this code. Please check it.",
+    "refused_known": (
+        "This link is already in use. Please continue in the browser in which you started, or enter your private code. "
+        "If you have not agreed to take part yet, open the link again in ten minutes."
+    ),
+    "refused_invited": "Only invited participants can take part in this study. Please open your invitation's link.",
+    "refused_busy": "Many requests come from your network at the moment. Please wait a minute.",
     "refused_preview": "Only the researchers may look at this study before it begins: log in to their pages first.",
     "no_script": "This study needs JavaScript. Please switch it on and reload the page.",
     "ui.preview": "Preview: no data",

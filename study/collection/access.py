@@ -1,4 +1,4 @@
-"""Who may see the researcher's pages: one password, or a provider's word; logins that end, few tries."""
+"""Who may see the researcher's pages: a login link, one password, or a provider's word; logins end, tries are few."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from study.store.rows import Row
 
 SHORTEST = 12
 LOGIN_NS = 12 * 3600 * 10**9
+LINK_NS = 30 * 24 * 3600 * 10**9
+"""How long a login link can be used: a server's terminal stays open for weeks."""
 WINDOW_NS = 15 * 60 * 10**9
+LINK_KEY = "key"
 MOST_TRIES = 5
 """Within `WINDOW_NS`, from one address."""
 MOST_TRIES_IN_ALL = 100
 """From all addresses: a password of twelve characters outlasts this for ever."""
 
-Standing = Literal["open", "in", "out"]
-"""There is no way to log in; or there is one, and the caller is logged in, or is not."""
+Standing = Literal["in", "out"]
+"""Whether the caller is logged in: nothing else, no address and no header, opens the researcher's pages."""
 Way = Literal["password", "sso"]
 
 
@@ -54,18 +57,27 @@ class Access(Researcher):
         return provider_of(self.home)
 
     def ways(self) -> tuple[Way, ...]:
-        """How one can log in; empty where nothing is set and the pages answer this machine only."""
+        """How one can log in without a login link; empty where no password is set and no provider."""
         return self._identities.read(self._ways)
 
     def standing(self, token: str) -> Standing:
-        """Whether there is a way to log in, and whether this token is a login."""
+        """Whether this token is a login."""
+        return "in" if self._identities.read(lambda db: self._opened(db, token)) else "out"
 
-        def work(db: Connection) -> Standing:
-            if not self._ways(db):
-                return "open"
-            return "in" if self._opened(db, token) else "out"
+    def login_link(self) -> str:
+        """The path of a new login link, for whoever may run commands on this machine; it works for 30 days.
 
-        return self._identities.read(work)
+        Setting a password ends it, and every login that it opened.
+        """
+        secret, now = secrets.token_urlsafe(32), self._clock()
+        self._identities.write(lambda db: logins.add_link(db, _hashed(secret), now, now + LINK_NS))
+        return f"/door?{LINK_KEY}={secret}"
+
+    def login_by_link(self, secret: str) -> str:
+        """The token of a new login by the secret of a login link; raises `Refused` (401) for one that is not known."""
+        if not self._identities.read(lambda db: logins.is_link(db, _hashed(secret), self._clock())):
+            raise Refused(401, "This login link is not known, or its time is over. Make another one on the server.")
+        return self._log_in(None, None)
 
     def person(self, token: str) -> str | None:
         """The e-mail address of who is logged in by this token; None of who has the password, or is out."""
@@ -137,11 +149,12 @@ class Access(Researcher):
             return login
         return login if self.provider is not None and self.provider.allows(login["person"]) else None
 
-    def _log_in(self, source: str, person: str | None) -> str:
+    def _log_in(self, source: str | None, person: str | None) -> str:
         token, now = secrets.token_urlsafe(32), self._clock()
 
         def work(db: Connection) -> None:
-            logins.forget_tries(db, source)
+            if source is not None:
+                logins.forget_tries(db, source)
             logins.open_login(db, _hashed(token), person, now, now + LOGIN_NS)
 
         self._identities.write(work)

@@ -20,6 +20,8 @@ from study.collection.persons import person_frame
 from study.collection.status import StudyStatus, nested
 from study.opened import Mode, Opened
 from study.participation import entrance
+from study.participation.answer import Recruit
+from study.participation.links import signed_path
 from study.participation.receipt import Receipt, checked
 from study.store import Connection, audit, identities, repository, responses
 from study.store.rows import Row
@@ -112,6 +114,11 @@ class Researcher(Opened):
         self._known(study)
         self._store.write(lambda db: outcomes.note(db, study, reason, self._clock(), self.actor))
         return outcomes.table(self.responses(study), self.persons(study))
+
+    def personal_links(self, study: str, persons: Sequence[str]) -> list[str]:
+        """The path of a signed link for each id: nobody else can make one, and one link starts one participation."""
+        self._known(study)
+        return [signed_path(self._key, study, Recruit(person=person).person) for person in persons]
 
     def looks(self, study: str) -> Looks | None:
         """The looks that the newest version's plan declares, and which is due; None where it declares none."""

@@ -83,15 +83,16 @@ class ClientEvent(_Sent):
 
 
 class Recruit(_Sent):
-    """Who a recruiter says the person is; kept in the file of identities only.
+    """Whom a recruiter's link names; kept in the file of identities only.
 
-    Prolific's ids are 24 hexadecimal digits each.
+    Prolific's ids are 24 hexadecimal digits each. ``signature`` is this workspace's, of `study.participation.links`.
     """
 
     source: Literal["prolific", "link"] = "link"
     person: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,200}$")]
     study: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
     session: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
+    signature: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")] | None = None
 
     @model_validator(mode="after")
     def _prolific(self) -> Recruit:
@@ -99,6 +100,13 @@ class Recruit(_Sent):
         if self.source == "prolific" and not all(re.fullmatch("[0-9a-f]{24}", str(i)) for i in ids):
             raise ValueError("Prolific's ids are 24 hexadecimal digits each: person, study and session.")
         return self
+
+
+class Proof(_Sent):
+    """What shows that a session is theirs: the secret their browser keeps, or the private code."""
+
+    browser: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{32,100}$")] | None = None
+    code: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
 class Device(_Sent):

@@ -92,6 +92,21 @@ def withdrawal_code(key: bytes, session_id: str) -> str:
     return letters(digest[:CODE_LENGTH])
 
 
+def tidy(code: str) -> str:
+    """A code as it was given out, however it was typed."""
+    return code.strip().upper()
+
+
+def code_hash(key: bytes, session_id: str) -> str:
+    """What is stored of a private code: nobody finds the code by it without the workspace's key."""
+    return code_hash_of(key, withdrawal_code(key, session_id))
+
+
+def code_hash_of(key: bytes, code: str) -> str:
+    """The keyed hash by which the session of a code is found."""
+    return hmac.new(key, f"code\0{code}".encode(), "sha256").hexdigest()
+
+
 def letters(digest: bytes) -> str:
     """A letter or digit a byte, none of which looks like another."""
     return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)

@@ -1,24 +1,19 @@
-"""The participant's side of the service: come in, take part, leave."""
+"""The participant's side of the service: take part, leave."""
 
 from __future__ import annotations
 
-import hmac
-import secrets
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from core.errors import ForetellError
-from study import disk
 from study.bundle import Trial
 from study.conditions import CONDITIONS
-from study.opened import Mode, Opened
 from study.participation import answering, ending, entrance, lease
-from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Recruit
+from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled
 from study.participation.answering import session_of_token
+from study.participation.arrival import Arrivals
 from study.participation.catch import catch_trials
-from study.participation.page import entry, page_state, remaining_assets
+from study.participation.page import page_state, remaining_assets
 from study.participation.receipt import receipt
 from study.participation.refusals import Refused
 from study.procedure import Procedure, procedure_of
@@ -29,7 +24,6 @@ from study.texts import texts_of
 R = TypeVar("R")
 WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
 """After the trials: a page whose connection fails at the very end has it already."""
-DAY_NS = 24 * 3600 * 10**9
 
 
 @dataclass(frozen=True)
@@ -51,53 +45,8 @@ class SimulatedTrial:
     ai_side: Literal["left", "right"]
 
 
-class Participant(Opened):
+class Participant(Arrivals):
     """What the participant's page may do, in the name of a token."""
-
-    def entry(self, study: str) -> dict[str, Any]:
-        """What the page needs before anybody takes part; nothing is kept."""
-        return entry(self._shown(study))
-
-    def words(self, study: str) -> tuple[str, dict[str, str]]:
-        """Language and texts of a study; raises `Refused` (404) where there is none."""
-        manifest = self._shown(study)
-        return procedure_of(manifest).language, texts_of(manifest)
-
-    def begin(
-        self,
-        study: str,
-        *,
-        mode: Mode = "live",
-        participant: str | None = None,
-        condition: str | None = None,
-        recruit: Recruit | None = None,
-    ) -> str:
-        """Open or resume a session and return its token.
-
-        The same `participant`, or the same `recruit`, always gets the same session, and the token it had before
-        stops working. A preview may fix the condition and takes no place in the allocation. Simulated people need no
-        open study.
-        """
-        of = repository.newest_version_of if mode == "sim" else repository.open_version_of
-        version = self._store.read(lambda db: of(db, study))
-        named = f"{recruit.source}\0{recruit.person}" if recruit else participant
-        who = self._pseudonym(study, named) if named else uuid.uuid4().hex
-        token = secrets.token_urlsafe(24)
-        known = version["study_hash"] if version else None
-        preview = self._preview_place(known, condition) if mode == "preview" else {}
-
-        def work(db: Connection) -> None:
-            session = repository.session_of(db, study, mode, who)
-            if session is not None:
-                return self._renew(db, session, token)
-            if version is None:
-                raise self._closed(study)
-            self._new_session(db, version, mode, who, token, preview)
-
-        self._store.write(work)
-        if recruit is not None and mode == "live":
-            self._identify(token, recruit)
-        return token
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """What the page may know now."""
@@ -162,15 +111,21 @@ class Participant(Opened):
         self._act(token, tab, ending.finish)
         return self._fresh(token)
 
-    def withdraw(self, code: str) -> dict[str, Any]:
-        """Erase everything the holder of a private code answered; what her page then shows."""
-        wanted = code.strip().upper().encode()
-        # Looked for outside the writer: codes that somebody tries must not hold up those who answer.
-        everybody = [session["session_id"] for session in self._store.read(repository.every_session)]
-        codes = ((found, ending.withdrawal_code(self._key, found).encode()) for found in everybody)
-        mine = next((found for found, known in codes if hmac.compare_digest(known, wanted)), None)
-        if mine is None:
+    def withdraw(self, code: str, address: str | None = None) -> dict[str, Any]:
+        """Erase all responses of the holder of a private code; what their page then shows.
+
+        Raises
+        ------
+        Refused
+            404: nobody has this code; 429: too many codes were tried from one address.
+        """
+        self._limit_codes(address)
+        known = ending.code_hash_of(self._key, ending.tidy(code))
+        # Looked for outside the writer: codes that somebody tries must not hold up participants.
+        found = self._store.read(lambda db: repository.session_by_code(db, known))
+        if found is None:
             raise Refused(404, "No participation has this code.", "refused_code")
+        mine = found["session_id"]
 
         def work(db: Connection) -> dict[str, Any]:
             session = repository.session_by_id(db, mine)
@@ -178,7 +133,7 @@ class Participant(Opened):
             ending.withdraw(db, session, manifest, self._clock())
             return page_state(db, repository.session_by_id(db, mine), manifest)
 
-        return self._store.write(work)
+        return self._store.erase(work)
 
     def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
         """A planned trial with the AI's answer; refused to everybody but simulated people."""
@@ -231,24 +186,6 @@ class Participant(Opened):
             state["receipt"] = receipt(db, self._key, session)
         return state
 
-    def _identify(self, token: str, recruit: Recruit) -> None:
-        """Keep a recruiter's id of a person, in its own file: for a day, until she agrees. Who declined leaves none."""
-        session = self._store.read(lambda db: session_of_token(db, token))
-        if session["stage"] == "declined":
-            return
-        now = self._clock()
-        row = {
-            "participant_id": session["participant_id"],
-            "study": session["study"],
-            "source": recruit.source,
-            "ext_person": recruit.person,
-            "ext_study": recruit.study,
-            "ext_session": recruit.session,
-            "created_at": now,
-            "erase_after": self._kept_until(session) or now + DAY_NS,
-        }
-        self._identities.write(lambda db: identities.add(db, row))
-
     def _remember(self, token: str) -> None:
         """Who agrees is known to the recruiter for as long as the study says."""
         session = self._store.read(lambda db: session_of_token(db, token))
@@ -256,15 +193,10 @@ class Participant(Opened):
         if until is not None:
             self._identities.write(lambda db: identities.keep(db, session["participant_id"], until))
 
-    def _kept_until(self, session: Row) -> int | None:
-        """When the id of somebody who agreed is erased; None before the consent."""
-        days = procedure_of(self._manifest(session)).recruiter.retention_days
-        return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
-
     def _forget(self, token: str) -> None:
         """Who declines leaves no id."""
         who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
-        self._identities.write(lambda db: identities.erase(db, who))
+        self._identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: Row, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
@@ -272,57 +204,3 @@ class Participant(Opened):
             return None
         manifest = self._manifest(session)
         return texts_of(manifest)["feedback"].replace("{name}", manifest.practice[trial_index].target)
-
-    def _renew(self, db: Connection, session: Row, token: str) -> None:
-        resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
-        repository.change_session(db, session["session_id"], {**resumed, "last_seen": self._clock()})
-
-    def _new_session(
-        self, db: Connection, version: Row, mode: Mode, who: str, token: str, preview: dict[str, Any]
-    ) -> None:
-        now, study_hash = self._clock(), version["study_hash"]
-        manifest = self._bundle(study_hash).manifest
-        if mode == "live":
-            self._let_in(db, version, texts_of(manifest), now)
-        row = {
-            "session_id": uuid.uuid4().hex,
-            "study": version["name"],
-            "study_hash": study_hash,
-            "participant_id": who,
-            "mode": mode,
-            "token_hash": answering.token_hash(token),
-            "stage": "consent",
-            "practice": len(manifest.practice),
-            "main": len(manifest.trials) + len(catch_trials(manifest)),
-            "started_at": now,
-            "last_seen": now,
-        }
-        repository.add_session(db, {**row, **preview})
-
-    def _let_in(self, db: Connection, version: Row, texts: dict[str, str], now: int) -> None:
-        """Refuse a newcomer to a study that is paused, or full, or about to fill its disk."""
-        if version["paused"] or disk.is_low(self.home):
-            raise Refused(410, texts["paused"], "paused")
-        if not repository.has_free_slot(db, version["study_hash"], "live", now):
-            raise Refused(410, texts["full"], "full")
-
-    def _closed(self, study: str) -> ForetellError:
-        """What somebody new to a study that was open once is told; of any other, that there is none."""
-        try:
-            return Refused(410, texts_of(self._shown(study))["closed"], "closed")
-        except Refused as unknown:
-            return unknown
-
-    def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
-        if study_hash is None:
-            return {}
-        manifest = self._bundle(study_hash).manifest
-        name = condition or secrets.choice(manifest.conditions)
-        if name not in manifest.conditions:
-            known = ", ".join(manifest.conditions)
-            raise Refused(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
-        return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
-
-    def _pseudonym(self, study: str, participant: str) -> str:
-        """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
-        return hmac.new(self._key, f"{study}\0{participant}".encode(), "sha256").hexdigest()

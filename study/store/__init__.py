@@ -40,12 +40,26 @@ class Store:
         self._writing = engine.writing(url, schema)
         engine.check(self._writing)
         migrate(self._writing, migrations, schema)
+        self.erased = not engine.empty_log(self._writing)  # a process that was killed may have left erased bytes there
         self._reading = engine.reading(url, schema)
         self._writer = Writer(self._writing)
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the writer's transaction; when this returns, its result is on the disk."""
         return self._writer.run(work)
+
+    def erase(self, work: Callable[[Connection], T]) -> T:
+        """Run `work`, which erases something, as `write` does; then leave none of it in the database's log either."""
+        result = self.write(work)
+        self.erased = True
+        self.forget_erased()
+        return result
+
+    def forget_erased(self) -> bool:
+        """Empty the log if something was erased since; False while a reader of an older state prevents it."""
+        if self.erased:
+            self.erased = not engine.empty_log(self._writing)
+        return not self.erased
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on a connection of its own that cannot write; it sees one state of the database."""

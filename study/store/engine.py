@@ -57,6 +57,14 @@ def check(engine: Engine) -> None:
         raise StoreError(f"{shown} {fault}")
 
 
+def empty_log(engine: Engine) -> bool:
+    """Leave nothing of what was erased in the database's log; False where that has to be tried again."""
+    try:
+        return bool(KINDS[engine.dialect.name].empty_log(engine))
+    except (DBAPIError, *KINDS[engine.dialect.name].ERRORS):
+        return False
+
+
 def in_transaction(connection: Connection) -> bool:
     """Whether the database still holds what was done on this connection; after some errors it does not."""
     if connection.closed or connection.invalidated:

@@ -26,6 +26,7 @@ CREATE TABLE identity(
     ),
     logins.STATEMENTS,
     logins.PERSONS,
+    logins.LINKS,
 )
 
 identity = table(

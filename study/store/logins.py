@@ -17,17 +17,21 @@ STATEMENTS = (
 PERSONS = ("ALTER TABLE login ADD COLUMN person TEXT",)
 """The e-mail address of who came by a provider; nothing of who has the password."""
 
+LINKS = ("CREATE TABLE login_link(token_hash TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) STRICT",)
+"""Secrets of login links, which the server's terminal shows; kept as hashes."""
+
 _METADATA = MetaData()
 password = table("password", _METADATA, id=WHOLE, hash=TEXT, set_at=WHOLE)
 login = table("login", _METADATA, token_hash=TEXT, opened_at=WHOLE, expires_at=WHOLE, person=TEXT)
+login_link = table("login_link", _METADATA, token_hash=TEXT, expires_at=WHOLE)
 login_try = table("login_try", _METADATA, try_id=WHOLE, source=TEXT, at=WHOLE)
 
 
 def set_password(db: Connection, hashed: str, at: int) -> None:
-    """Another password; whoever is logged in by the old one is not any more."""
+    """Change the password; every login ends, and every login link."""
     row = {"id": 1, "hash": hashed, "set_at": at}
     db.execute(insert_or(db, password).values(row).on_conflict_do_update(index_elements=["id"], set_=row))
-    for emptied in (login, login_try):
+    for emptied in (login, login_link, login_try):
         db.execute(delete(emptied))
 
 
@@ -57,6 +61,18 @@ def open_login(db: Connection, token_hash: str, person: str | None, now: int, un
     """Somebody is in, for a time; what has expired is forgotten."""
     db.execute(delete(login).where(login.c.expires_at <= now))
     db.execute(insert(login).values(token_hash=token_hash, person=person, opened_at=now, expires_at=until))
+
+
+def add_link(db: Connection, token_hash: str, now: int, until: int) -> None:
+    """Allow logging in by a link for a time; links whose time is over are forgotten."""
+    db.execute(delete(login_link).where(login_link.c.expires_at <= now))
+    db.execute(insert(login_link).values(token_hash=token_hash, expires_at=until))
+
+
+def is_link(db: Connection, token_hash: str, now: int) -> bool:
+    """Whether a login link has this secret and its time is not over."""
+    mine = (login_link.c.token_hash == token_hash, login_link.c.expires_at > now)
+    return db.execute(select(login_link.c.expires_at).where(*mine)).first() is not None
 
 
 def opened(db: Connection, token_hash: str, now: int) -> Row | None:

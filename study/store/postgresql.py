@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 from study.store.errors import StoreError
 
+ERRORS: tuple[type[Exception], ...] = ()
 REMEDY = "Start it, or correct the address, the name and the password."
 
 # lock_timeout: how long a writer waits for the one before it. idle_in_transaction_session_timeout: a machine that
@@ -47,6 +48,11 @@ def fault(connection: Connection) -> str | None:
     if connection.exec_driver_sql("SHOW fsync").scalar_one() != "on":
         return "would lose acknowledged answers in a power cut. Set fsync = on in postgresql.conf."
     return None
+
+
+def empty_log(_: Engine) -> bool:
+    """Leave the log to the server, which reuses it by itself; VACUUM does the rest."""
+    return True
 
 
 def in_transaction(driver: Any) -> bool:

@@ -14,6 +14,7 @@ from study.store.tables import (
     comprehension,
     consent,
     event,
+    invitation,
     payment,
     questionnaire,
     response_conflict,
@@ -95,6 +96,12 @@ def n_blocks(db: Connection, study_hash: str, mode: str) -> int:
     return int(db.execute(select(func.count(allocation_slot.c.block.distinct())).where(where)).scalar_one())
 
 
+def is_invited(db: Connection, study: str, participant_id: str) -> bool:
+    """Whether a participant is on the study's closed list."""
+    mine = and_(invitation.c.study == study, invitation.c.participant_id == participant_id)
+    return db.execute(select(invitation.c.study).where(mine)).first() is not None
+
+
 def add_slots(db: Connection, study_hash: str, mode: str, slots: Iterable[Mapping[str, Any]]) -> None:
     """Append slots in their order."""
     rows = [{"study_hash": study_hash, "mode": mode, **slot} for slot in slots]
@@ -163,6 +170,16 @@ def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Ro
     """The session of a returning person."""
     where = and_(session.c.study == study, session.c.mode == mode, session.c.participant_id == participant_id)
     return at_most_one(db, select(session).where(where))
+
+
+def session_by_code(db: Connection, code_hash: str) -> Row | None:
+    """The session of a private code, by its keyed hash."""
+    return at_most_one(db, select(session).where(session.c.code_hash == code_hash))
+
+
+def sessions_without_code(db: Connection) -> list[str]:
+    """Sessions of earlier versions, whose private codes are not indexed yet."""
+    return list(db.execute(select(session.c.session_id).where(session.c.code_hash.is_(None))).scalars())
 
 
 def change_session(db: Connection, session_id: str, values: Mapping[str, Any]) -> None:

@@ -7,11 +7,17 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
+ERRORS = (sqlite3.Error,)
 REMEDY = "Name a writable file, or move this one away."
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
-# secure_delete: what a person withdrew is overwritten, not only unlinked.
-_PRAGMAS = ("busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON")
+# secure_delete: what a participant withdrew is overwritten, not only unlinked; temp_store: no copy in a temporary file.
+_PRAGMAS = (
+    "busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON",
+    "temp_store=MEMORY",
+)  # fmt: skip
+PATIENCE_MS = 1000
+"""How long an emptying of the log may hold up writers while somebody reads an older state, e.g. a backup."""
 
 
 def writing(url: URL, _: str) -> Engine:
@@ -32,6 +38,23 @@ def fault(connection: Connection) -> str | None:
     verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
     connection.exec_driver_sql("PRAGMA user_version = 1")  # the smallest write there is
     return None if verdict == "ok" else f"is damaged ({verdict}). Restore it from a backup."
+
+
+def empty_log(engine: Engine) -> bool:
+    """Move the write-ahead log into the database and cut it to nothing; False while somebody reads an older state.
+
+    What was erased is overwritten in the database only; the log keeps the pages of before. PASSIVE, FULL and RESTART
+    leave its bytes in the file, TRUNCATE alone does not (sqlite.org/pragma.html#pragma_wal_checkpoint).
+    """
+    driver = engine.raw_connection()
+    try:
+        cursor = driver.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={PATIENCE_MS}")
+        [(busy, _, _)] = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        cursor.execute("PRAGMA busy_timeout=30000")
+    finally:
+        driver.close()  # back to the pool
+    return not busy
 
 
 def in_transaction(driver: sqlite3.Connection) -> bool:

@@ -21,7 +21,7 @@ def table(called: str, metadata: MetaData = METADATA, /, **columns: TypeEngine[A
 
 
 study_version = table(
-    "study_version", study_hash=TEXT, name=TEXT, folder=TEXT, opened_at=WHOLE, state=TEXT, paused=WHOLE
+    "study_version", study_hash=TEXT, name=TEXT, folder=TEXT, opened_at=WHOLE, state=TEXT, paused=WHOLE, access=TEXT
 )
 session = table(
     "session",
@@ -29,6 +29,7 @@ session = table(
     position=WHOLE, practice=WHOLE, main=WHOLE, condition=TEXT, side_flip=WHOLE, order_seed=WHOLE,
     n_resumes=WHOLE, started_at=WHOLE, last_seen=WHOLE, agreed_at=WHOLE, completed_at=WHOLE,
     completion_code=TEXT, tab_id=TEXT, tab_until=WHOLE, over_quota=WHOLE, env_json=TEXT,
+    browser_hash=TEXT, code_hash=TEXT, origin=TEXT,
 )  # fmt: skip
 allocation_slot = table(
     "allocation_slot",
@@ -69,3 +70,6 @@ payment = table("payment", session_id=TEXT, minor_units=WHOLE, currency=TEXT, fo
 withdrawal = table("withdrawal", session_id=TEXT, requested_at=WHOLE)
 erased_answer = table("erased_answer", seq=WHOLE, session_id=TEXT, prev_hash=TEXT, row_hash=TEXT)
 audit = table("audit", seq=WHOLE, at=WHOLE, actor=TEXT, act=TEXT, detail_json=TEXT, prev_hash=TEXT, row_hash=TEXT)
+invitation = table("invitation", study=TEXT, participant_id=TEXT)
+exclusion = table("exclusion", session_id=TEXT, reason=TEXT, at=WHOLE)
+time_mark = table("time_mark", id=WHOLE, reached=WHOLE, since=WHOLE, latest=WHOLE)

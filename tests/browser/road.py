@@ -65,7 +65,8 @@ def tab_to(page: Page, selector: str) -> None:
 
 def at_main(server: Server, study: str, practice: int, **begin: Any) -> str:
     """The link to the first main trial; everything before is done over HTTP, which is faster."""
-    with httpx.Client(base_url=f"{server.url}/api/v1") as client:
+    cookies = server.login() if begin.get("preview") else None
+    with httpx.Client(base_url=f"{server.url}/api/v1", cookies=cookies) as client:
         token = client.post("begin", json={"study": study, **begin}).json()["token"]
         client.headers["X-Session-Token"] = token
         client.post("consent", json={"agreed": True})

@@ -85,7 +85,9 @@ def test_what_was_typed_goes_along_until_it_is_sent(browser: BrowserContext, ser
     two.goto(link)
     two.click("#again")
     expect_typed(two)
-    two.goto(f"{server.url}/run/demo?pid=first")  # a new token
+    with Service(server.home) as service:
+        [signed] = service.personal_links("demo", ["first"])
+    two.goto(server.url + signed)  # a new token
     expect_typed(two)
     other = browser.new_page()
     other.goto(at_questionnaire(server, "second"))

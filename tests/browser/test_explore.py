@@ -45,8 +45,9 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def page(chromium: Browser, explorer: Server) -> Iterator[Page]:
     with chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
+        explorer.let_in(context)
         page = context.new_page()
         said: list[str] = []
         hosts: set[str | None] = set()
@@ -121,6 +122,7 @@ def test_a_copied_link_opens_the_same_view_for_somebody_else(
     asked, now = parse_qs(query), parse_qs(urlsplit(page.url).query)
     assert {key: now.get(key) for key in asked} == asked
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
+        explorer.let_in(stranger)
         other = opened(stranger.new_page(), page.url)
         assert parse_qs(urlsplit(other.url).query) == now
         deadline = time.monotonic() + PATIENCE_MS / 1000
@@ -157,6 +159,7 @@ def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) ->
     link = offered_link(page)
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
     with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
+        explorer.let_in(stranger)
         other = opened(stranger.new_page(), link)
         expect(other.locator(".grid button[aria-pressed=true]")).to_have_count(4)
         expect(other.get_by_role("radio", name="Own")).to_be_checked()
@@ -261,6 +264,7 @@ def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, width: int) -> None:
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
+        explorer.let_in(context)
         page = context.new_page()
         for view in ("One+map&faithfulness=true", "Grid", "Two+classifiers", "All+pictures", UNITS):
             opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")

@@ -49,8 +49,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def page(chromium: Browser, server: Server) -> Iterator[Page]:
     with chromium.new_context(viewport={"width": 700, "height": 720}) as context:
+        server.let_in(context)
         yield context.new_page()
 
 

@@ -47,8 +47,9 @@ def researcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
+def page(chromium: Browser, researcher: Server) -> Iterator[Page]:
     with chromium.new_context(viewport={"width": 1280, "height": 800}) as context:
+        researcher.let_in(context)
         yield context.new_page()
 
 
@@ -116,6 +117,7 @@ def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path
 @pytest.mark.parametrize("width", [390, 768, 1280])
 def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser, width: int) -> None:
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
+        researcher.let_in(context)
         page = context.new_page()
         for path in (
             "",

@@ -235,6 +235,7 @@ def test_a_phone_is_told_to_tap_and_a_keyboard_which_keys(chromium: Browser, ser
     for touch, words in ((True, "Tap the name"), (False, "F chooses the left name")):
         context = chromium.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)  # type: ignore[arg-type]
         page = context.new_page()
+        server.let_in(context)
         page.goto(f"{server.url}/run/slow?preview=both")
         agree(page)
         page.click("#understood")

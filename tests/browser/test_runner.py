@@ -77,7 +77,8 @@ def practise(page: Page, key: str = "f") -> None:
 
 def to_main(page: Page, server: Server, **begin: Any) -> None:
     """The page at the first main trial; everything before is done over HTTP, which is faster."""
-    with httpx.Client(base_url=f"{server.url}/api/v1") as client:
+    cookies = server.login() if begin.get("preview") else None
+    with httpx.Client(base_url=f"{server.url}/api/v1", cookies=cookies) as client:
         token = client.post("begin", json={"study": "demo", **begin}).json()["token"]
         client.headers["X-Session-Token"] = token
         client.post("consent", json={"agreed": True})
@@ -194,6 +195,7 @@ def test_nothing_tells_the_answer_before_it_is_given(page: Page, server: Server)
             bodies.append(json.dumps(dict(response.headers)) + response.text())
 
     page.on("response", keep)
+    server.let_in(page.context)
     to_practice(page, f"{server.url}/run/demo?preview=both")
     trials = trials_of(server)
     telling = re.compile(
@@ -387,6 +389,7 @@ def test_a_picture_that_does_not_load_stops_the_study_until_it_does(page: Page, 
         route.abort()
 
     page.route("**/assets/**", refuse)
+    server.let_in(page.context)
     page.goto(f"{server.url}/run/demo?preview=none")
     agree(page)
     page.click("#understood")
@@ -425,6 +428,7 @@ def test_text_has_enough_contrast(chromium: Browser, server: Server, scheme: Any
     """WCAG 2.2, 1.4.3: 4.5 : 1 for the colours as computed, by the formula of relative luminance in the standard."""
     context = chromium.new_context(viewport=DESKTOP, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
+    server.let_in(context)
     page.goto(f"{server.url}/run/demo?preview=both")
     page.wait_for_selector("#consent:not([hidden])")
     names = ("ground", "card", "soft", "ink", "quiet", "accent", "on-accent", "warn")

@@ -155,9 +155,12 @@ def test_states_are_never_cached(client: TestClient) -> None:
 
 
 def test_the_same_person_comes_back_to_the_same_session(client: TestClient) -> None:
-    first = begin(client, recruit={"person": "5f3a"})
+    sent = {"recruit": {"person": "5f3a"}, "proof": {"browser": "b" * 36}}
+    first = begin(client, **sent)
     client.post("/api/v1/consent", json={"agreed": True}, headers=first)
-    second = begin(client, recruit={"person": "5f3a"})
+    assert client.post("/api/v1/begin", json={"study": "demo", "recruit": {"person": "5f3a"}}).status_code == 403
+    assert client.get("/api/v1/state", headers=first).status_code == 200
+    second = begin(client, **sent)
     assert client.get("/api/v1/state", headers=second).json()["stage"] == "instructions"
     assert client.get("/api/v1/state", headers=first).status_code == 401
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,11 +25,12 @@ from websockets.sync.client import connect
 from core.errors import ForetellError
 from dashboard import cli, door, gate
 from dashboard.gate import COOKIE, Gate
-from study.collection.access import LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
+from study.collection.access import LINK_NS, LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
 from study.participation.refusals import Refused
 from study.service import Service
 from study.workspace import VARIABLE
 from tests.conftest import write_bundle
+from tests.ports import free_port, wait_for_port
 from tests.server import Server, serving
 
 PASSWORD = "correct horse battery"
@@ -59,8 +62,13 @@ def guarded(server: Server) -> Iterator[Server]:
     with Service(server.home) as service:
         service.set_password(PASSWORD)
     yield server
+    forget_logins(server)
+
+
+def forget_logins(server: Server) -> None:
+    """No password and no login, as at the beginning."""
     with sqlite3.connect(server.home / "identity.db") as db:
-        for table in ("password", "login", "login_try"):
+        for table in ("password", "login", "login_link", "login_try"):
             db.execute(f"DELETE FROM {table}")
 
 
@@ -87,16 +95,81 @@ def stream_code(server: Server, headers: dict[str, str]) -> int:
         return int(refused.response.status_code)
 
 
-def test_this_machine_needs_no_password(server: Server) -> None:
-    for path in ("/", "/_stcore/health", "/studies"):
-        assert get(server, path, {}).status_code == 200, path
-    assert stream_code(server, {"Origin": server.url}) == 101
-
-
 @pytest.mark.parametrize("path", RESEARCHERS)
-def test_without_a_password_nothing_but_the_participants_is_served_elsewhere(server: Server, path: str) -> None:
-    reply = get(server, path, BROWSER)
-    assert (reply.status_code, reply.text[:44]) == (403, "The researcher's pages are closed: no passwo")
+def test_without_a_password_nothing_but_the_participants_is_served(server: Server, path: str) -> None:
+    """Whoever asks, also at this machine under its own name: a proxy on it looks the same."""
+    for headers in (ELSEWHERE, {}):
+        assert get(server, path, headers).status_code == 401
+    shown = get(server, path, BROWSER)
+    assert (shown.status_code, shown.headers["location"]) == (303, "/door")
+
+
+def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
+    """Only its secret does: no other, no empty one, and none after its time or after a password."""
+    with Service(server.home) as service:
+        path = service.login_link()
+    assert "python foretell.py login" in get(server, "/door", {}).text
+    for wrong in ("/door?key=", "/door?key=x", path[:-1], path + "x", path.replace("key", "token")):
+        assert "set-cookie" not in get(server, wrong, BROWSER).headers
+    let_in = get(server, path, BROWSER)
+    assert (let_in.status_code, let_in.headers["location"], let_in.headers["referrer-policy"]) == (
+        303, "/", "same-origin",
+    )  # fmt: skip
+    cookie = {"Cookie": let_in.headers["set-cookie"].split(";")[0]}
+    for inside in ("/", "/_stcore/health", "/studies"):
+        assert get(server, inside, cookie).status_code == 200, inside
+    assert stream_code(server, {**cookie, "Origin": server.url}) == 101
+    with Service(server.home) as service:
+        service.set_password(PASSWORD)
+    try:
+        assert get(server, "/", cookie).status_code == 401
+        assert get(server, path, {}).status_code == 401
+    finally:
+        forget_logins(server)
+
+
+def test_a_login_link_ends(tmp_path: Path) -> None:
+    now = [10**18]
+    with Service(tmp_path, clock=lambda: now[0]) as service:
+        key = service.login_link().partition("=")[2]
+        now[0] += LINK_NS - 1
+        assert service.standing(service.login_by_link(key)) == "in"
+        now[0] += 1
+        with pytest.raises(Refused, match="not known"):
+            service.login_by_link(key)
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert key.encode() not in kept
+
+
+NGINX = """
+daemon off;
+pid {folder}/nginx.pid;
+error_log stderr;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
+  uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{behind}; }} }}
+}}
+"""
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="no nginx; on Debian: apt install nginx-light")
+def test_nginx_as_it_comes_opens_nothing(server: Server, tmp_path: Path) -> None:
+    """Its plain ``proxy_pass`` names this machine in Host and says nothing of whom it asks for."""
+    port = free_port()
+    (tmp_path / "nginx.conf").write_text(NGINX.format(folder=tmp_path, port=port, behind=server.port))
+    with subprocess.Popen(["nginx", "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")]) as nginx:
+        try:
+            wait_for_port(port)
+            elsewhere = {"Host": "study.example.org", "Accept": "text/html"}
+            assert httpx.get(f"http://127.0.0.1:{port}/run/demo", headers=elsewhere).status_code == 200
+            for path in ("/", "/studies", "/_stcore/health"):
+                assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 401
+                assert httpx.get(f"http://127.0.0.1:{port}{path}", headers=elsewhere).status_code == 303
+        finally:
+            nginx.terminate()
 
 
 @pytest.mark.parametrize("path", RESEARCHERS)
@@ -168,36 +241,10 @@ def test_a_preview_is_the_researchers(server: Server) -> None:
         return http.post("/api/v1/begin", json=sent, headers=headers).status_code
 
     with httpx.Client(base_url=server.url) as http:
-        assert (preview({}, http), preview(ELSEWHERE, http)) == (201, 403)
-        with Service(server.home) as service:
-            service.set_password(PASSWORD)
-        try:
-            assert (preview({}, http), preview(ELSEWHERE, http)) == (401, 401)
-            http.post("/door", data={"password": PASSWORD})
-            assert preview({}, http) == 201
-        finally:
-            with sqlite3.connect(server.home / "identity.db") as db:
-                db.execute("DELETE FROM password")
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"Host": "study.example.org"},
-        {"Host": "localhost.example.org"},
-        {"Host": "127.0.0.1.example.org:8501"},
-        {"Host": "localhost@evil.example"},
-        {"Host": "[::1].evil.example"},
-        {"X-Forwarded-For": "203.0.113.9"},
-        {"X-Forwarded-For": "127.0.0.1"},
-        {"Forwarded": "for=127.0.0.1"},
-        {"X-Real-IP": "127.0.0.1"},
-        {"Via": "1.1 proxy"},
-    ],
-)
-def test_a_proxy_or_another_name_is_not_this_machine(server: Server, headers: dict[str, str]) -> None:
-    """Another name that leads here (DNS rebinding), and every sign that somebody else is spoken for."""
-    assert get(server, "/", headers).status_code == 403
+        assert (preview({}, http), preview(ELSEWHERE, http)) == (401, 401)
+    with httpx.Client(base_url=server.url, cookies=server.login()) as http:
+        assert preview({}, http) == 201
+    forget_logins(server)
 
 
 def test_login_and_logout(guarded: Server) -> None:
@@ -278,7 +325,7 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
 def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        assert service.standing("") == "open"
+        assert (service.standing(""), service.ways()) == ("out", ())
         service.set_password(PASSWORD)
         token = service.login(PASSWORD, "a")
         assert (service.standing(token), service.standing(""), service.standing("x")) == ("in", "out", "out")

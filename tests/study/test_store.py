@@ -212,8 +212,10 @@ def test_a_result_is_visible_to_others_at_once(store: Store, tmp_path: Path) -> 
     """Catches a future resolved before the commit."""
     other = sqlite3.connect(tmp_path / "test.db")
     for n in range(20):
-        values = (f"hash-{n}", f"name-{n}", "folder", n, "open")
-        store.write(lambda db, v=values: db.exec_driver_sql("INSERT INTO study_version VALUES (?,?,?,?,?,0)", v))
+        values = (f"hash-{n}", f"name-{n}", "folder", n)
+        store.write(
+            lambda db, v=values: db.exec_driver_sql("INSERT INTO study_version VALUES (?,?,?,?,'open',0,'open')", v)
+        )
         assert other.execute("SELECT count(*) FROM study_version").fetchone() == (n + 1,)
     other.close()
 

@@ -11,14 +11,15 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
-from study.store.migrations import v0001_initial, v0002_road, v0003_pause
+from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access
 from study.store.migrations.translation import Migrations, Statements, translated
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
+_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access)
 MIGRATIONS: Migrations = {
-    "sqlite": (v0001_initial.STATEMENTS, v0002_road.STATEMENTS, v0003_pause.STATEMENTS),
-    "postgresql": (v0001_initial.POSTGRESQL, v0002_road.POSTGRESQL, v0003_pause.POSTGRESQL),
+    "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
+    "postgresql": tuple(version.POSTGRESQL for version in _VERSIONS),
 }
 
 _RECORD = """

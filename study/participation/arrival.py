@@ -1,0 +1,233 @@
+"""How participants come in: a new session, or their own again, which takes more than an id that can be guessed."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import uuid
+from functools import cached_property
+from typing import Any
+
+from core.errors import ForetellError
+from study import disk
+from study.bundle import Manifest
+from study.opened import Mode, Opened
+from study.participation import answering, ending
+from study.participation.answer import Proof, Recruit
+from study.participation.catch import catch_trials
+from study.participation.limits import Allowance
+from study.participation.links import is_signed
+from study.participation.page import entry
+from study.participation.refusals import Refused
+from study.procedure import procedure_of
+from study.store import Connection, identities, repository
+from study.store.rows import Row
+from study.texts import texts_of
+
+DAY_NS = 24 * 3600 * 10**9
+LIVE_NS = 10 * 60 * 10**9
+"""A session before the consent that was active within this time belongs to whoever has it open."""
+STARTS, STARTS_PER_MINUTE = 40, 40
+"""New sessions from one address: a class starts at once, and 200 participants behind one address within minutes."""
+CODES, CODES_PER_MINUTE = 20, 10
+"""Private codes tried from one address."""
+
+
+class Arrivals(Opened):
+    """What the participant's page may do before it has a token."""
+
+    @cached_property
+    def _starts(self) -> Allowance:
+        return Allowance(STARTS, STARTS_PER_MINUTE)
+
+    @cached_property
+    def _codes(self) -> Allowance:
+        return Allowance(CODES, CODES_PER_MINUTE)
+
+    @cached_property
+    def _salt(self) -> bytes:
+        """Keys the hashes of addresses; it ends with this process, and with it all that could undo them."""
+        return secrets.token_bytes(32)
+
+    def entry(self, study: str) -> dict[str, Any]:
+        """What the page needs before anybody takes part; nothing is kept."""
+        return entry(self._shown(study))
+
+    def words(self, study: str) -> tuple[str, dict[str, str]]:
+        """Language and texts of a study; raises `Refused` (404) where there is none."""
+        manifest = self._shown(study)
+        return procedure_of(manifest).language, texts_of(manifest)
+
+    def begin(
+        self,
+        study: str,
+        *,
+        mode: Mode = "live",
+        participant: str | None = None,
+        condition: str | None = None,
+        recruit: Recruit | None = None,
+        proof: Proof | None = None,
+        address: str | None = None,
+    ) -> str:
+        """Open or resume a session and return its token.
+
+        The same `participant`, or the same `recruit`, always gets the same session, and the token it had before
+        stops working. An id in a link can be guessed: to resume, `recruit` must be signed or `proof` must fit.
+        `participant` is the word of a program on this machine and needs neither. A preview may fix the condition and
+        takes no place in the allocation. Simulated participants need no open study. The `address` limits how many
+        sessions it starts; it is not kept.
+
+        Raises
+        ------
+        Refused
+            403: the id is in use and nothing proves that it is theirs, or the study is not open to it; 429: too many
+            sessions from one address; 410: closed, paused or full; 404: no such study.
+        """
+        of = repository.newest_version_of if mode == "sim" else repository.open_version_of
+        version = self._store.read(lambda db: of(db, study))
+        named = f"{recruit.source}\0{recruit.person}" if recruit else participant
+        who = self._pseudonym(study, named) if named else uuid.uuid4().hex
+        token = secrets.token_urlsafe(24)
+        signed = recruit is not None and self._is_signed(study, recruit)
+        started = {"browser_hash": _hashed(proof.browser) if proof and proof.browser else None}
+        if mode == "preview":
+            started |= self._preview_place(version["study_hash"] if version else None, condition)
+        if mode == "live" and address is not None:
+            started["origin"] = self._hashed_address(address)
+        source = started.get("origin")
+        if recruit is not None and proof is not None and proof.code is not None:
+            self._limit_codes(address)
+
+        def work(db: Connection) -> None:
+            session = repository.session_of(db, study, mode, who)
+            if session is not None:
+                if recruit is not None and not signed and not self._is_theirs(session, proof):
+                    raise Refused(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
+                return self._renew(db, session, token, started["browser_hash"])
+            if version is None:
+                raise self._closed(study)
+            if mode == "live":
+                self._admit(db, version, who, signed)
+                if source is not None and not self._starts.take(source):
+                    raise Refused(429, "Too many sessions were started from this address.", "refused_busy")
+            self._new_session(db, version, mode, who, token, started)
+
+        self._store.write(work)
+        if recruit is not None and mode == "live":
+            self._identify(token, recruit)
+        return token
+
+    def _is_signed(self, study: str, recruit: Recruit) -> bool:
+        """Whether a link's id carries this workspace's signature; a false one is refused (403)."""
+        if recruit.signature is None:
+            return False
+        if recruit.source != "link" or not is_signed(self._key, study, recruit.person, recruit.signature):
+            raise Refused(403, "The signature of this link is not that of its id.", "refused_link")
+        return True
+
+    def _is_theirs(self, session: Row, proof: Proof | None) -> bool:
+        """Whether whoever comes with an id alone may have its session."""
+        if session["stage"] == "declined":
+            return True  # nothing of them is kept
+        if session["stage"] == "consent" and self._clock() - session["last_seen"] > LIVE_NS:
+            return True  # nothing of them is kept yet, and nobody has it open
+        if proof is None:
+            return False
+        browser, kept = _hashed(proof.browser or ""), session["browser_hash"] or ""
+        code = ending.withdrawal_code(self._key, session["session_id"])
+        return hmac.compare_digest(browser, kept) or (
+            proof.code is not None and hmac.compare_digest(code.encode(), ending.tidy(proof.code).encode())
+        )
+
+    def _admit(self, db: Connection, version: Row, who: str, signed: bool) -> None:
+        """Refuse a newcomer whom the study's access mode does not let in, or for whom there is no room."""
+        invited = signed or (version["access"] == "list" and repository.is_invited(db, version["name"], who))
+        if version["access"] != "open" and not invited:
+            raise Refused(403, "This study takes invited participants only.", "refused_invited")
+        texts = texts_of(self._bundle(version["study_hash"]).manifest)
+        if version["paused"] or disk.is_low(self.home):
+            raise Refused(410, texts["paused"], "paused")
+        if not repository.has_free_slot(db, version["study_hash"], "live", self._clock()):
+            raise Refused(410, texts["full"], "full")
+
+    def _limit_codes(self, address: str | None) -> None:
+        if address is not None and not self._codes.take(self._hashed_address(address)):
+            raise Refused(429, "Too many codes were tried from this address.", "refused_busy")
+
+    def _hashed_address(self, address: str) -> str:
+        return hmac.new(self._salt, address.encode(), "sha256").hexdigest()[:16]
+
+    def _identify(self, token: str, recruit: Recruit) -> None:
+        """Keep a recruiter's id in its own file, for a day until its participant agrees; declining leaves none."""
+        session = self._store.read(lambda db: answering.session_of_token(db, token))
+        if session["stage"] == "declined":
+            return
+        now = self._clock()
+        row = {
+            "participant_id": session["participant_id"],
+            "study": session["study"],
+            "source": recruit.source,
+            "ext_person": recruit.person,
+            "ext_study": recruit.study,
+            "ext_session": recruit.session,
+            "created_at": now,
+            "erase_after": self._kept_until(session) or now + DAY_NS,
+        }
+        self._identities.write(lambda db: identities.add(db, row))
+
+    def _kept_until(self, session: Row) -> int | None:
+        """When the id of a participant who agreed is erased; None before the consent."""
+        days = procedure_of(self._manifest(session)).recruiter.retention_days
+        return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
+
+    def _renew(self, db: Connection, session: Row, token: str, browser: str | None) -> None:
+        resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
+        mine = {} if browser is None else {"browser_hash": browser}
+        repository.change_session(db, session["session_id"], {**resumed, **mine, "last_seen": self._clock()})
+
+    def _new_session(
+        self, db: Connection, version: Row, mode: Mode, who: str, token: str, started: dict[str, Any]
+    ) -> None:
+        now, manifest = self._clock(), self._bundle(version["study_hash"]).manifest
+        session_id = uuid.uuid4().hex
+        row = {
+            "session_id": session_id,
+            "study": version["name"],
+            "study_hash": version["study_hash"],
+            "participant_id": who,
+            "mode": mode,
+            "token_hash": answering.token_hash(token),
+            "code_hash": ending.code_hash(self._key, session_id),
+            "stage": "consent",
+            "practice": len(manifest.practice),
+            "main": len(manifest.trials) + len(catch_trials(manifest)),
+            "started_at": now,
+            "last_seen": now,
+        }
+        repository.add_session(db, {**row, **started})
+
+    def _closed(self, study: str) -> ForetellError:
+        """What a newcomer to a study that was open once is told; of any other, that there is none."""
+        try:
+            return Refused(410, texts_of(self._shown(study))["closed"], "closed")
+        except Refused as unknown:
+            return unknown
+
+    def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
+        if study_hash is None:
+            return {}
+        manifest: Manifest = self._bundle(study_hash).manifest
+        name = condition or secrets.choice(manifest.conditions)
+        if name not in manifest.conditions:
+            known = ", ".join(manifest.conditions)
+            raise Refused(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
+        return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
+
+    def _pseudonym(self, study: str, participant: str) -> str:
+        """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
+        return hmac.new(self._key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
+
+
+def _hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
