@@ -45,23 +45,27 @@ class Scale:
         return np.clip(v / self.limit, -1, 1).astype(np.float32)
 
 
-def scale_of(explanation: Explanation, i: int = 0) -> Scale:
-    """The own scale of the explanation's map ``i``."""
-    limit = float(np.quantile(np.abs(explanation.evidence[i].numpy()), QUANTILE))
-    if explanation.error is not None:
-        limit = max(limit, NOISE_MULTIPLE * float(np.median(explanation.error[i].numpy())))
-    return Scale(float(explanation.zeros[i]), limit or 1.0)
+def scale_of(explanation: Explanation, i: int = 0, quantile: float = QUANTILE) -> Scale:
+    """Return the own scale of heatmap ``i``: full colour from this quantile of its absolute values on."""
+    limit = float(np.quantile(np.abs(explanation.evidence[i].numpy()), quantile))
+    return Scale(float(explanation.zeros[i]), max(limit, _noise_limit(explanation, i)) or 1.0)
 
 
-def shared_scales(explanation: Explanation) -> tuple[Scale, ...]:
-    """One scale for each map, all reaching equally far from their zeros: colours compare between the pictures."""
-    return alike([scale_of(explanation, i) for i in range(len(explanation.map))])
+def shared_scales(explanations: Sequence[Explanation], quantile: float = QUANTILE) -> tuple[Scale, ...]:
+    """Return one scale for each of several explanations of one image, all reaching equally far from their zeros.
+
+    The quantile is of all their absolute values together, so that one strong heatmap does not hide the others.
+    """
+    values = np.concatenate([np.abs(one.evidence[0].numpy()).ravel() for one in explanations])
+    noise = max(_noise_limit(one, 0) for one in explanations)
+    limit = max(float(np.quantile(values, quantile)), noise) or 1.0
+    return tuple(Scale(float(one.zeros[0]), limit) for one in explanations)
 
 
-def alike(scales: Sequence[Scale]) -> tuple[Scale, ...]:
-    """The scales widened to the widest, each around its own zero; of maps in one unit, such as one method's."""
-    limit = max(scale.limit for scale in scales)
-    return tuple(Scale(scale.zero, limit) for scale in scales)
+def _noise_limit(explanation: Explanation, i: int) -> float:
+    """Return the least limit that does not make noise look like evidence."""
+    error = explanation.error
+    return 0.0 if error is None else NOISE_MULTIPLE * float(np.median(error[i].numpy()))
 
 
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:

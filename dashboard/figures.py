@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 from scipy import ndimage
 from torch import Tensor
 
-from core.rendering import AGAINST, FOR, Scale, heatmap, overlay, scale_of, with_scale
+from core.rendering import AGAINST, FOR, QUANTILE, Scale, heatmap, overlay, scale_of, with_scale
 from core.types import Explanation
 from core.views import View
 
@@ -26,18 +26,27 @@ FAINTEST = 1e-3
 """Share of a map's largest value that counts as evidence: a map of zeros has no outline."""
 FOR_CLASS, AGAINST_CLASS = (f"rgb({', '.join(f'{part:.0f}' for part in colour)})" for colour in (FOR, AGAINST))
 """The heatmaps' two colours for plots: one meaning of each colour on every page."""
-Style = Literal["Colours", "Outline"]
-"""How a map lies over its picture: as colours, or as the outline of where most of its evidence is."""
+Style = Literal["Colours", "Outline", "Heatmap alone"]
+"""How a heatmap is drawn: as colours over the image, as the outline of where most of its evidence is, or without it."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """How maps are to be shown: opacity is the colours', percent the outline's; ``outline`` draws the object's edge."""
+    """How heatmaps are drawn: opacity is the colours', percent the outline's; ``outline`` draws the object's edge.
+
+    ``clip`` is the percentage of pixels, the strongest ones, that all get the full colour.
+    """
 
     style: Style = "Colours"
     opacity: float = 0.8
     percent: float = 10.0
     outline: bool = False
+    clip: float = 100 * (1 - QUANTILE)
+
+    @property
+    def quantile(self) -> float:
+        """The quantile of the absolute values that gets the full colour."""
+        return 1 - self.clip / 100
 
 
 class Drawing:
@@ -98,6 +107,8 @@ class Drawing:
         """The map over its picture as the reader wants it."""
         if look.style == "Outline":
             return self.strongest(look.percent, outline=look.outline)
+        if look.style == "Heatmap alone":
+            return self._outlined(heatmap(self._values, self.scale, self.size), look.outline)
         return self.over(look.opacity, outline=look.outline)
 
     def alone(self, caption: str) -> Image.Image:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from core.attribution.signs import sign_of
 from core.classifier import Classifier
 from core.faithfulness.curves import Curve
-from core.rendering import AGAINST, FOR, NEUTRAL, Scale, alike, scale_of
+from core.rendering import AGAINST, FOR, NEUTRAL, Scale, scale_of, shared_scales
 from core.types import Certificate, Explanation
 from core.views import View
 from dashboard.canvas import FAINT, INK, Box, Line, Picture, Sheet, Words, stacked, wrapped
@@ -100,12 +101,13 @@ class Table:
 
     def scales(self, method: str) -> list[Scale | None]:
         """What the full colour of each map of a row stands for."""
-        own = [None if c.explanation is None else scale_of(c.explanation) for c in self.rows[method]]
-        known = [scale for scale in own if scale is not None]
+        quantile = self.look.quantile
+        found = [cell.explanation for cell in self.rows[method]]
+        known = [one for one in found if one is not None]
         if self.scaling == "Own" or not known:
-            return list(own)
-        shared = iter(alike(known))
-        return [None if scale is None else next(shared) for scale in own]
+            return [None if one is None else scale_of(one, quantile=quantile) for one in found]
+        shared = iter(shared_scales(known, quantile))
+        return [None if one is None else next(shared) for one in found]
 
 
 def sheet(table: Table) -> Sheet:
@@ -133,7 +135,8 @@ def _legend(table: Table) -> str:
         return (
             f"Inside the orange line: the {table.look.percent:g} % of the picture that speak most for the class.{notes}"
         )
-    return f"Orange speaks for the class, blue against it; {scale}. What chance explains is faded.{notes}"
+    clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
+    return f"Colours: {scale}, {clip}. Values within sampling error are faded.{notes}"
 
 
 def _heads(items: list[Picture | Words | Line | Box], table: Table, left: Sequence[float], top: float) -> float:
@@ -170,9 +173,16 @@ def _row(
     name = stacked(wrapped(words(method), LABELS - 2 * GAP, 12), GAP, top, size=12)
     items += name
     shown = next((scale for scale in scales if scale is not None), None)
-    if shown is not None and table.look.style == "Colours":
+    end = top + 16 * len(name) + 60
+    if shown is not None and table.look.style != "Outline":
         _bar(items, table, shown, top + 16 * len(name) + 8)
-    return max(bottom, top + 16 * len(name) + 60)
+        meaning = sign_of(method).words("the class")
+        lines = stacked(
+            wrapped(meaning, LABELS - 2 * GAP, TINY), GAP, top + 16 * len(name) + 54, size=TINY, colour=FAINT
+        )
+        items += lines
+        end += 1.3 * TINY * len(lines)
+    return max(bottom, end)
 
 
 def _bar(items: list[Picture | Words | Line | Box], table: Table, scale: Scale, y: float) -> None:

@@ -12,24 +12,40 @@ from dashboard.table import SCALINGS, Scaling
 BIND: Literal["query-params"] = "query-params"
 
 
-def look(*, object_known: bool) -> Look:
-    """Colours or outline, how strong, and whether the object's edge is drawn where it is known."""
+def look(*, object_known: bool, clip: float) -> Look:
+    """Choose colours, outline or the heatmap alone, how strong, and whether the object's edge is drawn.
+
+    ``clip`` is the percentage of pixels that get the full colour until the reader chooses another.
+    """
     style = st.segmented_control(
-        "Map as",
+        "Heatmap as",
         get_args(Style),
         default="Colours",
         required=True,
         key="style",
         bind=BIND,
-        help="Colours: orange for the class, blue against it. Outline: a line around what speaks most for it.",
+        help="Colours: over the grey image. Outline: a line around what speaks most for the class. "
+        "Heatmap alone: without the image.",
     )
     opacity, percent = 0.8, 10.0
     if style == "Outline":
         percent = st.slider("Inside the line, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
     else:
-        opacity = st.slider("Opacity of the map", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=220)
+        clip = st.slider(
+            "Clip, % of pixels",
+            0.0,
+            20.0,
+            clip,
+            0.5,
+            key="clip",
+            bind=BIND,
+            width=180,
+            help="So many of the strongest pixels all get the full colour. More makes weaker values visible.",
+        )
+    if style == "Colours":
+        opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
     outline = object_known and st.toggle("Edge of the object", key="outline", bind=BIND)
-    return Look(style, opacity, percent, outline)
+    return Look(style, opacity, percent, outline, clip)
 
 
 def scaling() -> Scaling:

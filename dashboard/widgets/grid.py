@@ -19,6 +19,8 @@ from dashboard.work.maps import MapRequest
 from study.sources import plain
 
 MOST_COLUMNS = 8
+CLIP = 2.0
+"""Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
 PLACES = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
 TRUTH = "The truth"
 Settings = dict[str, dict[str, Any]]
@@ -91,7 +93,7 @@ def _controls() -> Any:
 
 def _showing(object_known: bool) -> Callable[[list[Explained], Settings, int, str], None]:
     """Controls of how maps are shown; then what shows them so."""
-    look = appearance.look(object_known=object_known)
+    look = appearance.look(object_known=object_known, clip=CLIP)
     scaling = appearance.scaling()
     measured = appearance.measured()
 

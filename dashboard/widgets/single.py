@@ -7,6 +7,8 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.attribution.signs import sign_of
+from core.rendering import scale_of
 from dashboard import figures, table
 from dashboard.table import DELETION, INSERTION, Cell, Table, words
 from dashboard.widgets import appearance, certificate, takeaway
@@ -17,6 +19,8 @@ from dashboard.work.maps import Faithfulness, MapRequest, Robustness
 from study.sources import plain
 
 TOP = 5
+CLIP = 0.5
+"""Percentage of pixels in full colour: as participants see a heatmap."""
 
 
 def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None:
@@ -25,7 +29,7 @@ def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         target = target_of(seen, target_box(seen.classifier))
         assert target is not None
-        look = appearance.look(object_known=seen.chosen.mask is not None)
+        look = appearance.look(object_known=seen.chosen.mask is not None, clip=CLIP)
         measured = appearance.measured()
     request = MapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
     column = seen.column(seen.says(seen.answer))
@@ -71,9 +75,10 @@ def _maps(seen: Seen, cell: Cell, look: figures.Look) -> None:
         places[0].image(picture, caption="What the AI saw", width="stretch", alt="What the AI saw")
         places[1].info(escaped(cell.note))
         return
-    drawing = figures.Drawing(seen.view, cell.explanation, seen.chosen.mask)
+    scale = scale_of(cell.explanation, quantile=look.quantile)
+    drawing = figures.Drawing(seen.view, cell.explanation, seen.chosen.mask, scale)
     caption = f"{words(cell.request.method)}: {category}"
-    over = f"Orange: for {category}. Blue: against"
+    over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
         over = f"The {look.percent:g} % that speak most for {category}"
     pictures = (drawing.picture(outline=look.outline), drawing.shown(look), drawing.alone(caption))

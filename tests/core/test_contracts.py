@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from core.attribution import METHODS
+from core.attribution.signs import SIGNS, sign_of
 from core.classifier import Classifier
 from core.parameters import declared, summary
 from core.types import Explanation
@@ -76,6 +77,23 @@ def test_shape_dtype_and_finite(name):
     assert explanation.map.dtype == torch.float32
     assert torch.isfinite(explanation.map).all()
     assert explanation.map.std() > 0
+
+
+@every_method
+def test_a_method_said_to_show_no_values_below_zero_has_none(name):
+    """The words under a heatmap: "Blue: ..." only of methods that can have blue, never "for" alone of one that has."""
+    evidence = explain(name, awkward(), pictures(3), [0, 1, 2]).evidence
+    if sign_of(name).below is None:
+        assert evidence.min() >= -1e-6
+    else:
+        assert evidence.min() < 0
+
+
+def test_only_registered_methods_have_a_sign_of_their_own():
+    assert set(SIGNS) <= set(METHODS)
+    assert sign_of("deeplift").words("fish") == "Orange: for fish. Blue: against fish."
+    assert "not evidence" in sign_of("deconvnet").words("fish")
+    assert "Blue" not in sign_of("vargrad").words("fish")
 
 
 @every_method

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from PIL import Image
 
@@ -60,12 +61,23 @@ def test_evidence_stays_and_noise_fades():
 
 
 def test_scale_is_shared_or_own():
-    maps = explanation([[[1.0, 0.0]], [[5.0, 0.0]]])
-    assert scale_of(maps, 0).limit < scale_of(maps, 1).limit
-    assert [scale.limit for scale in shared_scales(maps)] == [scale_of(maps, 1).limit] * 2
-    apart = Explanation(torch.tensor([[[1.0]], [[5.0]]]), torch.tensor([0.5, 4.0]), ())
-    assert shared_scales(apart) == (Scale(0.5, 1.0), Scale(4.0, 1.0))
+    weak, strong = explanation([[[1.0, 0.0]]]), explanation([[[5.0, 0.0]]])
+    assert scale_of(weak).limit < scale_of(strong).limit
+    shared = shared_scales([weak, strong])
+    assert [scale.limit for scale in shared] == pytest.approx([float(np.quantile([1, 0, 5, 0], 0.995))] * 2)
+    apart = [Explanation(torch.tensor([[[one]]]), zero, ()) for one, zero in ((1.0, 0.5), (5.0, 4.0))]
+    assert [scale.zero for scale in shared_scales(apart)] == [0.5, 4.0]
     assert scale_of(explanation([[[0.0, 0.0]]])).limit == 1.0
+
+
+def test_clipping_shows_what_a_few_extreme_values_hide():
+    """99 values of .1 and one of 10: clipped at 2% they are drawn at full colour, at .5% hardly at all."""
+    values = torch.full((1, 10, 10), 0.1)
+    values[0, 0, 0] = 10.0
+    one = Explanation(values, 0.0, ())
+    middle = {clip: shared_scales([one], 1 - clip / 100)[0].signed(values[0])[5, 5] for clip in (0.5, 2.0)}
+    assert middle[0.5] < 0.05
+    assert middle[2.0] == pytest.approx(1.0)
 
 
 def test_scale_is_written_on_the_picture():
