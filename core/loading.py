@@ -7,9 +7,11 @@ import difflib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 from urllib.error import URLError
 
 import torch
@@ -54,7 +56,7 @@ def _declare_missing_operators() -> None:
             _repair.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[no-untyped-call]
 
 
-def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = None) -> Classifier:
+def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = None, whole: bool = False) -> Classifier:
     """The classifier that ``spec`` names: ``FILE.py:build``, or a torchvision model with its default weights.
 
     ``resnet50:IMAGENET1K_V1`` is that model with other weights of torchvision's.
@@ -62,19 +64,25 @@ def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = No
     A user's file defines ``build() -> nn.Module`` (any name after the colon) and optionally
     ``transforms(pil_image) -> (C, H, W)`` tensor, ``CATEGORIES`` (names in the order of the logits) and
     ``MEAN_COLOUR`` (R, G, B in 0..255, the neutral fill of masked-out parts). The file is executed: load only
-    files you trust. ``name`` is what people call it; the file's own name by default.
+    files you trust. ``name`` is what people call it; the file's own name by default. ``whole`` resizes the whole
+    image to a torchvision network's input, whatever its aspect, where its own transforms would crop.
 
     Raises
     ------
     ForetellError
-        Nothing of that name, no weights at hand, or a file that does not build a classifier.
+        Nothing of that name, no weights at hand, a file that does not build a classifier, or ``whole`` for a network
+        that brings its own transforms.
     """
+    if ".py" in spec and whole:
+        raise ForetellError(
+            f'resize = "whole" is for torchvision networks; {Path(spec).name} has transforms of its own: resize there.'
+        )
     if ".py" in spec:
         return _from_file(spec, torch.device(device), name)
-    return _from_torchvision(spec, torch.device(device))
+    return _from_torchvision(spec, torch.device(device), whole=whole)
 
 
-def _from_torchvision(spec: str, device: torch.device) -> Classifier:
+def _from_torchvision(spec: str, device: torch.device, *, whole: bool) -> Classifier:
     name, _, tag = spec.partition(":")
     torchvision()
     models = importlib.import_module("torchvision.models")
@@ -95,7 +103,20 @@ def _from_torchvision(spec: str, device: torch.device) -> Classifier:
         raise ForetellError(
             f"The weights of {name!r} could not be fetched ({error}). Connect once, or put the file at {hub}."
         ) from error
-    return Classifier(module, weights.transforms(), weights.meta["categories"], name=spec, device=device)
+    transforms = _squash(weights) if whole else weights.transforms()
+    return Classifier(module, transforms, weights.meta["categories"], name=spec, device=device)
+
+
+def _squash(weights: Any) -> Callable[[Image.Image], Tensor]:
+    """Return transforms that resize the whole image to the input and normalise it as the weights demand."""
+    (side,) = set(weights.transforms().crop_size)
+    normalise = weights.transforms(resize_size=side, crop_size=side)
+
+    def transforms(image: Image.Image) -> Tensor:
+        squashed: Tensor = normalise(image.resize((side, side), Image.Resampling.BILINEAR))
+        return squashed
+
+    return transforms
 
 
 def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:

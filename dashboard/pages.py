@@ -14,6 +14,10 @@ STYLE = """<style>
 .stMainBlockContainer { max-width: 80rem; padding-inline: clamp(1rem, 3vw, 3rem); }
 .door { text-align: end; font-size: .85rem; }
 .door a { color: inherit; }
+@media (max-width: 640px) { /* the image first, then what chooses it and how it is drawn */
+  .st-key-explore_columns [data-testid=stColumn]:first-child:has(.st-key-explore_controls) { order: 2; }
+  [data-testid=stLayoutWrapper]:has(> .st-key-explore_look) { order: 2; }
+}
 </style>"""
 LEAVE = '<p class="door"><a href="/door" target="_self">Log out</a></p>'
 

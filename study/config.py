@@ -42,9 +42,13 @@ class Identity(Section):
 
 
 class ClassifierSource(Section):
-    """``[classifier]``: ``scenes``, a torchvision name, or ``FILE.py:build`` (relative to the study file)."""
+    """``[classifier]``: ``scenes``, a torchvision name, or ``FILE.py:build`` (relative to the study file).
+
+    ``resize = "whole"`` squashes images to the input of a torchvision network, where its own transforms would crop.
+    """
 
     model: str
+    resize: Literal["transforms", "whole"] = Field(default="transforms", exclude_if=lambda how: how == "transforms")
 
 
 class ImageSource(BaseModel):
@@ -122,11 +126,18 @@ class Strata(Section):
 
 
 class Trials(Section):
-    """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each."""
+    """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each.
+
+    ``spread`` says what a number of categories is evenly spaced over: the ranks by accuracy, or accuracy itself.
+    ``confusion`` says which errors make a foil: of the two categories taken for each other, or only of the target's
+    images taken for the foil.
+    """
 
     categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
     per_type: Annotated[int, Field(ge=1)] = 1
     practice: Annotated[int, Field(ge=0, le=12)] = 3
+    spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
+    confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
     strata: Strata | None = Field(default=None, exclude_if=lambda found: found is None)
     """Where there are none they are not written: studies frozen before there were any keep their hash."""
 
@@ -135,11 +146,14 @@ class Saliency(Section):
     """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture.
 
     ``common_masks`` draws everything random from one seed for all trials, so that maps compare between trials too.
+    ``drawing`` is what the colours show: ``evidence``, values minus the method's zero and faded within their standard
+    error, or ``values``, the heatmap's values as they are (of Bayesian teaching the expected mask).
     """
 
     method: str = "bayesian_teaching"
     common_masks: bool = False
     opacity: Share = 0.7
+    drawing: Literal["evidence", "values"] = Field(default="evidence", exclude_if=lambda how: how == "evidence")
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -25,17 +25,18 @@ IMAGENET_CLASSES = 1000
 UNMATCHED = -1
 
 
-def open_classifier(model: str, base: Path, device: str | None = None) -> Classifier:
-    """``model`` as a study file names it: built in, a torchvision name, or FILE.py:build relative to ``base``.
+def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
+    """Open ``model`` as a study file names it: built in, a torchvision name, or FILE.py:build relative to ``base``.
 
-    The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one.
+    The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one;
+    ``whole`` squashes images to the input instead of cropping them (torchvision's networks only).
     """
     place = default_device() if device is None else device_named(device)
-    if model in data.CLASSIFIERS:
+    if model in data.CLASSIFIERS and not whole:
         return loading.load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
     if ".py" in model:
         model = str(base / Path(model).expanduser())
-    return loading.load(model, device=place)
+    return loading.load(model, device=place, whole=whole)
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:

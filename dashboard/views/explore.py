@@ -47,7 +47,9 @@ def _view(view: str) -> None:
         with errors_shown():
             _whole_set(view)
         return
-    controls, results = st.columns([1, 2.3], gap="large")
+    with st.container(key="explore_columns"):
+        left, results = st.columns([1, 2.3], gap="large")
+    controls = left.container(key="explore_controls")
     if view in (UNITS, INSIDE):
         (_units if view == UNITS else _inside)(controls, results)
         return

@@ -48,12 +48,12 @@ def look(*, object_known: bool, clip: float) -> Look:
     return Look(style, opacity, percent, outline, clip)
 
 
-def scaling() -> Scaling:
-    """One scale for each method, or one for each map."""
+def scaling(default: Scaling = "Shared") -> Scaling:
+    """Choose one scale for each method, or one for each heatmap."""
     chosen: Scaling = st.segmented_control(
         "Scale",
         list(SCALINGS),
-        default="Shared",
+        default=default,
         required=True,
         key="scale",
         bind=BIND,

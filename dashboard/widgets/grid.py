@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import canvas, figures, table
 from dashboard.keys import digest
-from dashboard.table import Cell, Column, Table, words
+from dashboard.table import Cell, Column, Scaling, Table, words
 from dashboard.widgets import appearance, takeaway
 from dashboard.widgets.cells import ANSWER, Seen, cell_of, class_names, target_box, target_of
 from dashboard.widgets.live import Asking, live
@@ -76,7 +76,7 @@ def by_classifier(pair: Sequence[Seen], methods: Settings, seed: int) -> None:
     """The same picture and method, by two classifiers."""
     with _controls():
         name = target_box(pair[0].classifier)
-        show = _showing(pair[0].chosen.mask is not None)
+        show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
 
     def column(s: Seen) -> Explained:
         target = target_of(s, name)
@@ -88,13 +88,13 @@ def by_classifier(pair: Sequence[Seen], methods: Settings, seed: int) -> None:
 
 
 def _controls() -> Any:
-    return st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
+    return st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look")
 
 
-def _showing(object_known: bool) -> Callable[[list[Explained], Settings, int, str], None]:
+def _showing(object_known: bool, default: Scaling = "Shared") -> Callable[[list[Explained], Settings, int, str], None]:
     """Controls of how maps are shown; then what shows them so."""
     look = appearance.look(object_known=object_known, clip=CLIP)
-    scaling = appearance.scaling()
+    scaling = appearance.scaling(default)
     measured = appearance.measured()
 
     def show(explained: list[Explained], methods: Settings, seed: int, kind: str) -> None:

@@ -26,7 +26,7 @@ CLIP = 0.5
 def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None:
     """Everything about one picture and one method."""
     _headline(seen)
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look"):
         target = target_of(seen, target_box(seen.classifier))
         assert target is not None
         look = appearance.look(object_known=seen.chosen.mask is not None, clip=CLIP)

@@ -14,12 +14,12 @@ from dashboard.work.teaching import Mapped, Taught
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 
-SAID = {
-    "best": "teaches most of those scored",
-    "first": "the first above the threshold",
-    "greedy": "no exchange of one picture teaches more",
-    "random": "drawn blindly",
-    "unhelpful": "teaches least of those scored",
+EXPLAINED = {
+    "best": "the highest P among the {:,} sets that were drawn and scored",
+    "first": "the first set above the threshold",
+    "greedy": "searched image by image over the whole pool, so P can exceed that of every set drawn",
+    "random": "drawn at random",
+    "unhelpful": "the lowest P among the {:,} sets that were drawn and scored",
 }
 ERROR = "Standard error"
 EXAMPLE = 76
@@ -110,7 +110,7 @@ def _lesson(taught: Taught, trial: Trial) -> None:
         f"The two main axes of the learner's prior covariance hold {taught.lesson.explained:.0%} of it: pictures that "
         "are close teach alike."
     )
-    _beliefs(taught.belief_table())
+    _beliefs(taught.belief_table(), _own(taught, trial))
     _search(taught, trial)
 
 
@@ -123,22 +123,33 @@ def _own(taught: Taught, trial: Trial) -> str:
 def _set(taught: Taught, policy: str, chosen: TeachingSet, trial: Trial) -> None:
     own = " :green-badge[the study's]" if policy == trial.teaching.get("policy") else ""
     st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}")
-    st.caption(SAID[policy])
+    st.caption(EXPLAINED[policy].format(chosen.scored))
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
         st.caption(escaped(category))
         st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE)
 
 
-def _beliefs(table: pd.DataFrame) -> None:
-    st.subheader("How the belief moves with each example", anchor=False)
-    probability, odds = teachingfigures.beliefs(table)
+def _beliefs(table: pd.DataFrame, own: str) -> None:
+    st.subheader("How the learner's belief changes with each example", anchor=False)
+    policies = list(dict.fromkeys(table["policy"]))
+    shown = st.multiselect(
+        "Policies",
+        policies,
+        list(dict.fromkeys([own, *(name for name in policies if name == "random")])),
+        key="belief_policies",
+    )
+    chosen = table[table["policy"].isin(shown)]
+    if not shown:
+        st.info("Choose a policy.")
+        return
+    probability, odds = teachingfigures.beliefs(chosen)
     left, right = st.columns(2)
     left.plotly_chart(probability, key="figure_belief_p", config={"displaylogo": False})
     right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
     with st.expander("The numbers"):
         numbers.table(table, "teaching-beliefs")
-    st.caption("Examples enter in turns from both categories. P is averaged over the learner's uncertainty.")
+    st.caption("Examples alternate between the two categories. P is averaged over the learner's uncertainty.")
 
 
 def _search(taught: Taught, trial: Trial) -> None:

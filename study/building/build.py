@@ -22,7 +22,7 @@ from study.building.claims import shared
 from study.building.design import ROLE_OF_TYPE, Material
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import Plan, PlannedTrial, Planner
-from study.building.predictions import predict
+from study.building.predictions import predict, transforms_digest
 from study.building.priors import StoredPrior, load_prior
 from study.building.stimuli import Studio
 from study.building.strata import files_digest
@@ -48,7 +48,7 @@ class Sources:
     @property
     def key(self) -> str:
         """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
-        parts = [self.config.digest, self.classifier.fingerprint, code_digest()]
+        parts = [self.config.digest, self.classifier.fingerprint, transforms_digest(self.classifier), code_digest()]
         parts += [images.digest for images in self.sets.values()]
         parts += [self.prior.digest] if self.prior else []
         strata = self.config.trials.strata
@@ -65,7 +65,9 @@ def open_sources(path: Path, device: str | None = None) -> Sources:
 def opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
     """What a study file's content names, files relative to ``base``."""
     sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
-    classifier, file = open_classifier(config.classifier.model, base, device), config.teaching.prior
+    whole = config.classifier.resize == "whole"
+    classifier = open_classifier(config.classifier.model, base, device, whole=whole)
+    file = config.teaching.prior
     prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
     return Sources(config, base, classifier, sets, prior)
 
@@ -105,7 +107,8 @@ def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> M
         role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
         for role in ("pool", "standard", "adversarial")
     }
-    return Material(classifier.categories, **predictions)
+    one_way = sources.config.trials.confusion == "target"
+    return Material(classifier.categories, **predictions, one_way=one_way)
 
 
 def planner_of(sources: Sources, cache: Path, progress: Progress = silent, material: Material | None = None) -> Planner:

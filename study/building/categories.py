@@ -124,8 +124,12 @@ class Supply:
         return pool + int((self.per_type - self.trials[category]).clip(min=0).sum())
 
 
-def chosen_categories(material: Material, wanted: int | Sequence[str], per_type: int) -> list[int]:
-    """Return the study's categories: those named, or ``wanted`` of them evenly spread over the range of accuracy.
+def chosen_categories(
+    material: Material, wanted: int | Sequence[str], per_type: int, spread: str = "ranks"
+) -> list[int]:
+    """Return the study's categories: those named, or ``wanted`` of them spread over the range of accuracy.
+
+    ``spread`` is ``"ranks"`` (evenly over the order by accuracy) or ``"accuracy"`` (evenly over accuracy itself).
 
     Raises
     ------
@@ -141,8 +145,20 @@ def chosen_categories(material: Material, wanted: int | Sequence[str], per_type:
     complete = supply.complete
     if len(complete) < wanted:
         raise CategoryShortage(supply, wanted)
+    if spread == "accuracy":
+        return _evenly_by_accuracy(material, complete.tolist(), wanted)
     places = np.linspace(0, len(complete) - 1, wanted).round().astype(int)
     return [int(k) for k in complete[places]]
+
+
+def _evenly_by_accuracy(material: Material, complete: list[int], wanted: int) -> list[int]:
+    """Return for each of evenly spaced accuracies the nearest category that is not taken yet, by accuracy."""
+    accuracy, left, chosen = material.accuracy, list(complete), []
+    for goal in np.linspace(accuracy[complete[0]], accuracy[complete[-1]], wanted):
+        nearest = min(left, key=lambda k: (abs(accuracy[k] - goal), k))
+        left.remove(nearest)
+        chosen.append(nearest)
+    return sorted(chosen, key=complete.index)
 
 
 def _named(supply: Supply, names: Sequence[str]) -> list[int]:

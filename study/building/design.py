@@ -40,12 +40,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Material:
-    """The classifier's answers to the three sets, and its class names."""
+    """The network's predictions for the three sets, and its class names.
+
+    ``one_way`` counts as confusion only the images of a category that are taken for another, not the reverse.
+    """
 
     categories: Sequence[str]
     pool: Predictions
     standard: Predictions
     adversarial: Predictions
+    one_way: bool = False
 
     def of(self, role: str) -> Predictions:
         """The answers to the set of a role."""
@@ -75,12 +79,14 @@ class Material:
 def foil(material: Material, target: int) -> int:
     """The category most confusable with ``target``, among those the pool can teach.
 
-    By the confusion matrix of the standard set, both ways; the mean probabilities decide between equal counts (a
-    good classifier's matrix is mostly zeros).
+    By the confusion matrix of the standard set, both ways or one (`Material.one_way`); the mean probabilities decide
+    between equal counts (a good classifier's matrix is mostly zeros).
     """
     counts = material.confusion
     soft = material.standard.mean_probability
-    score = counts[target] + counts[:, target] + 0.5 * (soft[target] + soft[:, target])
+    score = counts[target] + 0.5 * soft[target]
+    if not material.one_way:
+        score = score + counts[:, target] + 0.5 * soft[:, target]
     score = np.where(material.teachable, score, -1.0)
     score[target] = -1.0
     return int(score.argmax())

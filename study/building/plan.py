@@ -97,7 +97,7 @@ class Planner:
     def plan(self, progress: Progress) -> Plan:
         """The whole plan, in the same order for the same study file and images."""
         settings = self.config.trials
-        categories = chosen_categories(self.material, settings.categories, settings.per_type)
+        categories = chosen_categories(self.material, settings.categories, settings.per_type, settings.spread)
         found: list[tuple[Candidate, TeachingSet]] = []
         for done, category in enumerate(categories, 1):
             for kind, trial_type in enumerate(TRIAL_TYPES):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from scipy.special import entr
 from torch import Tensor
 
@@ -28,6 +29,8 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 PARTS = ("probabilities", "features", "sketches")
+PROBE = (97, 131, 3)
+"""An image of noise that is neither square nor of a usual size: every resize, crop and normalisation shows in it."""
 SHARD = 512
 """Pictures whose answers are kept in one file."""
 
@@ -78,7 +81,8 @@ def predict(
 
     A set of which no category is a class of the classifier is refused, or ``labelled`` False: taken without any truth.
 
-    The key covers the weights, the images, whether features were asked for, and what sums are made with: a study built
+    The key covers the weights, the transforms, the images, whether features were asked for, and what sums are made
+    with: a study built
     after a look at its pictures has the hash of one built before. Answers are kept in shards of `SHARD`
     pictures, so that a killed run goes on where it was.
     """
@@ -105,7 +109,8 @@ def _shards(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
 ) -> list[list[Floats]]:
     """Of each shard the arrays that `PARTS` names, asked for or read."""
-    parts = (classifier.fingerprint, images.digest, str(features), arithmetic(classifier.device))
+    network = (classifier.fingerprint, transforms_digest(classifier))
+    parts = (*network, images.digest, str(features), arithmetic(classifier.device))
     folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
 
     def file(start: int) -> Path:
@@ -119,6 +124,18 @@ def _shards(
         progress,
         f"asking the AI about {images.name}, {SHARD} pictures each",
     )
+
+
+def transforms_digest(classifier: Classifier) -> str:
+    """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
+
+    Empty where they are random: then no digest can tell two of them apart.
+    """
+    if classifier.transforms_vary:
+        return ""
+    noise = np.random.default_rng(0).integers(0, 256, PROBE, dtype=np.uint8)
+    seen = classifier.preprocess(Image.fromarray(noise))
+    return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
 
 
 def _stored(path: Path) -> list[Floats] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,9 @@ class Studio:
         target, *others = (view(self.classifier, p, x) for p, x in zip(pictures, inputs, strict=True))
         seen = Seen(target, inputs[:1])
         plain_assets = [self._write(one.draw(self._size)) for one in (target, *others)]
-        mapped = [self._write(self._mapped(one, _signed(explanation, i))) for i, one in enumerate((target, *others))]
+        mapped = [
+            self._write(self._mapped(one, self._values(explanation, i))) for i, one in enumerate((target, *others))
+        ]
         names = [self._name(k) for k in self._classes(candidate)]
         examples = tuple(
             Example(category=names[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
@@ -171,11 +173,14 @@ class Studio:
         """Evidence and values to draw (H, W) of a map that says nothing of the answer."""
         if name == "random_maps":
             seed = seed_of(self.config.study.seed, name, planned.id)
-            places = elsewhere(torch.from_numpy(_signed(true, 0)), torch.Generator().manual_seed(seed)).numpy()
-            return true.evidence[0].numpy().flat[places], _signed(true, 0).flat[places]
+            places = elsewhere(torch.from_numpy(self._values(true, 0)), torch.Generator().manual_seed(seed)).numpy()
+            return true.evidence[0].numpy().flat[places], self._values(true, 0).flat[places]
         seed = seed_of(self.config.study.seed, "map", planned.id)
         found = self._forgotten.explain(inputs, [planned.candidate.target], seed, silent)
-        return found.evidence[0].numpy(), _signed(found, 0)
+        return found.evidence[0].numpy(), self._values(found, 0)
+
+    def _values(self, explanation: Explanation, i: int) -> Pixels:
+        return drawn_values(explanation, i, self.config.saliency.drawing)
 
     def _mapped(self, seen: View, signed: Pixels) -> Image.Image:
         return overlay(seen.draw(self._size, "L"), signed, self._size, self.config.saliency.opacity)
@@ -261,8 +266,13 @@ class Studio:
         }
 
 
-def _signed(explanation: Explanation, i: int) -> Pixels:
-    """The values (H, W) that a map is drawn from, in [-1, 1]."""
+def drawn_values(explanation: Explanation, i: int, drawing: str) -> Pixels:
+    """Return the values (H, W) in [-1, 1] that heatmap ``i`` is drawn from.
+
+    ``"evidence"``: minus the method's zero, faded within the standard error. ``"values"``: as they are.
+    """
+    if drawing == "values":
+        explanation = replace(explanation, zero=0.0, error=None)
     error = None if explanation.error is None else explanation.error[i]
     return scale_of(explanation, i).signed(explanation.map[i], error)
 

@@ -61,7 +61,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     (key,) = [job.key for job in pool()._jobs.values() if not job.ended or job.state == "cancelled"][-1:]
     assert pool().known(key).wait(PATIENCE_S)
     app.run()
-    assert any("Building was stopped" in box.value for box in app.info)
+    assert any("The build was stopped" in box.value for box in app.info)
     made(press(app, "Build"))
     deadline = time.monotonic() + PATIENCE_S
     while not app.metric and time.monotonic() < deadline:

@@ -35,7 +35,9 @@ def test_it_is_the_papers_design():
         128,
         100,
     )
-    assert config.saliency.parameters["samples"] == 1000
+    assert (teaching.copies, teaching.prior) == (128, "resnet50.safetensors")
+    assert config.classifier.resize == "whole"
+    assert (config.saliency.parameters["samples"], config.saliency.drawing) == (1000, "values")
     assert config.conditions == ("none", "saliency", "examples", "both")
 
 
@@ -61,6 +63,9 @@ def smaller(folder: Path, model: Path, **sets: str) -> Path:
         ("practice = 3", "practice = 1"),
         ("samples = 1000", "samples = 64"),
         ("tries = 1", "tries = 20"),
+        ('resize = "whole"', ""),  # a network of one's own resizes in its own transforms
+        ("copies = 128", "copies = 2"),
+        ('prior = "resnet50.safetensors"', "damping = 0.001"),
     ):
         assert old in text
         text = text.replace(old, new)
