@@ -78,6 +78,13 @@ def _form(question: str, classifier: Classifier) -> dict[str, str]:
 def show(asked: Request, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """The answer as a figure and a table, once it is there."""
     st.subheader(words(asked.question), anchor=False)
+    same = classifier.fingerprint == compared.fingerprint
+    if asked.question == "consistency" and same and (not asked.other_layers or asked.layers == asked.other_layers):
+        st.info(
+            "Knowledge consistency compares two networks, or two layers of one. Choose a network under **Compared "
+            "with**, or different layers under **Layers** and **Its layers**."
+        )
+        return
     request = InspectionRequest(asked, classifier, compared, images, count)
     shown(request, lambda found: _drawn(request, found), "_inside")
     takeaway.offered(None)

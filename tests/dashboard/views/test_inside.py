@@ -100,12 +100,17 @@ def test_blocks_and_the_layers_in_them_are_offered(opened) -> None:
 
 
 def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
-    app = begun(opened(view="Inside", question="Consistency", **{"inside.layers": "features.5.0"}))
-    assert ["consistent with itself" in error.value for error in app.error] == [True]
     app = begun(opened(view="Inside", question="Attacks", **{"attacks.names": "pgd,best"}))
     assert ["best" in error.value for error in app.error] == [True]
     app = begun(opened(view="Inside", question="Frequencies", **{"frequencies.radii": "4;5"}))
     assert ["not numbers with commas" in error.value for error in app.error] == [True]
+
+
+def test_consistency_asks_for_something_to_compare_before_it_can_fail(opened) -> None:
+    """The first look at this question: no error, and no word about options of a command line."""
+    app = opened(view="Inside", question="Consistency")
+    assert not app.error
+    assert app.info[0].value.startswith("Knowledge consistency compares two networks, or two layers of one.")
 
 
 def test_long_questions_wait_for_a_click(opened) -> None:
