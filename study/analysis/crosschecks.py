@@ -76,7 +76,7 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     ForetellError
         The model is not binomial with single answers, or has random slopes.
     """
-    if model.family != "binomial" or any(len(block.terms) > 1 for block in model.blocks):
+    if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
         raise ForetellError("Cross-checks are made of binomial models with random intercepts.")
     design = model.design(frame)
     hits, answers = formulas.response(frame, model.formula)

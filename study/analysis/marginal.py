@@ -33,7 +33,7 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
         rests on a coefficient without a finite estimate.
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     names = formulas.columns(data, formulas.fixed(text))
     cells = data.drop_duplicates(names) if names else data.head(1)
     cells = cells.sort_values(names) if names else cells
@@ -74,7 +74,7 @@ def average_effects(
         A variable is no predictor of the model.
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     known = formulas.columns(data, formulas.fixed(text))
     for name in [*variables, *([by] if by else [])]:
         if name not in known:
@@ -100,12 +100,12 @@ def explained(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
         ones), icc (random among random and single answers; of random slopes the mean over rows, Johnson 2014).
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
     random = float(np.mean(_variance(data, text, model)))
-    hits, answers = formulas.response(data, text)
+    hits, answers = formulas.response(data, text, model.weights)
     share = float(hits.sum() / answers.sum())
     rows = []
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (share * (1 - share)))):
