@@ -61,7 +61,7 @@ def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool =
     ForetellError
         The formula cannot be fitted.
     """
-    ours = settings.is_logistic and formulas.has_slopes(formula) and _effects(frame, formula) <= MOST_EFFECTS
+    ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _glmm(frame, formula, settings, errors)
     if not settings.is_logistic:
@@ -79,7 +79,7 @@ def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool =
         raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
 
 
-def _effects(frame: pd.DataFrame, formula: str) -> int:
+def count_effects(frame: pd.DataFrame, formula: str) -> int:
     """Random effects in all."""
     return sum(
         len(formulas.levels(frame, group)[1]) * len(names) for group, names, _ in formulas.blocks(frame, formula)

@@ -23,6 +23,7 @@ from study.bundle import Manifest
 from study.preregistration import NESTED, Plan
 
 if TYPE_CHECKING:
+    from study.analysis.report import Answer
     from study.analysis.stopping import Look
 
 RANDOM = random_effects.INTERCEPTS
@@ -177,7 +178,7 @@ def analyze_file(
     manifest: Manifest | None = None,
     looks: Sequence[Look] | None = None,
     progress: Progress = silent,
-) -> NestedAnalysis:
+) -> Answer:
     """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
 
     Parameters
