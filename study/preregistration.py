@@ -98,12 +98,39 @@ class Stopping(Section):
 _EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in CONDITIONS[1:])
 
 
+_RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
+_GROUPS = ("participant", "category")
+
+
+def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
+    """Refuse random effects of anything but the predictors, by participant and by category."""
+    groups = [group.replace(" ", "").split(":") for _, _, group in terms]
+    words = {word for columns, _, _ in terms for word in re.findall(r"[A-Za-z_]\w*", columns)}
+    inner = {part for group in groups for part in group[1:]}
+    if not words | inner <= set(PREDICTORS) or not {group[0] for group in groups} <= set(_GROUPS):
+        raise ValueError(
+            f"the random effects of the model {name} may be slopes of {', '.join(PREDICTORS)} by participant and by "
+            "category, like (trial_type || participant) + (saliency + examples || category)."
+        )
+    if terms and {group[0] for group in groups} != set(_GROUPS):
+        raise ValueError(
+            f"the model {name} needs random effects of participants and of categories, at least (1 | participant) and "
+            "(1 | category)."
+        )
+
+
+def _random_of(model: str) -> tuple[str, ...]:
+    return tuple(sorted("".join(term).replace(" ", "") for term in _RANDOM.findall(model)))
+
+
 class Plan(Section):
     """``[analysis]``.
 
-    ``models`` are nested, smallest first, name = fixed effects in lme4's notation; participants and categories are
-    always crossed random intercepts. ``participants`` per condition are collected before the analysis counts as
-    final; without it, those of ``[allocation]``. Without ``stopping`` no look ends a collection.
+    ``models`` are nested, smallest first, name = fixed effects in lme4's notation. Random effects may be added, the
+    same to each: ``(trial_type || participant) + (saliency + examples || category)``; without any, participants and
+    categories are crossed random intercepts. A singular fit is reduced by `study.analysis.random_effects.RULE`.
+    ``participants`` per condition are collected before the analysis counts as final; without it, those of
+    ``[allocation]``. Without ``stopping`` no look ends a collection.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
@@ -122,10 +149,14 @@ class Plan(Section):
 
     @model_validator(mode="after")
     def _known(self) -> Plan:
-        for name, fixed in self.models.items():
+        for name, model in self.models.items():
+            fixed = _RANDOM.sub("", model)
             unknown = sorted(set(re.findall(r"[A-Za-z_]\w*", fixed)) - set(PREDICTORS))
             if unknown or not re.fullmatch(r"[\w\s+*:()1-]+", fixed):
                 raise ValueError(f"the model {name} may be made of {', '.join(PREDICTORS)} only, with + * and :.")
+            _check_random(name, _RANDOM.findall(model))
+        if len({_random_of(model) for model in self.models.values()}) > 1:
+            raise ValueError("the models must have the same random effects: their tests are of the fixed effects.")
         return self
 
     def with_places(self, per_condition: int) -> Plan:

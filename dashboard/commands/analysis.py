@@ -15,7 +15,7 @@ from dashboard.terminal import Bars, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from study.analysis.nested import NestedAnalysis
+    from study.analysis.report import Answer
     from study.analysis.stopping import Look
     from study.bundle import Manifest
     from study.preregistration import Plan
@@ -41,20 +41,21 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis import crosschecks, report
+    from study.analysis import crosschecks
     from study.analysis.nested import analyze_file
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = pairs(column or [], "--column", "ours=theirs")
             planned, manifest, looks = _claimed(plan, study)
-            analysis = analyze_file(
+            found = analyze_file(
                 Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
             )
         else:
-            analysis = _analyze_study(responses, out, seed, simulated, progress)
-    for test in analysis.tests:
-        say(report.test_sentence(test))
+            found = _analyze_study(responses, out, seed, simulated, progress)
+    analysis = found.analysis
+    for line in (*found.sentences, *analysis.reduction):
+        say(line)
     for name, model in analysis.models.items():
         for message in model.messages:
             say(f"{name}: {message}")
@@ -79,7 +80,7 @@ def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifes
         return frozen_with(manifest), manifest, service.looks_made(manifest.study_hash)
 
 
-def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> NestedAnalysis:
+def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
     from study.analysis import responses, results
     from study.bundle import Bundle
     from study.preregistration import frozen_with

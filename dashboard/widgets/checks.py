@@ -1,4 +1,4 @@
-"""Whether the models should be believed: how the search ended, and the same by other roads."""
+"""Whether the models can be trusted: convergence, random slopes, and robustness checks."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ import streamlit as st
 from dashboard.widgets import live, numbers
 from dashboard.work import analysis as work
 from dashboard.work.analysis import Analysed
-from study.analysis import crosschecks, exploratory
+from study.analysis import crosschecks, exploratory, slopes
 from study.analysis.exploratory import Measure
 
 
 def show(found: Analysed) -> None:
-    """Convergence in words; Bayesian and GEE beside the mixed model, and why they differ."""
-    numbers.heading("Did the search arrive?", found.label)
+    """Convergence in words; the result with random slopes; Bayesian and GEE fits, and why they differ."""
+    numbers.heading("Convergence", found.label)
     for name, model in found.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
         if not model.messages:
             st.success(
-                f"Model {name}: at the top of its likelihood ({model.loglik:,.3f}), and nothing speaks against it."
+                f"Model {name}: the search reached the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
+                "Whether the model describes the data is another question, which the tests answer."
             )
-    numbers.heading("The same by other roads", "exploratory")
+    numbers.heading(slopes.TITLE, "exploratory")
+    compared = exploratory.with_slopes(found.data, found.analysis, found.plan)
+    st.caption(compared.says)
+    live.shown(work.measured(found, compared), _table, "slopes")
+    numbers.heading("Robustness checks: GEE and Bayesian fits", "exploratory")
     offer = exploratory.other_roads(found.data.frame, found.model)
-    live.shown(work.measured(found, offer), _side_by_side, "checks")
+    live.shown(work.measured(found, offer), _table, "checks")
     for explanation in crosschecks.explanations(len(found.data.frame)):
         st.caption(explanation)
 
 
-def _side_by_side(measure: Measure) -> None:
+def _table(measure: Measure) -> None:
     numbers.table(measure.table, f"exploratory_{measure.name}")

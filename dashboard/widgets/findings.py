@@ -1,4 +1,4 @@
-"""The answer: Figure 1, the nested models, Table 1, the contrasts."""
+"""The answer: effects in percentage points, Figure 1, the nested models, Table 1, the contrasts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,36 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.widgets import files, live, numbers
+from dashboard.widgets.messages import escaped
 from dashboard.work import analysis as work
 from dashboard.work.analysis import Analysed, Sample
-from study.analysis import figures, nested, report
+from study.analysis import figures, headline, nested, random_effects, report
+from study.analysis.sentences import words
 
 
 def figure(sample: Sample) -> None:
     """Figure 1."""
     numbers.heading("Figure 1", sample.label)
     numbers.chart(figures.draw(sample.numbers, simulated=sample.data.simulated), sample.numbers, "figure1")
-    st.caption("Mean accuracy and 95 % intervals, people resampled. The dotted line is guessing.")
+    st.caption("Mean accuracy and 95% intervals, participants resampled. The dotted line is guessing.")
 
 
 def tests(found: Analysed) -> None:
-    """The tests in words, and what to know of the models before believing them."""
-    numbers.heading("Do explanations help people foretell the AI?", found.label)
+    """Effects with their intervals, the tests in words, and warnings about the models."""
+    numbers.heading("Do explanations help participants predict the AI?", found.label)
+    if not found.contrasts.empty:
+        numbers.chart(headline.forest(found.contrasts, found.level), found.contrasts, "contrasts")
+        st.caption(
+            f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
+            "the sentences are corrected for the number of contrasts (Holm). Averaged over participants and categories."
+        )
+        st.markdown("\n".join(f"- {escaped(line)}" for line in headline.sentences(found.contrasts, found.level)))
     for test in found.analysis.tests:
-        st.markdown(f"**{report.test_sentence(test)}**")
+        st.markdown(f"**{report.describe_test(test, found.level)}**")
+    if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
+        st.warning(f"{omission} See Checks.")
+    for line in found.analysis.reduction:
+        st.warning(line)
     for name, model in found.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
@@ -33,23 +46,23 @@ def models(found: Analysed) -> None:
     numbers.heading("Nested models", found.label)
     numbers.table(nested.comparison(found.analysis), "models")
     st.caption(
-        "Logistic mixed models with random intercepts of people and of target categories. χ², its degrees of freedom "
-        "and p test each model against the one before."
+        f"Logistic mixed models with the random effects {found.analysis.random}. χ², its degrees of freedom and p test "
+        "each model against the one before."
     )
     name = list(found.analysis.models)[-1]
     numbers.heading(f"Table 1: the {name} model", found.label)
     numbers.table(report.table(found.model), "table1")
     st.caption(
-        "Log-odds with 95 % Wald intervals. Reference: adversarial incorrect, no map, no examples. "
+        "Log-odds with 95% Wald intervals. Reference: adversarial incorrect, no saliency map, no examples. "
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
     files.file("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
-    numbers.heading("How much people and categories differ", found.label)
-    rows = [(effect.group, effect.sd, effect.se, effect.variance) for effect in found.model.random]
-    numbers.table(pd.DataFrame(rows, columns=["between", "sd", "se", "variance"]), "variances")
+    numbers.heading("How much participants and categories differ", found.label)
+    rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in found.model.random]
+    numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
     numbers.heading("Profile intervals", found.label)
     st.caption(
-        "95 % intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
+        "95% intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
         "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
     )
     live.shown(work.profiled(found), _profiles, "profiles")
@@ -68,7 +81,12 @@ def contrasts(found: Analysed) -> None:
         st.info("The plan names no contrasts.")
     else:
         numbers.table(found.contrasts, "contrasts")
-        st.caption("Log-odds, 95 % intervals uncorrected; p_holm is corrected for the number of contrasts (Holm).")
+        st.caption(
+            f"Log-odds and percentage points, {headline.coverage_text(found.level)} intervals uncorrected; p_holm is "
+            "corrected for the number of contrasts (Holm)."
+        )
     numbers.heading("Average effects on the probability", "exploratory")
     live.shown(work.effects(found), lambda table: numbers.table(table, "effects"), "effects")
-    st.caption("How many more of 1 are foretold with the explanation, averaged over people and categories.")
+    st.caption(
+        "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
+    )

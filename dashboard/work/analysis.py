@@ -17,7 +17,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.keys import digest
 from dashboard.tasks import Task
-from study.analysis import bootstrap, contrasts, exploratory, intervals, marginal, nested, planned, report
+from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import Kept, Planned
 from study.analysis.records import MixedModel
@@ -54,6 +54,11 @@ class Sample:
     data: Responses
     numbers: pd.DataFrame
     plan: Kept | None
+
+    @property
+    def level(self) -> float:
+        """The p below which a test counts as evidence, by the plan and its looks."""
+        return headline.LEVEL if self.plan is None else self.plan.level
 
     @property
     def label(self) -> str:
@@ -120,7 +125,8 @@ def analysed(sample: Sample) -> Task:
         if count > MOST:
             raise ForetellError(
                 f"{count:,} answers are too many for models on this page, whose server has participants too: above "
-                f"{MOST:,} each fit would keep them waiting. Run: python foretell.py analyze FILE.csv --out results"
+                f"{MOST:,} each fit would keep them waiting. Download the responses and analyse them with Foretell's "
+                "command analyze, on another machine or when no collection runs."
             )
         if sample.plan:
             done = planned.fitted(sample.plan, progress=progress)

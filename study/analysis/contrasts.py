@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from core.errors import ForetellError
+from study.analysis import marginal
 from study.analysis.records import Floats, MixedModel
 from study.analysis.responses import CONDITIONS
+from study.analysis.separation import Mask
 from study.bundle import TRIAL_TYPES
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITIONS.items()}
@@ -63,8 +65,10 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p). A
-        contrast that rests on a coefficient without a finite estimate has none of them.
+        contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p); of a
+        binomial model also accuracy_less, accuracy_more (probabilities, averaged over participants, categories and
+        trial types), points (their difference in percentage points), points_low, points_high (delta method). A
+        contrast that rests on a coefficient without a finite estimate has no interval and no p.
 
     Raises
     ------
@@ -92,7 +96,31 @@ def table(
         "p": p,
         "p_holm": holm(p),
     }
-    return pd.DataFrame(rows)
+    made = pd.DataFrame(rows)
+    return made.join(_points(model, contrasts, cells, float(tail.ppf((1 + level) / 2)), known))
+
+
+def _points(
+    model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float, known: Mask
+) -> pd.DataFrame:
+    """The contrasts in percentage points; `half` standard errors on each side."""
+    if model.family != "binomial":
+        return pd.DataFrame(index=range(len(contrasts)))
+    rows = []
+    for contrast, has_interval in zip(contrasts, known, strict=True):
+        more, less = (_population(model, cells[name], contrast.trial_types) for name in (contrast.more, contrast.less))
+        se = float(marginal.standard_errors((more[1] - less[1])[None, :], model)[0]) if has_interval else np.nan
+        points = more[0] - less[0]
+        rows.append((less[0], more[0], 100 * points, 100 * (points - half * se), 100 * (points + half * se)))
+    return pd.DataFrame(rows, columns=["accuracy_less", "accuracy_more", "points", "points_low", "points_high"])
+
+
+def _population(model: MixedModel, factors: Mapping[str, Any], kinds: Sequence[str]) -> tuple[float, Floats]:
+    """Probability of a condition, averaged over trial types, and its derivative; NaN where a column was dropped."""
+    if any(_lost(model, kind, factors) for kind in kinds):
+        return np.nan, np.full(len(model.coefficients), np.nan)
+    parts = [marginal.population(_cell(kind, factors), model) for kind in kinds]
+    return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
 
 
 def holm(p: Floats) -> Floats:
@@ -123,10 +151,17 @@ def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[
 
 def _row(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> Floats:
     """The design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
-    cell = pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
+    lost = _lost(model, kind, factors)
+    return np.full(len(model.coefficients), np.nan) if lost else model.design(_cell(kind, factors))[0]
+
+
+def _cell(kind: str, factors: Mapping[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
+
+
+def _lost(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> bool:
     active = {f"trial_type{kind}", *(_part(name, value) for name, value in factors.items())}
-    lost = [term for term in model.dropped if set(term.split(":")) <= active]
-    return np.full(len(model.coefficients), np.nan) if lost else model.design(cell)[0]
+    return any(set(term.split(":")) <= active for term in model.dropped)
 
 
 def _part(name: str, value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from study.analysis import laplace
+from study.analysis import laplace, random_effects
 from study.analysis.records import MixedModel
 
 GAIN = 1e-3
@@ -19,8 +19,6 @@ its third decimal."""
 FEW = 6
 """Levels of a grouping below which its standard deviation is hardly known (Bolker et al., 2009,
 doi:10.1016/j.tree.2008.10.008: five or six)."""
-EDGE = 1e-6
-"""Smallest eigenvalue of a term's correlation matrix that is not a boundary."""
 _LARGEST = 2000
 """Random effects up to which the check takes no time to speak of."""
 
@@ -45,7 +43,7 @@ def gain(frame: pd.DataFrame, model: MixedModel) -> float:
 
 def _unfinished(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
     effects = sum(block.modes.size for block in model.blocks)
-    if model.family != "binomial" or model.nodes > 1 or not 0 < effects <= _LARGEST:
+    if not model.is_logistic or not 0 < effects <= _LARGEST:
         return ()
     missing = gain(frame, model)
     if missing < GAIN:
@@ -63,7 +61,7 @@ def _singular(model: MixedModel) -> tuple[str, ...]:
         correlations = block.correlations
         if len(block.terms) < 2 or not np.isfinite(correlations).all():
             continue
-        if np.linalg.eigvalsh(correlations).min() < EDGE:
+        if np.linalg.eigvalsh(correlations).min() < random_effects.EDGE:
             found.append(
                 f"Boundary (singular) fit: {' and '.join(block.terms)} between levels of {block.group} are estimated "
                 "as perfectly correlated; the data do not carry so many random effects, leave a slope out."

@@ -1,4 +1,4 @@
-"""The interaction model by other roads: Bayesian, and averaged over the population.
+"""The interaction model by other methods: Bayesian, and averaged over the population.
 
 A cross-check agrees within its own limits or shows that something is wrong. Both come from statsmodels. What differs
 by nature is said in a sentence beside the numbers.
@@ -47,7 +47,7 @@ MOST_BAYESIAN = 200_000
 
 
 def explanations(answers: int) -> tuple[str, ...]:
-    """Of each road why it differs from the mixed model of so many answers, or why it was not taken."""
+    """Of each method why it differs from the mixed model of so many answers, or why it was left out."""
     return left_out(answers) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
 
 
@@ -76,7 +76,7 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     ForetellError
         The model is not binomial with single answers, or has random slopes.
     """
-    if model.family != "binomial" or any(len(block.terms) > 1 for block in model.blocks):
+    if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
         raise ForetellError("Cross-checks are made of binomial models with random intercepts.")
     design = model.design(frame)
     hits, answers = formulas.response(frame, model.formula)

@@ -67,7 +67,7 @@ def page(
             parts.append(figure.to_html(full_html=False, include_plotlyjs=drawn == 0, div_id=f"figure{number}"))
             drawn += 1
         parts.append(_table(table))
-    parts += ["<h2>Before believing them</h2>", _list(notes or ["Nothing speaks against these fits."])]
+    parts += ["<h2>Caveats</h2>", _list(notes or ["No warnings."])]
     rows = pd.DataFrame(list(made_from.items()), columns=["made from", ""])
     parts += ["<h2>What made these numbers</h2>", _table(rows)]
     body = "\n".join(parts)

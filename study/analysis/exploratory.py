@@ -12,9 +12,24 @@ import plotly.graph_objects as go
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import calibration, cognitive, crosschecks, detection, items, learning, projection, speed, times
+from study.analysis import (
+    calibration,
+    cognitive,
+    crosschecks,
+    detection,
+    items,
+    learning,
+    projection,
+    slopes,
+    speed,
+    times,
+)
+from study.analysis.contrasts import Contrast
 from study.analysis.intervals import wald
+from study.analysis.nested import NestedAnalysis
+from study.analysis.planned import Planned
 from study.analysis.records import MixedModel
+from study.analysis.responses import Responses
 from study.analysis.sentences import words
 from study.bundle import Manifest, Trial
 
@@ -78,7 +93,21 @@ def other_roads(frame: pd.DataFrame, model: MixedModel) -> Offer:
         table = crosschecks.table(frame, model)
         return table.assign(term=table["term"].map(words)), None
 
-    return Offer("crosschecks", "The same by other roads", " ".join(crosschecks.explanations(len(frame))), make)
+    return Offer(
+        "crosschecks", "Robustness checks: GEE and Bayesian fits", " ".join(crosschecks.explanations(len(frame))), make
+    )
+
+
+def with_slopes(data: Responses, analysis: NestedAnalysis, plan: Planned | None) -> Offer:
+    """Tests and contrasts with random intercepts only next to those with slopes (`study.analysis.slopes`)."""
+
+    def make() -> Made:
+        if plan is None:
+            return slopes.compare(data, analysis), None
+        wanted = [Contrast(c.more, c.less, c.trial_types) for c in plan.plan.contrasts]
+        return slopes.compare(data, analysis, plan.plan.models, wanted, level=1 - plan.level), None
+
+    return Offer("slopes", slopes.TITLE, slopes.says(data.frame, analysis), make)
 
 
 def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:

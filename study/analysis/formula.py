@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import glmm
 import numpy as np
@@ -13,13 +14,87 @@ from numpy.typing import NDArray
 from core.errors import ForetellError
 from study.analysis.coding import coded_response
 
-RANDOM = re.compile(r"\(([^()|]*)\|([^()]*)\)")
+NOTHING = 1e-3
+"""A standard deviation (link scale) below this is a variance estimated as zero."""
+RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
 _DIFFERENCE = re.compile(r",\s*([A-Za-z_.][\w.]*)\s*-\s*([A-Za-z_.][\w.]*)\s*\)")
 _NAME = re.compile(r"[A-Za-z_.][\w.]*")
 _FUNCTION = re.compile(r"[A-Za-z_.][\w.]*\s*\(")
+_OFFSET = re.compile(r"\boffset\s*\(\s*([\w.]+)\s*\)")
+_QUOTED = re.compile(r"`([^`]*)`")
+_TRANSFORMED = re.compile(r"^\s*(log|log2|log10|sqrt)\s*\(\s*([A-Za-z_.][\w.]*)\s*\)\s*~")
 
 
-def grouped(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+@dataclass(frozen=True)
+class RandomTerm:
+    """One random term.
+
+    Attributes
+    ----------
+    columns
+        Its effects in R's notation: ``"1"``, ``"x"``, ``"0 + x"``.
+    group
+        Its grouping: ``"id"`` or ``"class:school"``.
+    correlated
+        False of ``(x || id)``.
+    """
+
+    columns: str
+    group: str
+    correlated: bool
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the levels differ in their intercept."""
+        return not re.search(r"(^|\+)\s*0\s*(\+|$)|-\s*1\b", self.columns)
+
+
+def prepared(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+    """The data and the formula in the notation of `glmm`: names in backticks, ``log(y) ~`` and differences as columns.
+
+    Raises
+    ------
+    ForetellError
+        A column is missing, or has no logarithm.
+    """
+    frame, formula = _unquoted(frame, formula)
+    frame, formula = _transformed(frame, formula)
+    return _grouped(frame, formula)
+
+
+def _unquoted(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+    """``my x`` in backticks becomes ``my_x``."""
+    for name in dict.fromkeys(_QUOTED.findall(formula)):
+        if name not in frame.columns:
+            raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
+        plain = re.sub(r"\W", "_", name)
+        plain = plain if _NAME.fullmatch(plain) else f"x_{plain}"
+        while plain != name and plain in frame.columns:
+            plain += "_"
+        frame, formula = frame.rename(columns={name: plain}), formula.replace(f"`{name}`", plain)
+    return frame, formula
+
+
+def _transformed(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+    """``log(y) ~ x`` becomes ``log_y ~ x``."""
+    found = _TRANSFORMED.match(formula)
+    if found is None:
+        return frame, formula
+    function, name = found.groups()
+    if name not in frame.columns or not pd.api.types.is_numeric_dtype(frame[name]):
+        raise ForetellError(f"The formula {formula!r} takes {function} of {name!r}, which is no column of numbers.")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = getattr(np, function)(frame[name].to_numpy(dtype=np.float64))
+    if not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise ForetellError(
+            f"{function}({name}) does not exist in row {row + 1}, where {name} is {frame[name].iloc[row]:g}: leave "
+            "such rows out, or transform the column otherwise."
+        )
+    return frame.assign(**{f"{function}_{name}": values}), f"{function}_{name} ~{formula[found.end() :]}"
+
+
+def _grouped(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """``cbind(hits, size - hits)`` with its difference as a column, because `glmm` takes only names there."""
     found = _DIFFERENCE.search(formula)
     if found is None:
@@ -38,36 +113,101 @@ def columns(frame: pd.DataFrame, formula: str) -> list[str]:
 
 
 def fixed(formula: str) -> str:
-    """The right-hand side of a formula without its random terms."""
-    right = RANDOM.sub("", formula.split("~", 1)[1])
+    """The right-hand side of a formula without its random terms and offsets."""
+    right = _OFFSET.sub("", RANDOM.sub("", formula.split("~", 1)[1]))
     right = re.sub(r"\+(\s*\+)+", "+", right).strip().strip("+").strip()
     return f"~ {right or '1'}"
+
+
+def terms(formula: str) -> list[RandomTerm]:
+    """The random terms, ``(x | a / b)`` as ``(x | a) + (x | a:b)``."""
+    found = []
+    for columns_, bars, group in RANDOM.findall(formula):
+        levels_ = [part.strip() for part in group.split("/")]
+        groups = [":".join(levels_[: k + 1]) for k in range(len(levels_))]
+        found += [RandomTerm(columns_.strip(), name.replace(" ", ""), bars == "|") for name in groups]
+    return found
 
 
 def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
     """The random terms of a formula, each with a plus before it, slopes under the names that stand in for them."""
     renamed = stand_in or {}
     return "".join(
-        f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), term.group(1))}|{term.group(2)})"
-        for term in RANDOM.finditer(formula)
+        f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), columns_)}{bars}{group})"
+        for columns_, bars, group in RANDOM.findall(formula)
     )
 
 
-def response(frame: pd.DataFrame, formula: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) successes and (n,) answers of each row of a binomial response, single or ``cbind(hits, misses)``."""
+def intercepts(formula: str) -> str:
+    """The formula with an intercept for each of its groupings in place of its random terms."""
+    response_, right = formula.split("~", 1)
+    offsets = "".join(f" + offset({name})" for name in _OFFSET.findall(right))
+    groups = "".join(f" + (1|{group})" for group in dict.fromkeys(term.group for term in terms(formula)))
+    return f"{response_}{fixed(formula)}{offsets}{groups}"
+
+
+def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
+    """(n,) what ``offset(x)`` adds to each row's linear predictor."""
+    total = np.zeros(len(frame))
+    for name in _OFFSET.findall(formula):
+        total = total + frame[name].to_numpy(dtype=np.float64)
+    return total
+
+
+def response(
+    frame: pd.DataFrame, formula: str, weights: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n,) successes and (n,) answers of each row of a binomial response, single or ``cbind(hits, misses)``.
+
+    With the column `weights` the response is the share of successes among so many answers.
+    """
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
     hits = coded_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
     misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
-    return hits, hits + misses
+    answers = 1.0 if weights is None else frame[weights].to_numpy(dtype=np.float64)
+    return hits * answers, (hits + misses) * answers
+
+
+def effects(frame: pd.DataFrame, term: RandomTerm) -> tuple[list[str], NDArray[np.float64]]:
+    """Names and (n, q) values of a random term's columns."""
+    design, names = glmm.model_matrix(frame, f"~ {term.columns}")
+    return list(names), np.asarray(design, dtype=np.float64)
 
 
 def slopes(frame: pd.DataFrame, formula: str) -> Mapping[str, NDArray[np.float64]]:
     """The column of each random term by its name, ``"(Intercept)"`` among them."""
     found: dict[str, NDArray[np.float64]] = {"(Intercept)": np.ones(len(frame))}
-    for term in RANDOM.finditer(formula):
-        design, names = glmm.model_matrix(frame, f"~ {term.group(1)}")
-        found |= dict(zip(names, np.asarray(design, dtype=np.float64).T, strict=True))
+    for term in terms(formula):
+        names, values = effects(frame, term)
+        found |= dict(zip(names, values.T, strict=True))
     return found
+
+
+def blocks(frame: pd.DataFrame, formula: str) -> list[tuple[str, Sequence[str], NDArray[np.float64]]]:
+    """Group, names and (n, q) values of each set of correlated random effects; ``||`` makes a set of each column."""
+    found: list[tuple[str, Sequence[str], NDArray[np.float64]]] = []
+    for term in terms(formula):
+        names, values = effects(frame, term)
+        if term.correlated:
+            found.append((term.group, names, values))
+        else:
+            found += [(term.group, [name], values[:, [k]]) for k, name in enumerate(names)]
+    return found
+
+
+def has_slopes(formula: str) -> bool:
+    """Whether any random term is more than an intercept."""
+    return any(term.columns.strip() != "1" for term in terms(formula))
+
+
+def is_known_to_glmm(formula: str) -> bool:
+    """Whether `glmm` fits the random terms: correlated, with an intercept, every slope a fixed effect as well."""
+    among_fixed = set(re.split(r"[\s~+*]+", fixed(formula)))
+    for term in terms(formula):
+        names = {name.strip() for name in term.columns.split("+")} - {"1"}
+        if not (term.correlated and term.has_intercept and names <= among_fixed):
+            return False
+    return True
 
 
 def levels(frame: pd.DataFrame, group: str) -> tuple[NDArray[np.int64], list[str]]:

@@ -23,8 +23,6 @@ from study.analysis.laplace import Laplace
 from study.analysis.records import Coefficient, Floats, MixedModel, RandomEffect
 
 LEVEL = 0.95
-_STEP = 1e-4
-"""Of the difference quotients of the gradient, which is exact."""
 _TIGHT = 1e-3
 """Gradient in whitened parameters at which a profile point is kept: its log-likelihood is then off by 5e-7."""
 _SEARCHES = 12
@@ -99,7 +97,7 @@ def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float 
     data are as likely without any variance there.
     """
     _check(level)
-    profiled = model.family == "binomial" and model.nodes == 1
+    profiled = model.is_logistic
     rows = []
     for effect in model.random:
         low, high = _profiled_sd(frame, model, effect, level) if profiled else _wald_sd(effect, level)
@@ -150,7 +148,7 @@ class _Top:
         held = [k for k, c in enumerate(model.coefficients) if c.term in model.diverging]
         free = [k for k in range(likelihood.parameters) if k not in held]
         loglik = likelihood.at(parameters).loglik
-        return cls(likelihood, parameters, loglik, _covariance(likelihood, parameters, free), free)
+        return cls(likelihood, parameters, loglik, laplace.curvature(likelihood, parameters, free), free)
 
     def root(self, j: int, value: float) -> float:
         """Signed root of the likelihood ratio at parameter j = value: normal quantiles, were the top a parabola."""
@@ -176,17 +174,6 @@ class _Top:
             return self.loglik - point.loglik, -scale.T @ point.gradient[index]
 
         return self.loglik - float(minimize(loss, np.zeros(len(index)), jac=True, options={"gtol": _TIGHT}).fun)
-
-
-def _covariance(likelihood: Laplace, top: Floats, free: list[int]) -> Floats:
-    """Inverse of the observed information, by differences of the gradient; a flat direction counts as very wide."""
-    information = np.empty((len(free), len(free)))
-    for row, k in enumerate(free):
-        step = np.zeros(len(top))
-        step[k] = _STEP
-        information[row] = (likelihood.at(top - step).gradient - likelihood.at(top + step).gradient)[free] / (2 * _STEP)
-    values, vectors = np.linalg.eigh((information + information.T) / 2)
-    return np.asarray((vectors / np.maximum(values, 1e-3)) @ vectors.T)
 
 
 def _coefficient(top: _Top, model: MixedModel, c: Coefficient, j: int, level: float) -> tuple[object, ...]:
@@ -228,7 +215,7 @@ def _profiled_sd(frame: pd.DataFrame, model: MixedModel, effect: RandomEffect, l
     first = [effect.term if k == number else None for k in range(len(model.blocks))]
     top = _Top.of(frame, model, first)
     widths = [len(block.terms) for block in model.blocks[:number]]
-    j = len(model.coefficients) + sum(q * (q + 1) // 2 for q in widths)
+    j = len(model.coefficients) + sum(laplace.triangle_size(q) for q in widths)
     quantile = float(norm.ppf((1 + level) / 2))
     sd = float(top.parameters[j])
     low = 0.0

@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 LARGEST = 6000
 """Random effects in all: their matrix H is held dense."""
 _STEPS = 200
+_STEP = 1e-4
+"""Of the difference quotients of the gradient, which is exact."""
 _STILL = 1e-20
 """Newton decrement (squared) at which the mode counts as found."""
 
@@ -94,12 +96,15 @@ class Laplace:
         (n,) counts of each row.
     blocks
         The random terms.
+    offset
+        (n,) or 0: added to each row's linear predictor.
     """
 
     design: Floats
     successes: Floats
     answers: Floats
     blocks: Sequence[Block]
+    offset: Floats | float = 0.0
     _modes: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -121,29 +126,29 @@ class Laplace:
     @property
     def parameters(self) -> int:
         """Coefficients and entries of the factors."""
-        return int(self.design.shape[1]) + sum(block.width * (block.width + 1) // 2 for block in self.blocks)
+        return int(self.design.shape[1]) + sum(triangle_size(block.width) for block in self.blocks)
 
     def at(self, parameters: Floats) -> Point:
         """The likelihood and its gradient; the search for the mode starts at the mode found last."""
         p = self.design.shape[1]
-        factors = self._factors(parameters[p:])
+        factors = self.factors(parameters[p:])
         loading = self._loaded(factors)
-        fixed = self.design @ parameters[:p]
+        fixed = self.design @ parameters[:p] + self.offset
         modes, eta, factor = self._mode(fixed, loading)
         self._modes = modes
         spread = cho_solve(factor, np.eye(len(modes)), check_finite=False)
         loglik = self._joint(eta, modes) - float(np.sum(np.log(np.diag(factor[0])))) + self._constant
         return Point(loglik, self._gradient(eta, modes, spread, loading), modes, spread)
 
-    def _factors(self, theta: Floats) -> list[Floats]:
+    def factors(self, theta: Floats) -> list[Floats]:
         """The lower triangles, from their entries column by column."""
         factors, start = [], 0
         for block in self.blocks:
             q = block.width
             triangle = np.zeros((q, q))
-            triangle.T[np.triu_indices(q)] = theta[start : start + q * (q + 1) // 2]
+            triangle.T[np.triu_indices(q)] = theta[start : start + triangle_size(q)]
             factors.append(triangle)
-            start += q * (q + 1) // 2
+            start += triangle_size(q)
         return factors
 
     def _loaded(self, factors: Sequence[Floats]) -> csr_matrix:
@@ -225,6 +230,25 @@ class Laplace:
             start += block.width
 
 
+def triangle_size(q: int) -> int:
+    """Entries of a lower triangle of q rows."""
+    return q * (q + 1) // 2
+
+
+def curvature(likelihood: Laplace, at: Floats, free: Sequence[int]) -> Floats:
+    """Inverse of the observed information of some parameters, by differences of the gradient.
+
+    A flat direction counts as very wide.
+    """
+    information = np.empty((len(free), len(free)))
+    for row, k in enumerate(free):
+        step = np.zeros(len(at))
+        step[k] = _STEP
+        information[row] = (likelihood.at(at - step).gradient - likelihood.at(at + step).gradient)[free] / (2 * _STEP)
+    values, vectors = np.linalg.eigh((information + information.T) / 2)
+    return np.asarray((vectors / np.maximum(values, 1e-3)) @ vectors.T)
+
+
 def _log_choose(n: Floats, k: Floats) -> Floats:
     return np.where(n > 1, -betaln(n - k + 1, k + 1) - np.log(n + 1), 0.0)
 
@@ -244,12 +268,12 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
     ForetellError
         The model is not binomial, or has too many random effects.
     """
-    if model.family != "binomial" or model.nodes > 1 or not model.blocks:
+    if not model.is_logistic or not model.blocks:
         raise ForetellError(
             "Only a binomial model with random terms, fitted by the Laplace approximation, can be followed away from "
             "its maximum: take Wald intervals for this one."
         )
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     columns = formulas.slopes(data, text)
     blocks, theta = [], []
     for number, block in enumerate(model.blocks):
@@ -258,7 +282,8 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
         codes, names = formulas.levels(data, block.group)
         blocks.append(Block(codes, np.column_stack([columns[block.terms[k]] for k in order]), names))
         theta.append(root(block.covariance[np.ix_(order, order)]).T[np.triu_indices(len(order))])
-    likelihood = Laplace(model.design(data, text), *formulas.response(data, text), blocks)
+    hits, answers = formulas.response(data, text, model.weights)
+    likelihood = Laplace(model.design(data, text), hits, answers, blocks, formulas.offset(data, text))
     return likelihood, np.concatenate([np.array([c.estimate for c in model.coefficients]), *theta])
 
 

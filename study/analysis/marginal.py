@@ -33,13 +33,13 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
         rests on a coefficient without a finite estimate.
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     names = formulas.columns(data, formulas.fixed(text))
     cells = data.drop_duplicates(names) if names else data.head(1)
     cells = cells.sort_values(names) if names else cells
     design = model.design(cells, text)
     p, slope = _population(design @ _estimates(model), _variance(cells, text, model))
-    se = _se(slope[:, None] * design, model)
+    se = standard_errors(slope[:, None] * design, model)
     half = norm.ppf((1 + level) / 2) * np.divide(se, p * (1 - p), out=np.full_like(p, np.nan), where=p * (1 - p) > 0)
     middle = logit(p)
     return (
@@ -53,6 +53,14 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
         )
         .reset_index(drop=True)
     )
+
+
+def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
+    """(n,) probability of each row, averaged over participants and categories; (n, p) its derivative by estimates."""
+    data, text = formulas.prepared(cells, model.formula)
+    design = model.design(data, text)
+    p, slope = _population(design @ _estimates(model), _variance(data, text, model))
+    return p, slope[:, None] * design
 
 
 def average_effects(
@@ -74,7 +82,7 @@ def average_effects(
         A variable is no predictor of the model.
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     known = formulas.columns(data, formulas.fixed(text))
     for name in [*variables, *([by] if by else [])]:
         if name not in known:
@@ -100,12 +108,12 @@ def explained(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
         ones), icc (random among random and single answers; of random slopes the mean over rows, Johnson 2014).
     """
     _check(model)
-    data, text = formulas.grouped(frame, model.formula)
+    data, text = formulas.prepared(frame, model.formula)
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))
     random = float(np.mean(_variance(data, text, model)))
-    hits, answers = formulas.response(data, text)
+    hits, answers = formulas.response(data, text, model.weights)
     share = float(hits.sum() / answers.sum())
     rows = []
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (share * (1 - share)))):
@@ -141,7 +149,7 @@ def _population(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
     return p @ share, (p * (1 - p)) @ share
 
 
-def _se(gradient: Floats, model: MixedModel) -> Floats:
+def standard_errors(gradient: Floats, model: MixedModel) -> Floats:
     """(k,) standard errors of k functions of the coefficients; NaN where one without a finite estimate matters."""
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     inner = gradient[:, finite]
@@ -176,6 +184,6 @@ def _contrast(
         means.append(float(p.mean()))
         gradients.append((slope[:, None] * design).mean(axis=0))
     effect = means[0] - means[1]
-    se = float(_se((gradients[0] - gradients[1])[None, :], model)[0])
+    se = float(standard_errors((gradients[0] - gradients[1])[None, :], model)[0])
     half = float(norm.ppf((1 + level) / 2)) * se
     return effect, se, effect - half, effect + half

@@ -38,15 +38,15 @@ def report(
             *(_exclusions(plan) if plan else []),
             "## Models",
             "",
-            "Logistic mixed models, crossed random intercepts of participant and category, maximum likelihood "
-            "(Laplace approximation). Reference levels: adversarial incorrect, no saliency, no examples.",
+            f"Logistic mixed models, random effects {analysis.random}, maximum likelihood (Laplace approximation). "
+            "Reference levels: adversarial incorrect, no saliency, no examples.",
             "",
             *_models_table(analysis),
             "",
             "Table 1 (the largest model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
             f"intervals from resampled participants (seed {seed}); everything on one page in `report.html`.",
             "",
-            "## Before believing them",
+            "## Caveats",
             "",
             *messages,
             "",

@@ -8,8 +8,7 @@ carried to its limit (`study.analysis.separation`), boundary fits said in words,
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +18,10 @@ import pandas as pd
 from scipy.stats import norm, t
 
 from core.errors import ForetellError
-from study.analysis import convergence, sentences, separation
+from study.analysis import convergence, fitting, sentences, separation
 from study.analysis import formula as formulas
 from study.analysis.coding import check_response, coded_response
+from study.analysis.fitting import Settings
 from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
@@ -42,8 +42,10 @@ def fit(
     formula: str,
     *,
     family: str = "binomial",
+    link: str | None = None,
     agq: int = 1,
     reml: bool = False,
+    weights: str | None = None,
     cell_name: CellName = plain_cell,
 ) -> MixedModel:
     """Fit a generalised linear mixed model by maximum likelihood, or a linear one by REML if asked to.
@@ -55,12 +57,18 @@ def fit(
     formula
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
         A binomial response of two words counts the second in the alphabet as a success, and a message says so.
+        ``(x || id)`` gives each column of ``x`` a variance of its own and no correlations, also the columns of a
+        factor (lme4 correlates those).
     family
         ``"binomial"``, ``"poisson"``, ``"gaussian"``, ...
+    link
+        The family's own if None; ``"probit"`` of a binomial model.
     agq
         Nodes of adaptive Gauss-Hermite quadrature per random effect; 1 is the Laplace approximation.
     reml
         Of a gaussian model: restricted maximum likelihood.
+    weights
+        Column of prior weights; of a binomial share the number of answers.
     cell_name
         How to name a cell of the fixed-effects design in a message.
 
@@ -69,39 +77,46 @@ def fit(
     ForetellError
         The formula cannot be read, a column is missing or has missing values, or no fit was possible.
     """
-    _check(frame, formula)
-    frame, coded = coded_response(frame, formula) if family == "binomial" else (frame, ())
-    check_response(frame, formula, family)
-    data, text = formulas.grouped(frame, formula)
-    model = _fitted(data, text, family, agq, reml, cell_name)
+    settings = Settings(family, link, agq, reml, weights)
+    _check_formula(frame, formula)
+    data, text = formulas.prepared(frame, formula)
+    _check(data, text, weights)
+    data, coded = coded_response(data, text) if family == "binomial" else (data, ())
+    check_response(data, text, family)
+    model = replace(_fitted(data, text, settings, cell_name), link=link, weights=weights)
     said = (*coded, *model.messages, *convergence.checked(data, replace(model, formula=text)))
     return replace(model, formula=formula, messages=said)
 
 
-def _fitted(frame: pd.DataFrame, formula: str, family: str, agq: int, reml: bool, cell_name: CellName) -> MixedModel:
-    raw = _run(frame, formula, family, agq, reml)
+def _fitted(frame: pd.DataFrame, formula: str, settings: Settings, cell_name: CellName) -> MixedModel:
+    raw = fitting.run(frame, formula, settings)
     design, names = glmm.model_matrix(frame, formulas.fixed(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
-    if family == "binomial":
+    if settings.family == "binomial":
         successes, failures = _outcomes(raw)
         found = separation.find(design[:, kept], successes, failures)
         if found is not None:
             cells = _cells(frame, formula, found.rows, successes, _weights(raw), cell_name)
-            return _limit(frame, formula, agq, raw, design, kept, found, cells)
+            return _limit(frame, formula, settings, raw, design, kept, found, cells)
     if not math.isfinite(raw.loglik):
         raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(raw)}")
     return _record(formula, raw, names, kept)
 
 
-def _check(frame: pd.DataFrame, formula: str) -> None:
-    """Refuse what `glmm` would drop in silence or explain in its own words."""
+def _check_formula(frame: pd.DataFrame, formula: str) -> None:
     if "~" not in formula:
         raise ForetellError(
             f"The formula {formula!r} has no '~': write it like 'correct ~ trial_type + (1|participant)'."
         )
     if frame.empty:
         raise ForetellError(f"There are no rows to fit {formula!r} to.")
-    for name in formulas.columns(frame, formula):
+
+
+def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
+    """Refuse what `glmm` would drop in silence or explain in its own words."""
+    if weights is not None and (weights not in frame or not pd.api.types.is_numeric_dtype(frame[weights])):
+        raise ForetellError(f"The weights must be a column of numbers; {weights!r} is none.")
+    for name in [*formulas.columns(frame, formula), *([weights] if weights else [])]:
         missing = int(frame[name].isna().sum())
         if missing:
             raise ForetellError(
@@ -114,16 +129,6 @@ def _check(frame: pd.DataFrame, formula: str) -> None:
                 f"Column {name!r} has {levels:,} levels, too many for fixed effects (at most {MOST_LEVELS}): write it "
                 f"as a random term, (1|{name}), or mark a column of numbers as such."
             )
-
-
-def _run(frame: pd.DataFrame, formula: str, family: str, agq: int, reml: bool = False) -> Any:
-    options: dict[str, Any] = {"reml": reml} if family == "gaussian" else {}
-    with warnings.catch_warnings():  # every one of them is in fit.warnings, and becomes a message
-        warnings.simplefilter("ignore", glmm.DiagnosticWarning)
-        try:
-            return glmm.fit(frame, formula, family=family, nagq=agq, anova_test="Wald", **options)
-        except (ValueError, TypeError, KeyError, NotImplementedError) as error:
-            raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
 
 
 def _outcomes(raw: Any) -> tuple[Mask, Mask]:
@@ -151,7 +156,7 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         coefficients=coefficients,
         random=random,
         loglik=float(raw.loglik),
-        df=int(kept.sum()) + _covariances(raw) + _dispersion_parameters(raw),
+        df=int(kept.sum()) + _covariance_parameters(raw) + _dispersion_parameters(raw),
         n=int(raw.nobs),
         converged=bool(raw.converged),
         messages=(
@@ -170,7 +175,17 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
     )
 
 
-def _covariances(raw: Any) -> int:
+def covariances(raw: Any) -> list[tuple[str, Sequence[str], Floats]]:
+    """Grouping, names and covariance of each set of correlated random effects; none of a fit that failed."""
+    if not len(raw.varcorr):
+        return []
+    return [
+        (group, terms, _symmetric(np.asarray(entries, dtype=np.float64), len(terms)))
+        for (group, terms), entries in zip(raw.re_groups, raw.varcorr, strict=True)
+    ]
+
+
+def _covariance_parameters(raw: Any) -> int:
     """Variances and covariances of the random terms."""
     return sum(len(entries) for entries in raw.varcorr)
 
@@ -206,10 +221,10 @@ def _blocks(raw: Any) -> tuple[RandomBlock, ...]:
         RandomBlock(
             group=group,
             terms=tuple(terms),
-            covariance=_symmetric(np.asarray(entries, dtype=np.float64), len(terms)),
+            covariance=covariance,
             modes=pd.DataFrame(block["values"], index=pd.Index(block["levels"], name=group), columns=list(terms)),
         )
-        for (group, terms), entries, block in zip(raw.re_groups, raw.varcorr, raw.ranef_blocks, strict=True)
+        for (group, terms, covariance), block in zip(covariances(raw), raw.ranef_blocks, strict=True)
     )
 
 
@@ -223,7 +238,7 @@ def _symmetric(entries: Floats, q: int) -> Floats:
 def _limit(
     frame: pd.DataFrame,
     formula: str,
-    agq: int,
+    settings: Settings,
     raw: Any,
     design: Floats,
     kept: Mask,
@@ -233,7 +248,7 @@ def _limit(
     """The fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
     names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
     full = design[:, kept]
-    inner = _inner_fit(frame, formula, agq, raw, names, full, ~found.rows)
+    inner = _inner_fit(frame, formula, settings, raw, names, full, ~found.rows)
     estimate = np.nan_to_num(np.asarray(inner.beta, dtype=np.float64))  # NaN: left open by the remaining rows
     far = found.far_point(full, _outcomes(raw)[0], estimate)
     random = _random(inner)
@@ -248,7 +263,7 @@ def _limit(
         coefficients=coefficients,
         random=random,
         loglik=float(inner.loglik),
-        df=len(names) + _covariances(inner),
+        df=len(names) + _covariance_parameters(inner),
         n=int(raw.nobs),
         converged=False,
         messages=(
@@ -266,7 +281,7 @@ def _limit(
 
 
 def _inner_fit(
-    frame: pd.DataFrame, formula: str, agq: int, raw: Any, names: list[str], design: Floats, rows: Mask
+    frame: pd.DataFrame, formula: str, settings: Settings, raw: Any, names: list[str], design: Floats, rows: Mask
 ) -> Any:
     """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
     if not rows.any():
@@ -276,11 +291,14 @@ def _inner_fit(
     counts = _weights(raw)
     successes = np.round(np.asarray(raw.y) * counts)
     stand_in = {name: f"foretell_x{j}" for j, name in enumerate(names)}
-    data: dict[str, Any] = {name: frame[name].to_numpy()[rows] for name in formulas.columns(frame, formula)}
+    groups = {name for term in formulas.terms(formula) for name in term.group.split(":")}
+    kept = frame.loc[rows, formulas.columns(frame, formula)]
+    data: dict[str, Any] = {name: kept[name].to_numpy() if name in groups else kept[name].array for name in kept}
     data |= {column: design[rows, j] for j, column in enumerate(stand_in.values())}
     data |= {"foretell_hits": successes[rows], "foretell_misses": (counts - successes)[rows]}
     right = f"0 + {' + '.join(stand_in.values())}{formulas.random(formula, stand_in)}"
-    inner = _run(pd.DataFrame(data), f"cbind(foretell_hits, foretell_misses) ~ {right}", "binomial", agq)
+    text = f"cbind(foretell_hits, foretell_misses) ~ {right}"
+    inner = fitting.run(pd.DataFrame(data), text, replace(settings, weights=None))
     if not math.isfinite(inner.loglik):
         raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(inner)}")
     named = {column: name for name, column in stand_in.items()}

@@ -17,15 +17,16 @@ from scipy.stats import chi2
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import mixed, responses
+from study.analysis import mixed, random_effects, responses
 from study.analysis.records import MixedModel
 from study.bundle import Manifest
 from study.preregistration import NESTED, Plan
 
 if TYPE_CHECKING:
+    from study.analysis.report import Answer
     from study.analysis.stopping import Look
 
-RANDOM = "(1|participant) + (1|category)"
+RANDOM = random_effects.INTERCEPTS
 FIXED = NESTED
 """Fixed effects of each model, smallest first."""
 
@@ -43,11 +44,21 @@ class RatioTest:
 
 @dataclass(frozen=True)
 class NestedAnalysis:
-    """The models by name, the tests between neighbours, and what to know about the data."""
+    """The models by name, the tests between neighbours, and what to know about the data.
+
+    Attributes
+    ----------
+    random
+        The random effects of all models, as fitted.
+    reduced_from
+        Those that were asked for, where the fit was singular.
+    """
 
     models: Mapping[str, MixedModel]
     tests: tuple[RatioTest, ...]
     data_messages: tuple[str, ...] = ()
+    random: str = RANDOM
+    reduced_from: str | None = None
 
     @property
     def largest(self) -> MixedModel:
@@ -58,7 +69,17 @@ class NestedAnalysis:
     def messages(self) -> tuple[str, ...]:
         """Every message: about the data first, then about each model, with its name."""
         said = [f"Model {name}: {message}" for name, model in self.models.items() for message in model.messages]
-        return (*self.data_messages, *said)
+        return (*self.data_messages, *self.reduction, *said)
+
+    @property
+    def reduction(self) -> tuple[str, ...]:
+        """What became of the random effects that were asked for, where their fit was singular."""
+        if self.reduced_from is None:
+            return ()
+        return (
+            f"The random effects {self.reduced_from} gave a singular fit. The models have {self.random} instead. "
+            f"{random_effects.RULE}",
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -71,9 +92,21 @@ class NestedAnalysis:
 
 
 def analyze(
-    frame: pd.DataFrame | responses.Responses, *, fixed: Mapping[str, str] | None = None, progress: Progress = silent
+    frame: pd.DataFrame | responses.Responses,
+    *,
+    fixed: Mapping[str, str] | None = None,
+    random: str | None = None,
+    progress: Progress = silent,
 ) -> NestedAnalysis:
-    """Fit the models named by their fixed effects, the paper's three if not told otherwise, and test each on the next.
+    """Fit nested models and test each on the next.
+
+    Parameters
+    ----------
+    fixed
+        Fixed effects of each model, smallest first, with or without random effects; the paper's three if None.
+    random
+        Random effects of all models, in place of those that `fixed` names. A singular fit is reduced by
+        `random_effects.RULE`.
 
     Raises
     ------
@@ -81,14 +114,27 @@ def analyze(
         The responses are not as `study.analysis.responses` needs them, or a model could not be fitted.
     """
     data = frame if isinstance(frame, responses.Responses) else responses.prepare(frame)
+    named, planned = random_effects.split(FIXED if fixed is None else fixed)
+    asked = random or planned
+    largest = list(named)[-1]
+    progress(0, len(named), f"Fitting the {largest} model")
+    model, chosen = random_effects.reduce(
+        asked,
+        lambda effects: _fit(data.frame, named[largest], effects),
+        lambda fitted: [(block.group, block.terms, block.covariance) for block in fitted.blocks],
+    )
     models: dict[str, MixedModel] = {}
-    named = FIXED if fixed is None else fixed
-    for done, (name, terms) in enumerate(named.items()):
-        progress(done, len(named), f"Fitting the {name} model")
-        models[name] = mixed.fit(data.frame, f"correct ~ {terms} + {RANDOM}", cell_name=cell_name)
+    for done, (name, terms) in enumerate(named.items(), start=1):
+        if name != largest:
+            progress(done, len(named), f"Fitting the {name} model")
+        models[name] = model if name == largest else _fit(data.frame, terms, chosen)
     progress(len(named), len(named), "Models fitted")
     tests = tuple(ratio_test(a, models[a], b, models[b]) for a, b in pairwise(models))
-    return NestedAnalysis(models, tests, data.messages)
+    return NestedAnalysis(models, tests, data.messages, chosen, None if chosen == asked else asked)
+
+
+def _fit(frame: pd.DataFrame, terms: str, random: str) -> MixedModel:
+    return mixed.fit(frame, f"correct ~ {terms} + {random}", cell_name=cell_name)
 
 
 def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) -> RatioTest:
@@ -132,7 +178,7 @@ def analyze_file(
     manifest: Manifest | None = None,
     looks: Sequence[Look] | None = None,
     progress: Progress = silent,
-) -> NestedAnalysis:
+) -> Answer:
     """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
 
     Parameters

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from scipy.stats import norm
 
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study import conditions
 from study.analysis import nested, placebos
+from study.analysis.bounds import bounds
 from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
@@ -35,6 +37,9 @@ class Kept:
         Whether the collection came to its planned end, and by which: all its participants, or a declared look.
     final
         Whether it did.
+    level
+        The p below which a planned test counts as evidence: the plan's alpha, or what its looks leave of it for the
+        last one made. Intervals cover 1 - level.
     """
 
     plan: Plan
@@ -42,6 +47,7 @@ class Kept:
     exclusions: pd.DataFrame
     stopping: str
     final: bool
+    level: float
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Ke
     parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
     stayed = Responses(next(parts), data.dropped, data.messages, next(parts))
     final, sentence = _stopping(every, plan, looks)
-    return Kept(plan, stayed, counts, sentence, final)
+    return Kept(plan, stayed, counts, sentence, final, significance(plan, looks))
 
 
 def fitted(kept: Kept, *, progress: Progress = silent) -> Planned:
@@ -105,8 +111,17 @@ def fitted(kept: Kept, *, progress: Progress = silent) -> Planned:
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    table = placebos.together(data, analysis.largest, asked, level=1 - plan.alpha) if asked else pd.DataFrame()
-    return Planned(plan, data, kept.exclusions, kept.stopping, kept.final, analysis, table)
+    table = placebos.together(data, analysis.largest, asked, level=1 - kept.level) if asked else pd.DataFrame()
+    return Planned(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
+
+
+def significance(plan: Plan, looks: Sequence[Look] | None) -> float:
+    """The two-sided p that the bound of the last look corresponds to, the final one's if none is known; else alpha."""
+    if plan.stopping is None:
+        return plan.alpha
+    declared = plan.stopping.looks
+    each = bounds([n / declared[-1] for n in declared], plan.alpha, plan.stopping.spending)
+    return 2 * float(norm.sf(looks[-1].bound if looks else each[-1]))
 
 
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:

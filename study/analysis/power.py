@@ -8,13 +8,12 @@ as well.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise, product
+from typing import Any
 
-import glmm
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -23,8 +22,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import parallel, plots
-from study.analysis.nested import FIXED, RANDOM
+from study.analysis import fitting, mixed, parallel, plots, random_effects
+from study.analysis.nested import FIXED
 from study.analysis.truths import Effects, Truth
 
 COLUMNS = ["per_condition", "effect", "test", "power", "low", "high", "studies", "failed"]
@@ -103,19 +102,43 @@ def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, fl
     """p of each test in one simulated study; NaN where a fit failed."""
     world = truth.scaled(task.effect) if isinstance(truth, Effects) else truth
     frame = world.study(task.per_condition, np.random.default_rng(task.seed))
-    fits = {name: _loglik(frame, fixed) for name, fixed in models.items()}
-    return {f"{small} - {large}": _p(fits[small], fits[large]) for small, large in pairwise(models)}
+    made = fits(frame, *random_effects.split(models), cache(partial(run, frame)))
+    return {f"{small} - {large}": chance(made[small], made[large]) for small, large in pairwise(models)}
 
 
-def _loglik(frame: pd.DataFrame, fixed: str) -> tuple[float, int]:
-    """Log-likelihood and parameters, without what a power curve does not read: standard errors, checks, words."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", glmm.DiagnosticWarning)
-        fitted = glmm.fit(frame, f"correct ~ {fixed} + {RANDOM}", family="binomial", wald_se="rx", anova_test="Wald")
-    return float(fitted.loglik), int(fitted.df)
+def fits(
+    frame: pd.DataFrame, fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]
+) -> dict[str, tuple[float, int]]:
+    """Log-likelihood and parameters of each model, with the random effects that the largest one leaves.
+
+    Parameters
+    ----------
+    run
+        `run` of this frame, which may remember its fits.
+    """
+    largest = list(fixed)[-1]
+    _, chosen = random_effects.reduce(random, lambda effects: run(fixed[largest], effects), mixed.covariances)
+    return {name: _loglik(frame, terms, chosen, run(terms, chosen)) for name, terms in fixed.items()}
 
 
-def _p(small: tuple[float, int], large: tuple[float, int]) -> float:
+def run(frame: pd.DataFrame, fixed: str, random: str) -> Any:
+    """A fit without what a power curve does not read: standard errors, checks, words."""
+    return fitting.run(frame, f"correct ~ {fixed} + {random}", fitting.Settings(), errors=False)
+
+
+def _loglik(frame: pd.DataFrame, fixed: str, random: str, raw: Any) -> tuple[float, int]:
+    """Under separation the supremum, which is finite: the tests hold there too."""
+    if math.isfinite(raw.loglik):
+        return float(raw.loglik), int(raw.df)
+    try:
+        model = mixed.fit(frame, f"correct ~ {fixed} + {random}")
+    except ForetellError:
+        return math.nan, 0
+    return model.loglik, model.df
+
+
+def chance(small: tuple[float, int], large: tuple[float, int]) -> float:
+    """p of the likelihood-ratio test; NaN where a fit failed."""
     gained, df = 2 * (large[0] - small[0]), large[1] - small[1]
     return float(chi2.sf(max(0.0, gained), df)) if math.isfinite(gained) and df > 0 else math.nan
 

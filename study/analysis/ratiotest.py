@@ -69,8 +69,8 @@ def bootstrap(
         raise ForetellError(f"resamples is {resamples}: draw at least 1, and 1,000 for a p-value of three digits.")
     if smaller.n != larger.n or {smaller.family, larger.family} != {"binomial"}:
         raise ForetellError("The bootstrap compares two binomial models of the same rows.")
-    data, text = formulas.grouped(frame, smaller.formula)
-    work = partial(_draw, data, text, smaller, formulas.grouped(frame, larger.formula)[1])
+    data, text = formulas.prepared(frame, smaller.formula)
+    work = partial(_draw, data, text, smaller, formulas.prepared(frame, larger.formula)[1])
     items = [(seed, number) for number in range(resamples)]
     found = parallel.each(work, items, workers=workers, what="Data under the smaller model", progress=progress)
     draws = np.sort([value for value in found if not math.isnan(value)])
@@ -88,14 +88,15 @@ def simulated(frame: pd.DataFrame, formula: str, model: MixedModel, rng: np.rand
         codes, names = formulas.levels(frame, block.group)
         effects = rng.standard_normal((len(names), len(block.terms))) @ laplace.root(block.covariance).T
         eta = eta + np.sum(np.column_stack([columns[term] for term in block.terms]) * effects[codes], axis=1)
-    answers = formulas.response(frame, formula)[1].astype(np.int64)
+    eta = eta + formulas.offset(frame, formula)
+    answers = formulas.response(frame, formula, model.weights)[1].astype(np.int64)
     return rng.binomial(answers, expit(eta)).astype(np.float64)
 
 
 def _draw(frame: pd.DataFrame, small: str, model: MixedModel, large: str, stream: tuple[int, int]) -> float:
     """One statistic under the smaller model, NaN where a fit failed."""
     hits = simulated(frame, small, model, np.random.default_rng(stream))
-    answers = formulas.response(frame, small)[1]
+    answers = formulas.response(frame, small, model.weights)[1]
     data = frame.assign(foretell_hits=hits, foretell_misses=answers - hits)
     try:
         fits = [

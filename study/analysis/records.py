@@ -105,6 +105,10 @@ class MixedModel:
         Whether a linear model was fitted by restricted maximum likelihood.
     nodes
         Of the quadrature; 1 is the Laplace approximation.
+    link
+        None is the family's own.
+    weights
+        Column of prior weights.
     """
 
     formula: str
@@ -123,6 +127,13 @@ class MixedModel:
     dispersion: float = 1.0
     reml: bool = False
     nodes: int = 1
+    link: str | None = None
+    weights: str | None = None
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether it is binomial with the logit, fitted by the Laplace approximation."""
+        return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
 
     @property
     def aic(self) -> float:

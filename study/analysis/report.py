@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,18 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.types import Progress, silent
-from study.analysis import contrasts, document, exploratory, figures, intervals, markdown, nested, placebos
+from study.analysis import (
+    contrasts,
+    document,
+    exploratory,
+    figures,
+    headline,
+    intervals,
+    markdown,
+    nested,
+    placebos,
+    random_effects,
+)
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import Planned
 from study.analysis.records import Coefficient, MixedModel
@@ -97,8 +109,8 @@ def _p_latex(p: float | None) -> str:
     return p_text(p).replace("< ", "$<$ ").replace("> ", "$>$ ").replace("–", "--")
 
 
-def test_sentence(test: RatioTest) -> str:
-    """A likelihood-ratio test in one sentence of plain words."""
+def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
+    """A likelihood-ratio test in one sentence; p below `level` counts as evidence."""
     added = {
         ("null", "explanation"): "explanations change how often people foretell the AI",
         (
@@ -108,10 +120,47 @@ def test_sentence(test: RatioTest) -> str:
     }.get((test.smaller, test.larger), f"the {test.larger} model fits better than the {test.smaller} model")
     if test.p is None:
         return f"These data cannot say whether {added}: both models have the same parameters."
-    verdict = "There is evidence that" if test.p < 0.05 else "There is no clear evidence that"
+    verdict = "There is evidence that" if test.p < level else "There is no clear evidence that"
     p = p_text(test.p)
     p = p if p[0] in "<>" else f"= {p}"
-    return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, p {p})."
+    against = "" if level == headline.LEVEL else f", tested at alpha = {headline.alpha_text(level)}"
+    return f"{verdict} {added} (χ²({test.df}) = {test.chisq:.2f}, p {p}{against})."
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the analysis says first: the size of each effect, then the tests.
+
+    Attributes
+    ----------
+    contrasts
+        As of `study.analysis.contrasts.table`, at 1 - `level`.
+    level
+        The p below which a test counts as evidence.
+    omission
+        Which random slopes the models leave out, if any.
+    """
+
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
+    level: float
+    omission: str | None
+
+    @property
+    def sentences(self) -> list[str]:
+        """Effects, tests, and what the models leave out."""
+        said = [] if self.contrasts.empty else headline.sentences(self.contrasts, self.level)
+        said += [describe_test(test, self.level) for test in self.analysis.tests]
+        return [*said, self.omission] if self.omission else said
+
+
+def answer(analysis: NestedAnalysis, data: Responses, plan: Planned | None) -> Answer:
+    """The planned contrasts at the plan's level; without a plan each explanation against none."""
+    omission = random_effects.omission(data.frame, analysis.random)
+    if plan is not None:
+        return Answer(analysis, plan.contrasts, plan.level, omission)
+    made = placebos.together(data, analysis.largest, _asked(data))
+    return Answer(analysis, made, headline.LEVEL, omission)
 
 
 def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
@@ -127,6 +176,7 @@ def write(
     seed: int = 0,
     plan: Planned | None = None,
     manifest: Manifest | None = None,
+    found: Answer | None = None,
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
@@ -143,36 +193,41 @@ def write(
         What the plan gave, if there was one; without it the page labels everything exploratory.
     manifest
         Of the study that was answered, where it is known: its trials stand beside the answers.
+    found
+        `answer` of the same, if it is there already.
     """
+    said = found or answer(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     model = analysis.largest
     offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
-    found, absent = exploratory.measures([exploratory.other_roads(data.frame, model), *offers], progress)
+    checks = [exploratory.with_slopes(data, analysis, plan), exploratory.other_roads(data.frame, model)]
+    measures, absent = exploratory.measures([*checks, *offers], progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
-    answer = [*(test_sentence(test) for test in analysis.tests), _planned(plan), *caveats(manifest)]
+    lines = [*said.sentences, _planned(plan, manifest), *caveats(manifest)]
     notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
         "table1": table(model),
         "lrt": tests_table(analysis),
         "models": nested.comparison(analysis),
         "figure1": numbers,
-        "contrasts": plan.contrasts if plan else placebos.together(data, model, _asked(data)),
+        "contrasts": said.contrasts,
         **({"exclusions": plan.exclusions} if plan else {}),
-        **{f"exploratory_{measure.name}": measure.table for measure in found},
+        **{f"exploratory_{measure.name}": measure.table for measure in measures},
     }
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
         **{f"{name}.csv": csv_text(content) for name, content in tables.items()},
         "table1.tex": latex(model),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
-        "report.md": markdown.report(TITLE, answer, analysis, data, found, made_from, seed, plan),
-        "report.html": _page(answer, notes, tables, figure, found, made_from, plan),
+        "report.md": markdown.report(TITLE, lines, analysis, data, measures, made_from, seed, plan),
+        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan),
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
 def _page(
-    answer: Sequence[str],
+    answer: Answer,
+    lines: Sequence[str],
     notes: Sequence[str],
     tables: dict[str, pd.DataFrame],
     figure: go.Figure,
@@ -181,16 +236,21 @@ def _page(
     plan: Planned | None,
 ) -> str:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
-    holm = "Link scale; p_holm is corrected for the number of contrasts (Holm)."
+    covered = headline.coverage_text(answer.level)
+    effects = (
+        f"Percentage points with {covered} intervals, uncorrected (delta method; averaged over participants and "
+        "categories); estimate, low and high in log-odds; p_holm is corrected for the number of contrasts (Holm)."
+    )
+    forest = None if answer.contrasts.empty else headline.forest(answer.contrasts, answer.level)
     sections = [
-        ("Figure 1", label, "95 % intervals, participants resampled.", tables["figure1"], figure),
+        ("Effects", label, effects, tables["contrasts"], forest),
+        ("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),
         ("Models", label, "Each tested against the one before.", tables["models"], None),
-        ("Table 1", label, "Log-odds with 95 % Wald intervals.", tables["table1"], None),
-        ("Contrasts", label, holm, tables["contrasts"], None),
+        ("Table 1", label, "Log-odds with 95% Wald intervals.", tables["table1"], None),
         *([("Exclusions", label, plan.stopping, plan.exclusions, None)] if plan else []),
         *document.labelled(found),
     ]
-    return document.page(TITLE, answer, sections, notes, made_from)
+    return document.page(TITLE, lines, sections, notes, made_from)
 
 
 def _asked(data: Responses) -> list[contrasts.Contrast]:
@@ -198,7 +258,13 @@ def _asked(data: Responses) -> list[contrasts.Contrast]:
     return [*contrasts.DEFAULT, *placebos.asked(data)]
 
 
-def _planned(plan: Planned | None) -> str:
+def _planned(plan: Planned | None, manifest: Manifest | None) -> str:
     if plan is None:
         return "No analysis plan was given: everything here is exploratory."
-    return f"Planned before the data: models, contrasts, exclusions and stopping rule. {plan.stopping}"
+    what = f"models, contrasts, exclusions and stopping rule (alpha = {headline.alpha_text(plan.plan.alpha)})"
+    if manifest is None:
+        return (
+            f"A plan was given for the {what}. Whether it was written before the data is not known here: the study "
+            f"that it was frozen with was not named. {plan.stopping}"
+        )
+    return f"Planned before the data: {what}. {plan.stopping}"

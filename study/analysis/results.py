@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.types import Progress, silent
 from study.analysis import nested, planned, report
-from study.analysis.nested import NestedAnalysis
+from study.analysis.report import Answer
 from study.analysis.responses import Responses
 from study.analysis.stopping import Look
 from study.bundle import Manifest
@@ -23,7 +23,7 @@ def write(
     manifest: Manifest | None = None,
     looks: Sequence[Look] | None = None,
     progress: Progress = silent,
-) -> NestedAnalysis:
+) -> Answer:
     """Write models, tables, figures and reports into `out`.
 
     Parameters
@@ -35,10 +35,9 @@ def write(
     looks
         The declared looks that were made at it; None where that is not known.
     """
-    if plan is None:
-        analysis = nested.analyze(data, progress=progress)
-        report.write(analysis, data, out, seed=seed, manifest=manifest, progress=progress)
-        return analysis
-    done = planned.execute(data, plan, looks=looks, progress=progress)
-    report.write(done.analysis, done.data, out, seed=seed, plan=done, manifest=manifest, progress=progress)
-    return done.analysis
+    done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
+    analysis = done.analysis if done else nested.analyze(data, progress=progress)
+    stayed = done.data if done else data
+    found = report.answer(analysis, stayed, done)
+    report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, found=found, progress=progress)
+    return found

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from study.analysis.formula import NOTHING
 from study.analysis.records import Coefficient, RandomEffect
 
-BOUNDARY_SD = 1e-4
-"""A random intercept's standard deviation (log-odds) below this is a variance estimated as zero."""
 OUTSIZED = 10.0
 """A coefficient (log-odds) beyond this is not believable as a finite effect."""
 SHOWN = 6
@@ -64,7 +63,7 @@ def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
         f"Boundary (singular) fit: the standard deviation between levels of {r.group} is estimated as 0; "
         f"the answers differ between them no more than chance would make them."
         for r in random
-        if r.sd < BOUNDARY_SD
+        if r.sd < NOTHING
     )
 
 

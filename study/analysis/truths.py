@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol
 
@@ -50,6 +50,8 @@ class Effects:
         As `TABLE_1`: for each product of factors its effect at the first trial type, and the others' additions.
     person_sd, category_sd
         Standard deviations of the random intercepts.
+    person_slope_sd, category_slope_sd
+        By how much participants differ in the effect of each trial type, and categories in that of each explanation.
     conditions
         Names of the conditions run.
     categories, per_type
@@ -62,13 +64,15 @@ class Effects:
     conditions: Sequence[str] = tuple(FACTORS)
     categories: int = 30
     per_type: int = 1
+    person_slope_sd: float = 0.0
+    category_slope_sd: float = 0.0
 
     def scaled(self, factor: float) -> Effects:
         """The same world with every effect of an explanation `factor` times as large."""
         scaled = {
             name: (v[0] * factor, v[1] * factor, v[2] * factor) if name else v for name, v in self.coefficients.items()
         }
-        return Effects(scaled, self.person_sd, self.category_sd, self.conditions, self.categories, self.per_type)
+        return replace(self, coefficients=scaled)
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """One study; everyone answers every trial."""
@@ -77,8 +81,23 @@ class Effects:
         people = len(self.conditions) * per_condition
         fixed = np.repeat(np.stack([self._cells(name)[kind] for name in self.conditions]), per_condition, axis=0)
         own = rng.normal(0, self.person_sd, (people, 1)) + rng.normal(0, self.category_sd, self.categories)[category]
+        names = np.repeat(self.conditions, per_condition)
+        if self.person_slope_sd or self.category_slope_sd:
+            own = own + self._slopes(names, category, kind, rng)
         right = rng.random((people, len(trials))) < expit(fixed + own)
-        return _frame(right, np.repeat(self.conditions, per_condition), category, kind)
+        return _frame(right, names, category, kind)
+
+    def _slopes(
+        self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
+    ) -> Floats:
+        """(people, trials) what each participant's and each category's own effects add."""
+        by_type = rng.normal(0, self.person_slope_sd, (len(names), len(TRIAL_TYPES)))
+        by_type[:, 0] = 0.0  # the reference level is the intercept's
+        total = by_type[:, kind]
+        for factor in ("saliency", "examples"):
+            shown = np.array([FACTORS[str(name)][factor] for name in names])
+            total = total + shown[:, None] * rng.normal(0, self.category_slope_sd, self.categories)[category]
+        return np.asarray(total, dtype=np.float64)
 
     def _cells(self, condition: str) -> Floats:
         """(3,) log-odds of each trial type."""

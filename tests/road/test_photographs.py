@@ -46,7 +46,7 @@ def test_forty_simulated_people_and_the_results(photographs, tmp_path):
         name = service.open_study(photographs.bundle.folder, 10)
         simulate(service, name, 40, weights(MIXTURE), 0)
         path = export(service, name, tmp_path / "responses.csv", ("sim",))
-    analysis = analyze_file(path, tmp_path / "results", {}, 0)
+    analysis = analyze_file(path, tmp_path / "results", {}, 0).analysis
     models = json.loads((tmp_path / "results" / "models.json").read_text())
     assert models["models"]["null"]["n"] == 40 * 12
     assert [m["df"] for m in models["models"].values()] == sorted(m["df"] for m in models["models"].values())

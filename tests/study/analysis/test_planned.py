@@ -101,3 +101,43 @@ def test_rules_without_their_column_and_without_people_left(data: responses.Resp
         planned.execute(bare, Plan(exclusions={"fastest_ms": 150}))
     with pytest.raises(ForetellError, match="leave 0 participants of 24"):
         planned.execute(data, Plan(exclusions={"fewest_answers": 1000}))
+
+
+DEFAULT_HASH = "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"
+SLOPES = "(trial_type || participant) + (saliency + examples || category)"
+
+
+def test_planned_slopes_are_fitted_and_their_reduction_is_said(data: responses.Responses) -> None:
+    """Catches a plan whose slopes are read and then left out of models and contrasts."""
+    plan = Plan(
+        models={"a": f"trial_type + {SLOPES}", "b": f"trial_type * saliency + {SLOPES}"},
+        contrasts=({"more": "saliency", "trial_types": ["std_correct"]},),
+    )
+    found = planned.execute(data, plan)
+    groups = {(effect.group, effect.term) for effect in found.analysis.largest.random}
+    assert ("participant", "(Intercept)") in groups
+    slopes = any(term != "(Intercept)" for _, term in groups)
+    assert slopes or "random effects" in " ".join(found.analysis.messages)
+    pd.testing.assert_frame_equal(
+        found.contrasts,
+        contrasts.table(found.analysis.largest, [contrasts.Contrast("saliency", "none", ("std_correct",))]),
+    )
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        {"a": "trial_type + (1 | participant)"},
+        {"a": "trial_type + (1 | participant) + (rt_ms | category)"},
+        {"a": "trial_type + (1 | participant) + (1 | herd)"},
+        {"a": "trial_type", "b": f"trial_type + saliency + {SLOPES}"},
+    ],
+)
+def test_random_effects_that_cannot_be_planned(models: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="random effects"):
+        Plan(models=models)
+
+
+def test_a_plan_without_slopes_keeps_its_hash() -> None:
+    # The hash of the default plan before slopes could be planned: studies frozen then are the same today.
+    assert Plan().sha256 == DEFAULT_HASH

@@ -90,7 +90,7 @@ def test_table_has_infinite_estimates_as_such() -> None:
     ],
 )
 def test_sentences(test: RatioTest, said: str) -> None:
-    assert said in report.test_sentence(test)
+    assert said in report.describe_test(test)
 
 
 def test_files(tmp_path: Path) -> None:
@@ -106,7 +106,8 @@ def test_files(tmp_path: Path) -> None:
     names = {"models.json", "table1.csv", "table1.tex", "lrt.csv", "models.csv", "contrasts.csv", "figure1.csv"}
     names |= {"figure1.html", "report.md", "report.html"}
     names |= {
-        f"exploratory_{name}.csv" for name in ("crosschecks", "detection", "projection", "learning", "categories")
+        f"exploratory_{name}.csv"
+        for name in ("slopes", "crosschecks", "detection", "projection", "learning", "categories")
     }
     assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
     assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
@@ -146,8 +147,9 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
     assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
-        *[(name, "planned") for name in ("Figure 1", "Models", "Table 1", "Contrasts", "Exclusions")],
-        ("The same by other roads", "exploratory"),
+        *[(name, "planned") for name in ("Effects", "Figure 1", "Models", "Table 1", "Exclusions")],
+        ("With and without random slopes", "exploratory"),
+        ("Robustness checks: GEE and Bayesian fits", "exploratory"),
         ("Telling when the AI errs", "exploratory"),
         ("Belief projection", "exploratory"),
         ("Learning over trials", "exploratory"),
@@ -175,7 +177,7 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     page.on("request", lambda request: asked.append(request.url))
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#figure0 .scatterlayer .point")
-    page.wait_for_selector("#figure6 .scatterlayer .point")
+    page.wait_for_selector("#figure7 .scatterlayer .point")
     page.close()
     assert asked == [(tmp_path / "report.html").as_uri()]
 
@@ -216,7 +218,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
     known = {trial.id: trial for trial in manifest.trials}
     best = min((cognitive.fit(data.frame, known, name) for name in PEOPLE), key=lambda fitted: fitted.aic)
     pd.testing.assert_frame_equal(cells, cognitive.overlay(data.frame, known, best))
-    titles = ["The same by other roads", "Trials and their explanations", "Theories of people"]
+    titles = ["Robustness checks: GEE and Bayesian fits", "Trials and their explanations", "Theories of people"]
     for title in (*titles, "People beside the likeliest theory", "Trials by the learner's P of the AI's answer"):
         assert f"### {title}" in files["report.md"]
         assert f">{html.escape(title)} <" in files["report.html"]

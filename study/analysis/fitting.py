@@ -1,0 +1,108 @@
+"""One run of a fit: by `glmm` where it knows the random terms, else by the search of our own."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import glmm
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from study.analysis import formula as formulas
+from study.analysis import search
+
+MOST_EFFECTS = 2000
+"""Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
+a second for a study of the paper's size, which takes `glmm` ten."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a model is fitted.
+
+    Attributes
+    ----------
+    link
+        ``"logit"`` or ``"probit"`` of a binomial model; the family's own if None.
+    nodes
+        Of adaptive Gauss-Hermite quadrature; 1 is the Laplace approximation.
+    reml
+        Of a gaussian model: restricted maximum likelihood.
+    weights
+        Column of prior weights; of a binomial share the number of answers.
+    """
+
+    family: str = "binomial"
+    link: str | None = None
+    nodes: int = 1
+    reml: bool = False
+    weights: str | None = None
+
+    @property
+    def is_logistic(self) -> bool:
+        """Whether it is the model whose likelihood `study.analysis.laplace` computes."""
+        return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
+
+
+def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool = True) -> Any:
+    """Fit a formula in the notation of `glmm`.
+
+    Parameters
+    ----------
+    errors
+        Whether exact standard errors are needed; without them a fit is faster.
+
+    Raises
+    ------
+    ForetellError
+        The formula cannot be fitted.
+    """
+    ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
+    if formulas.is_known_to_glmm(formula) and not ours:
+        return _glmm(frame, formula, settings, errors)
+    if not settings.is_logistic:
+        raise ForetellError(
+            f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
+            "binomial models with the logit and the Laplace approximation only. Write correlated terms with an "
+            "intercept, as in (x | id), and give every slope a fixed effect."
+        )
+    plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
+    if not math.isfinite(plain.loglik):  # separated: what is left of the rows is fitted for itself
+        return plain
+    try:
+        return search.fit(frame, formula, plain, errors=errors)
+    except (ValueError, KeyError) as error:
+        raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
+
+
+def count_effects(frame: pd.DataFrame, formula: str) -> int:
+    """Random effects in all."""
+    return sum(
+        len(formulas.levels(frame, group)[1]) * len(names) for group, names, _ in formulas.blocks(frame, formula)
+    )
+
+
+def _glmm(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -> Any:
+    options: dict[str, Any] = {"reml": settings.reml} if settings.family == "gaussian" else {}
+    if settings.weights is not None:
+        options["weights"] = frame[settings.weights].to_numpy(dtype=np.float64)
+    if not errors:
+        options["wald_se"] = "rx"
+    with warnings.catch_warnings():  # every one of them is in fit.warnings, and becomes a message
+        warnings.simplefilter("ignore", glmm.DiagnosticWarning)
+        try:
+            return glmm.fit(
+                frame,
+                formula,
+                family=settings.family,
+                link=settings.link,
+                nagq=settings.nodes,
+                anova_test="Wald",
+                **options,
+            )
+        except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+            raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error

@@ -1,0 +1,94 @@
+"""The answer with its size and direction: each contrast in percentage points with its interval, and a forest plot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from study.analysis import plots
+from study.analysis.figures import LABELS
+from study.analysis.sentences import p_text
+
+LEVEL = 0.05
+"""The p below which a test counts as evidence where no plan says otherwise."""
+CONDITIONS = {
+    "none": "no explanation",
+    "saliency": "saliency maps",
+    "examples": "examples",
+    "both": "maps and examples",
+}
+"""The conditions of the paper in words."""
+ROW = 34
+"""Height of one contrast in the forest plot, px."""
+
+
+def alpha_text(level: float) -> str:
+    """A level as articles print it: ``".05"``, ``".0146"``."""
+    return f"{level:.4f}".rstrip("0").removeprefix("0")
+
+
+def coverage_text(level: float) -> str:
+    """What intervals at a level cover: ``"95%"``, ``"99%"``."""
+    return f"{100 * (1 - level):.4g}%"
+
+
+def words(contrast: str) -> str:
+    """A contrast's name in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
+    pair, _, kinds = contrast.partition(", ")
+    sides = [CONDITIONS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
+    where = " and ".join(LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
+    return f"{' vs '.join(sides)}, {where}"
+
+
+def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
+    """One sentence for each contrast (of `study.analysis.contrasts.table`): accuracy, difference, interval, p."""
+    return [_sentence(row, level) for row in contrasts.to_dict("records")]
+
+
+def _sentence(row: dict[str, object], level: float) -> str:
+    points, low, high, p = (_float(row[name]) for name in ("points", "points_low", "points_high", "p_holm"))
+    name = words(str(row["contrast"]))
+    if np.isnan(points):
+        return f"{name[:1].upper()}{name[1:]}: these data do not determine it."
+    accuracy = f"accuracy {_float(row['accuracy_more']):.0%} vs {_float(row['accuracy_less']):.0%}"
+    difference = f"{name[:1].upper()}{name[1:]}: {accuracy}, {points:+.1f} percentage points"
+    if np.isnan(low):
+        return f"{difference}; no interval, because a cell has only right or only wrong responses."
+    text = p_text(None if np.isnan(p) else p)
+    text = text if text[0] in "<>–" else f"= {text}"
+    return f"{difference} ({coverage_text(level)} CI {low:.1f} to {high:.1f}; p {text}, corrected by Holm's method)."
+
+
+def _float(value: object) -> float:
+    return float(value)  # type: ignore[arg-type]
+
+
+def forest(contrasts: pd.DataFrame, level: float = LEVEL) -> go.Figure:
+    """Percentage points of each contrast with its interval; left of the dotted line the explanation lowers accuracy."""
+    shown = contrasts[contrasts["points"].notna()].iloc[::-1]
+    figure = go.Figure()
+    names = [words(str(name)) for name in shown["contrast"]]
+    color = plots.PALETTE[0]
+    bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
+    whiskers = plots.whiskers(bars, "points", color)
+    figure.add_trace(
+        go.Scatter(
+            x=bars["points"],
+            y=names,
+            error_x=whiskers,
+            mode="markers",
+            marker={"color": color, "size": 10},
+            customdata=bars[["low", "high"]].to_numpy(),
+            hovertemplate=(
+                "%{y}: %{x:+.1f} points [%{customdata[0]:.1f}, %{customdata[1]:.1f}]"
+                f"<extra>{coverage_text(level)} CI</extra>"
+            ),
+            showlegend=False,
+        )
+    )
+    figure.add_vline(x=0, line=plots.DOTTED)
+    plots.laid_out(figure, "", percent=False)
+    figure.update_layout(height=90 + ROW * max(1, len(shown)), margin={"l": 10, "r": 20, "t": 20, "b": 50})
+    figure.update_xaxes(title="Difference in accuracy, percentage points", gridcolor=plots.GRID, zeroline=False)
+    return figure.update_yaxes(automargin=True, tickformat=None)

@@ -1,0 +1,162 @@
+"""Random slopes: which ones a design supports, which ones a model leaves out, and how a singular fit is reduced.
+
+An effect that varies within participants (or categories) differs between them. A model without the slope takes that
+variation for more evidence than there is, and its tests reject true null hypotheses too often (Barr, Levy, Scheepers
+& Tily, 2013, doi:10.1016/j.jml.2012.11.001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product
+from typing import TypeVar
+
+import numpy as np
+import pandas as pd
+
+from study.analysis import formula as formulas
+from study.analysis.formula import NOTHING, RandomTerm
+from study.analysis.records import Floats
+from study.bundle import TRIAL_TYPES
+from study.preregistration import PREDICTORS
+
+INTERCEPTS = "(1|participant) + (1|category)"
+"""The paper's random effects."""
+Effects = Sequence[tuple[str, Sequence[str], Floats]]
+Fit = TypeVar("Fit")
+GROUPS = ("participant", "category")
+EDGE = 1e-5
+"""Smallest eigenvalue of a term's correlation matrix that is not a boundary."""
+RULE = (
+    "A singular fit is reduced, in this order, until it is not singular: correlations of random effects are set to 0; "
+    "then slopes whose standard deviations are estimated as 0 are left out, as Matuschek, Kliegl, Vasishth, Baayen & "
+    "Bates (2017) do with every component that the likelihood does not need. Random intercepts always stay. The "
+    "largest model decides, and all models get the same random effects."
+)
+
+
+def supported(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+    """The predictors that vary within the levels of each grouping, so that their effect can differ between them."""
+    return {group: tuple(name for name in PREDICTORS if _varies(frame, group, name)) for group in GROUPS}
+
+
+def _varies(frame: pd.DataFrame, group: str, name: str) -> bool:
+    """Whether at least two levels of the grouping have met different values of the predictor."""
+    return int((frame.groupby(group, observed=True)[name].nunique() > 1).sum()) > 1
+
+
+def omitted(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
+    """The slopes that the design supports and the random effects leave out, by grouping."""
+    return {
+        group: tuple(name for name in names if name not in _slopes(random, group))
+        for group, names in supported(frame).items()
+    }
+
+
+def omission(frame: pd.DataFrame, random: str) -> str | None:
+    """A sentence on the slopes that are left out; None where none is."""
+    lost = [f"of {' and '.join(names)} by {group}" for group, names in omitted(frame, random).items() if names]
+    if not lost:
+        return None
+    return (
+        f"These models leave out random slopes that the design supports: {'; '.join(lost)}. If participants or "
+        "categories differ in these effects, the tests reject too often. Compare the result with slopes."
+    )
+
+
+def sensible(frame: pd.DataFrame) -> str:
+    """The slopes that the tests of explanations need, without correlations.
+
+    Trial type by participant and each explanation by category, where the design supports them.
+    """
+    within = supported(frame)
+    kinds = [name for name in within["participant"] if name == "trial_type"]
+    shown = [name for name in within["category"] if name != "trial_type"]
+    return f"{_term(kinds, 'participant')} + {_term(shown, 'category')}"
+
+
+def _term(slopes: Sequence[str], group: str) -> str:
+    return f"({' + '.join(slopes)}||{group})" if slopes else f"(1|{group})"
+
+
+def split(models: Mapping[str, str]) -> tuple[dict[str, str], str]:
+    """Fixed effects of each model, and the random effects, which are the same in all; intercepts where none are."""
+    fixed = {name: formulas.fixed(f"~{terms}").removeprefix("~").strip() for name, terms in models.items()}
+    random = formulas.random(f"~{next(iter(models.values()))}").removeprefix(" + ")
+    return fixed, random or INTERCEPTS
+
+
+def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], Effects]) -> tuple[Fit, str]:
+    """The fit with as many of the random effects as it is not singular with (`RULE`), and those.
+
+    Parameters
+    ----------
+    effects
+        Of a fit: grouping, names and covariance of each set of correlated effects.
+    """
+    made = fit(random)
+    while (less := simpler(random, effects(made))) is not None:
+        random, made = less, fit(less)
+    return made, random
+
+
+def simpler(random: str, effects: Effects) -> str | None:
+    """The next random effects by `RULE`; None where the fit is not singular, or only intercepts are left."""
+    if not any(is_singular(covariance) for _, _, covariance in effects):
+        return None
+    terms = formulas.terms(f"~{random}")
+    if any(len(names) > 1 for _, names, _ in effects):
+        return " + ".join(
+            f"({term.columns}||{term.group})" if _pieces(term.columns) else f"(1|{term.group})" for term in terms
+        )
+    zero = {(group, name) for group, names, covariance in effects for name in names if is_singular(covariance)}
+    left = " + ".join(filter(None, (_without(term, zero) for term in terms)))
+    return left if left.replace(" ", "") != random.replace(" ", "") else None
+
+
+def is_singular(covariance: Floats) -> bool:
+    """Whether a standard deviation is 0, or the effects repeat each other."""
+    sds = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    if sds.min() < NOTHING:
+        return True
+    return bool(np.linalg.eigvalsh(covariance / np.outer(sds, sds)).min() < EDGE)
+
+
+def _slopes(random: str, group: str) -> set[str]:
+    """Predictors that have a slope by a grouping; ``(1|participant:trial_type)`` is one of trial types."""
+    found: set[str] = set()
+    for term in formulas.terms(f"~{random}"):
+        first, *others = term.group.split(":")
+        if first == group:
+            found |= {*_pieces(term.columns), *others}
+    return found
+
+
+def _pieces(columns: str) -> list[str]:
+    """The effects of a term without its intercept: ``["a", "b", "a:b"]`` of ``a * b``."""
+    found: dict[str, None] = {}
+    for part in columns.replace(" ", "").split("+"):
+        crossed = part.split("*")
+        for size in range(1, len(crossed) + 1):
+            found |= dict.fromkeys(":".join(some) for some in combinations(crossed, size))
+    return [name for name in found if name not in ("", "0", "1")]
+
+
+def _without(term: RandomTerm, zero: set[tuple[str, str]]) -> str | None:
+    """The term without the effects that have no variance in any of their columns; None where nothing is left."""
+    if ":" in term.group:
+        return None if (term.group, "(Intercept)") in zero else f"({term.columns}||{term.group})"
+    known = [name for group, name in zero if group == term.group]
+    kept = [piece for piece in _pieces(term.columns) if _columns(piece) - set(known)]
+    if not term.has_intercept:
+        return f"(0 + {' + '.join(kept)}||{term.group})" if kept else None
+    return _term(kept, term.group)
+
+
+def _columns(piece: str) -> set[str]:
+    """The columns of the design that an effect has, in treatment coding."""
+    parts = [
+        [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]] if name == "trial_type" else [name]
+        for name in piece.split(":")
+    ]
+    return {":".join(some) for some in product(*parts)}

@@ -1,0 +1,79 @@
+"""The same tests and contrasts with random intercepts only, as in the paper, and with random slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from core.errors import ForetellError
+from study.analysis import contrasts, fitting, nested, random_effects
+from study.analysis import formula as formulas
+from study.analysis.contrasts import Contrast
+from study.analysis.nested import NestedAnalysis
+from study.analysis.responses import Responses
+
+TITLE = "With and without random slopes"
+
+
+def says(frame: pd.DataFrame, analysis: NestedAnalysis) -> str:
+    """What the models leave out, and how to read the comparison."""
+    omission = random_effects.omission(frame, analysis.random) or "These models have every slope the design supports."
+    return (
+        f"{omission} Where the two differ, participants or categories differ in the effects, and the result with "
+        f"slopes is the one that holds for other participants and categories. {random_effects.RULE}"
+    )
+
+
+def compare(
+    data: Responses,
+    analysis: NestedAnalysis,
+    fixed: Mapping[str, str] = nested.FIXED,
+    wanted: Sequence[Contrast] = contrasts.DEFAULT,
+    *,
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Each test and contrast with the random effects of `analysis` and with the other choice.
+
+    Returns
+    -------
+    pandas.DataFrame
+        result, random_effects, chisq and df (of tests), points, points_low, points_high (of contrasts), p (of
+        contrasts as corrected by Holm's method).
+
+    Raises
+    ------
+    ForetellError
+        The design supports no slopes, or there are too many random effects.
+    """
+    plain = analysis.random.replace(" ", "") == random_effects.INTERCEPTS.replace(" ", "")
+    other = random_effects.sensible(data.frame) if plain else random_effects.INTERCEPTS
+    if plain and not formulas.has_slopes(f"y ~ {other}"):
+        raise ForetellError("This design supports no random slopes of trial types or explanations.")
+    effects = fitting.count_effects(data.frame, f"correct ~ {other}")
+    if effects > fitting.MOST_EFFECTS:
+        raise ForetellError(
+            f"{effects:,} random effects take too long for a comparison (at most {fitting.MOST_EFFECTS:,}): plan the "
+            "slopes in [analysis.models]."
+        )
+    named = random_effects.split(fixed)[0]
+    pair = [analysis, nested.analyze(data, fixed=named, random=other)]
+    parts = [_described(one, wanted, level) for one in (pair if plain else reversed(pair))]
+    order = {name: k for k, name in enumerate(parts[0]["result"])}
+    both = pd.concat(parts, ignore_index=True)
+    return both.sort_values("result", key=lambda names: names.map(order), kind="stable", ignore_index=True)
+
+
+def _described(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float) -> pd.DataFrame:
+    tests = pd.DataFrame(
+        [(f"{t.smaller} vs {t.larger}", t.chisq, t.df, t.p) for t in analysis.tests],
+        columns=["result", "chisq", "df", "p"],
+    )
+    known = [one for one in wanted if {one.more, one.less} <= set(contrasts.FACTORS)]
+    parts = [tests]
+    if known:
+        made = contrasts.table(analysis.largest, known, level=level)
+        renamed = made.rename(columns={"contrast": "result"}).assign(p=made["p_holm"])
+        parts.append(renamed[["result", "points", "points_low", "points_high", "p"]])
+    table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
+    return table[["result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p"]]

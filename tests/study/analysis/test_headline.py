@@ -1,0 +1,77 @@
+"""The answer first: size and direction of each effect, and verdicts at the level that the plan froze."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from study.analysis import nested, planned, report, responses, results
+from study.preregistration import Plan
+from tests.study.analysis.simulated import study
+from tests.study.analysis.test_report import answered
+
+BORDERLINE = 30
+"""Seed of a study whose explanation test has p = .038, and whose interaction test has p = .064."""
+
+
+def test_the_headline_goes_by_the_frozen_alpha(tmp_path: Path) -> None:
+    """Catches a verdict at .05 whatever the plan says, and captions of 95% for other intervals."""
+    data = responses.prepare(study(24, 8, 4, seed=BORDERLINE))
+    p = [test.p or 0.0 for test in nested.analyze(data).tests]
+    assert 0.01 < p[0] < 0.05 < p[1] < 0.1
+    verdicts = {}
+    for alpha in (0.01, 0.05, 0.1):
+        done = planned.execute(data, Plan(alpha=alpha, participants=4))
+        said = report.answer(done.analysis, data, done).sentences
+        verdicts[alpha] = [line.startswith("There is evidence") for line in said if "χ²(" in line]
+        assert any(f"({100 * (1 - alpha):g}% CI " in line for line in said)
+        assert any("tested at alpha = .01" in line for line in said) == (alpha == 0.01)
+    assert verdicts == {0.01: [False, False], 0.05: [True, False], 0.1: [True, True]}
+    results.write(data, tmp_path, plan=Plan(alpha=0.01, participants=4))
+    assert "Percentage points with 99% intervals" in (tmp_path / "report.html").read_text()
+    assert "There is evidence" not in (tmp_path / "report.md").read_text()
+
+
+def test_looks_lower_the_level_of_the_headline() -> None:
+    # Two equal looks at .05 with Pocock's spending test at |z| = 2.157 and 2.201 (R: gsDesign, sfLDPocock): p = .0277.
+    stopping = {"looks": [4, 8], "contrast": {"more": "both"}, "spending": "pocock"}
+    data = responses.prepare(study(32, 8, 8, seed=11))
+    done = planned.execute(data, Plan(participants=8, stopping=stopping))
+    found = report.answer(done.analysis, data, done)
+    assert found.level == pytest.approx(0.0277, abs=2e-4)
+    assert any("97.23% CI" in line for line in found.sentences)
+
+
+def test_effects_come_first_with_size_direction_and_interval(tmp_path: Path) -> None:
+    # The probabilities are simulated by their definition: the mean over many new participants and categories.
+    data = responses.prepare(study(32, 8, 8, seed=11))
+    found = results.write(data, tmp_path)
+    row = found.contrasts.set_index("contrast").loc["saliency - none, adv_incorrect"]
+    model, rng = found.analysis.largest, np.random.default_rng(0)
+    estimates = {c.term: c.estimate for c in model.coefficients}
+    spread = np.sqrt(sum(effect.variance for effect in model.random)) * rng.standard_normal(400_000)
+    log_odds = [estimates["(Intercept)"] + on * estimates["saliency"] + spread for on in (0, 1)]
+    less, more = (np.mean(1 / (1 + np.exp(-eta))) for eta in log_odds)
+    assert row["accuracy_less"] == pytest.approx(less, abs=2e-3)
+    assert row["points"] == pytest.approx(100 * (more - less), abs=0.2)
+    assert row["points_low"] < row["points"] < row["points_high"]
+    text = (tmp_path / "report.md").read_text()
+    first = text.split("## Data")[0]
+    said = f"Saliency maps vs no explanation, AI wrong (adversarial): accuracy {row['accuracy_more']:.0%} vs"
+    assert said in first
+    assert first.index(said) < first.index("χ²(")
+    assert f"{row['points']:+.1f} percentage points (95% CI" in first
+    page = (tmp_path / "report.html").read_text()
+    assert page.index("Effects <") < page.index("Figure 1 <")
+    assert "leave out random slopes that the design supports" in first
+
+
+def test_a_plan_file_alone_does_not_say_when_it_was_written(tmp_path: Path) -> None:
+    """Catches "planned before the data" for any file given as a plan."""
+    data, manifest = answered(tmp_path / "bundle")
+    results.write(data, tmp_path / "file", plan=Plan(participants=4))
+    results.write(data, tmp_path / "frozen", plan=Plan(participants=4), manifest=manifest)
+    assert "Planned before the data" not in (tmp_path / "file" / "report.md").read_text()
+    assert "Planned before the data" in (tmp_path / "frozen" / "report.md").read_text()

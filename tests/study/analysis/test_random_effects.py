@@ -1,0 +1,80 @@
+"""Which slopes a design supports, what a model leaves out, and the rule that reduces a singular fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from study.analysis import nested, random_effects, responses
+from study.analysis.truths import TABLE_1, Effects
+
+SLOPES = "(trial_type|participant) + (saliency + examples|category)"
+
+
+def study(seed: int = 0, **world: float):
+    """A study of 48 participants and 12 categories without any effect of explanations."""
+    truth = Effects({"": TABLE_1[""]}, categories=12, **world)
+    return responses.prepare(truth.study(12, np.random.default_rng(seed))).frame
+
+
+def test_the_design_says_which_slopes_it_supports() -> None:
+    # By the definition: explanations are between participants, everything is within categories.
+    frame = study()
+    assert random_effects.supported(frame) == {
+        "participant": ("trial_type",),
+        "category": ("trial_type", "saliency", "examples"),
+    }
+    said = random_effects.omission(frame, random_effects.INTERCEPTS)
+    assert said is not None
+    assert "trial_type by participant" in said
+    assert "saliency and examples by category" in said
+    every = "(trial_type|participant) + (trial_type + saliency + examples|category)"
+    assert random_effects.omission(frame, every) is None
+    assert random_effects.omitted(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
+    assert random_effects.sensible(frame) == "(trial_type||participant) + (saliency + examples||category)"
+
+
+def test_a_singular_fit_is_reduced_in_the_stated_order() -> None:
+    # Without any slopes in the world, the correlated fit of so few categories is singular.
+    analysis = nested.analyze(study(seed=3), random=SLOPES)
+    assert analysis.reduced_from == SLOPES
+    assert "||" in analysis.random or "trial_type" not in analysis.random
+    formulas = {model.formula.split("+ (", 1)[1] for model in analysis.models.values()}
+    assert len(formulas) == 1  # all models have the same random effects
+    again = [(b.group, b.terms, b.covariance) for b in analysis.largest.blocks]
+    assert random_effects.simpler(analysis.random, again) is None
+
+
+@pytest.mark.parametrize(
+    ("random", "effects", "then"),
+    [
+        ("(1|participant)", [("participant", ["(Intercept)"], [[0.0]])], None),
+        (
+            "(trial_type|participant)",
+            [("participant", ["(Intercept)", "trial_typestd_incorrect"], [[1.0, 1.0], [1.0, 1.0]])],
+            "(trial_type||participant)",
+        ),
+        (
+            "(saliency + examples||category)",
+            [
+                ("category", ["(Intercept)"], [[0.5]]),
+                ("category", ["saliency"], [[0.0]]),
+                ("category", ["examples"], [[0.2]]),
+            ],
+            "(examples||category)",
+        ),
+        ("(saliency||category)", [("category", ["(Intercept)"], [[0.5]]), ("category", ["saliency"], [[0.1]])], None),
+    ],
+)
+def test_each_step_of_the_rule(random: str, effects: list, then: str | None) -> None:
+    given = [(group, names, np.array(covariance)) for group, names, covariance in effects]
+    assert random_effects.simpler(random, given) == then
+
+
+def test_slopes_stop_the_false_alarms_of_a_world_where_participants_differ() -> None:
+    """Catches slopes that are planned but not fitted: p with them is larger wherever participants differ this much."""
+    frame = study(seed=7, person_slope_sd=1.5)
+    plain = nested.analyze(frame).tests[1]
+    slopes = nested.analyze(frame, random="(trial_type||participant) + (1|category)").tests[1]
+    assert plain.df == slopes.df == 7
+    assert slopes.chisq < 0.7 * plain.chisq
