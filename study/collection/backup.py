@@ -73,7 +73,8 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
     if taken is not None:
         raise ForetellError(f"{home / taken} is there already. Restore into an empty workspace (FORETELL_HOME).")
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (home / "foretell.ends").unlink(missing_ok=True)  # of another database, which is not there any more
     copies.load(folder / ANSWERS, url)
     if label.database == "sqlite":
         copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
