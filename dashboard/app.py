@@ -34,6 +34,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     """Open the database before the first request, close it after the last."""
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("uvicorn.error").addFilter(names_nobody)
     await run_in_threadpool(lambda: door.service().provider)
     tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:
@@ -42,6 +43,11 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
         for task in tasks:
             task.cancel()
         await run_in_threadpool(door.close)
+
+
+def names_nobody(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn's may be logged: those about a websocket begin with the browser's address."""
+    return "WebSocket" not in str(record.msg)
 
 
 async def forget_in_time(every_s: float = FORGETTING_S) -> None:

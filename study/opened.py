@@ -16,6 +16,7 @@ from typing import Literal, Self
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
+from study.files import close_to_others
 from study.participation.ending import code_hash
 from study.participation.refusals import Refused
 from study.store import Connection, Store, StoreError, audit, identities, repository, timemark, witness
@@ -31,8 +32,11 @@ class Opened:
     def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.home = home
         self._clock = clock
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.database = database or default_database(home)
+        for url in (self.database, f"sqlite:///{home / 'identity.db'}"):
+            if url.startswith("sqlite:///"):
+                close_to_others(Path(url.removeprefix("sqlite:///")))
         self._store = Store(self.database)
         beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
         self._identities = Store(beside, identities.MIGRATIONS, "identity")

@@ -25,8 +25,8 @@ def checked(path: Path, model: type[Checked]) -> Checked:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ForetellError(f"{path} is not a TOML file: {error}. Mend that line.") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, lists too deep
+        raise ForetellError(f"{path} is not valid TOML: {error}. Correct that line.") from None
     except FileNotFoundError:
         raise
     except OSError as error:

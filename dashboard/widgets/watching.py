@@ -55,9 +55,9 @@ def clock(seen: Monitor) -> None:
         return
     hours = seen.clock_jump_ns / 3600e9
     st.error(
-        f"The server's clock is {abs(hours):,.1f} hours {'ahead of' if hours > 0 else 'behind'} the time that was reached "
-        "before: the server was off, or its clock is wrong. Until this is settled no participation runs out of time, no "
-        "place is given to another participant and no id is erased."
+        f"The server's clock is {abs(hours):,.1f} hours {'ahead of' if hours > 0 else 'behind'} the time reached "
+        "before: the server was off, or its clock is wrong. Until this is settled no participation runs out of time, "
+        "no place is given to another participant and no id is erased."
     )
     if st.button("The clock is right", help="Check the date and time of the server first.", key="monitor_clock"):
         door.acting().confirm_time()

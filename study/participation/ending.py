@@ -137,5 +137,5 @@ def _owe(db: Connection, session: Row, manifest: Manifest) -> None:
 
 def _fits(item: Item, value: str | int) -> bool:
     if item.kind == "scale":
-        return isinstance(value, int) and 1 <= value <= item.points
+        return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= item.points
     return isinstance(value, str) and (value in item.options if item.kind == "choice" else bool(value.strip()))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from study import disk
 from study.bundle import Trial
 from study.conditions import CONDITIONS
 from study.participation import answering, ending, entrance, lease
@@ -96,7 +97,12 @@ class Participant(Arrivals):
         return self._store.read(reply)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
-        """Append what the page noticed; sending the same again changes nothing. Returns how many were new."""
+        """Append what the page noticed; sending the same again changes nothing. Returns how many were new.
+
+        None while the disk is nearly full: what is left of it is for responses.
+        """
+        if disk.is_low(self.home):
+            return 0
         return self._store.write(
             lambda db: answering.add_events(db, session_of_token(db, token), events, self._clock())
         )

@@ -1,8 +1,8 @@
 """How far time had come: a clock that jumps ends and erases nothing until it is known to be right.
 
-A server that runs moves the mark on with its clock. Where the clock is more than an hour away from it (the machine was off,
-or its clock is wrong), the mark is what counts. The new time is taken over by a researcher's word, or when participants
-have responded under it for ten minutes.
+A server that runs moves the mark on with its clock. Where the clock is more than an hour away from it (the machine was
+off, or its clock is wrong), the mark is what counts. The new time is taken over by a researcher's word, or when
+participants have responded under it for ten minutes.
 """
 
 from __future__ import annotations
