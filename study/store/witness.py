@@ -1,4 +1,4 @@
-"""The ends of the two chains, kept in a file outside the database: newest rows that are cut off leave no other trace."""
+"""The ends of the two chains, in a file outside the database: newest rows that are cut off leave no other trace."""
 
 from __future__ import annotations
 

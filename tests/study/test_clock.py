@@ -129,7 +129,7 @@ def test_a_clock_that_was_behind_ends_nothing_when_it_is_set_right(
 
 
 def test_reading_erases_nothing(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``verify``, which should only read, erased every id with a clock that was 200 days ahead; so did every command."""
+    """``verify``, which should only read, erased every id with a clock 200 days ahead; so did every other command."""
     home = tmp_path / "home"
     monkeypatch.setenv(VARIABLE, str(home))
     with Service(home) as service:
