@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import logging
 import re
@@ -9,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from core.errors import ForetellError
@@ -29,6 +31,7 @@ RUNNER = Path(__file__).parent / "runner"
 PAGE = (RUNNER / "run.html").read_text(encoding="utf-8")
 _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
 MOST_BYTES = 64 * 1024
+LONGEST_BODY_S = 30
 MOST_EVENTS = 200
 LONGEST_TAB = 64
 
@@ -94,6 +97,7 @@ def routes() -> list[Route]:
     """Every route of the participant's page."""
     return [
         Route("/run/{study}", _page),
+        Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file),
         Route("/assets/{study}/{sha256}", _asset),
         _api("entry", "POST", lambda service, call: (200, service.entry(Entry.model_validate_json(call.body).study))),
@@ -166,7 +170,10 @@ def _api(name: str, method: str, work: Work) -> Route:
     """A route whose work runs in the thread pool, with the project's errors as codes and one sentence."""
 
     async def handle(request: Request) -> Response:
-        body, said = await _limited_body(request), request.headers
+        try:
+            body, said = await _limited_body(request), request.headers
+        except (ClientDisconnect, TimeoutError):
+            return Response(status_code=408, headers=FRESH)  # the page sends it again
         tab = said.get("x-tab", "")[:LONGEST_TAB] or None
         call = Call(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
         code, content = await run_in_threadpool(_guarded, work, call)
@@ -223,10 +230,11 @@ def _admit(call: Call) -> None:
 async def _limited_body(request: Request) -> bytes:
     """The body, or the beginning of one that is too long."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            break
+    async with asyncio.timeout(LONGEST_BODY_S):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                break
     return bytes(body)
 
 
@@ -240,6 +248,12 @@ async def _page(request: Request) -> Response:
     language, texts = await run_in_threadpool(_words, request.path_params["study"])
     said = {key: html.escape(texts[key]) for key in ("title", "no_script", "ui.cannot")} | {"language": language}
     return HTMLResponse(re.sub(r"\{([\w.]+)\}", lambda place: said[place[1]], PAGE), headers=FRESH)
+
+
+async def _without_slash(request: Request) -> Response:
+    """The link of a participant who typed a slash too many, with all that it brings."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"/run/{quote(request.path_params['study'], safe='')}{query}", 307, headers=FRESH)
 
 
 async def _runner_file(request: Request) -> Response:

@@ -25,6 +25,8 @@ from dashboard.gate import Gate
 
 FORGETTING_S = 3600.0
 """How often recruiters' ids whose time is over are erased: a server may run for months."""
+WATCHING_S = 2.0
+"""So many seconds of responses can be lost from the end of a database without a trace."""
 
 
 @asynccontextmanager
@@ -32,13 +34,20 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     """Open the database before the first request, close it after the last."""
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
+    logging.getLogger("uvicorn.error").addFilter(names_nobody)
     await run_in_threadpool(lambda: door.service().provider)
-    forgetting = asyncio.create_task(forget_in_time())
+    tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:
         yield {}
     finally:
-        forgetting.cancel()
+        for task in tasks:
+            task.cancel()
         await run_in_threadpool(door.close)
+
+
+def names_nobody(record: logging.LogRecord) -> bool:
+    """Whether a line of uvicorn's may be logged: those about a websocket begin with the browser's address."""
+    return "WebSocket" not in str(record.msg)
 
 
 async def forget_in_time(every_s: float = FORGETTING_S) -> None:
@@ -46,6 +55,14 @@ async def forget_in_time(every_s: float = FORGETTING_S) -> None:
     while True:
         with contextlib.suppress(ForetellError):
             await run_in_threadpool(lambda: door.service().erase_identities())
+        await asyncio.sleep(every_s)
+
+
+async def keep_watch(every_s: float = WATCHING_S) -> None:
+    """Keep the ends of the chains outside the database, and the time that was reached, again and again."""
+    while True:
+        with contextlib.suppress(ForetellError):
+            await run_in_threadpool(lambda: door.service().keep_watch())
         await asyncio.sleep(every_s)
 
 

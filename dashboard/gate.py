@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Match
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from core.errors import ForetellError
 from dashboard import door
 from dashboard.door import COOKIE
-from dashboard.headers import FRESH, foreign_origin
+from dashboard.headers import FRESH, RESEARCHERS, foreign_origin
 
 LOGIN = "/door"
 RECHECK_S = 5.0
@@ -51,10 +52,23 @@ class Gate:
             return await self._app(scope, watched.receive, watched.send)
         if refusal is not None:
             return await _answer(Request(scope), *refusal)(scope, receive, send)
-        return await self._app(scope, receive, send)
+        return await self._app(scope, receive, _with_headers(send))
 
     def _is_public(self, scope: Scope) -> bool:
         return scope["type"] == "http" and any(route.matches(scope)[0] is Match.FULL for route in self._public)
+
+
+def _with_headers(send: Send) -> Send:
+    """Add to Streamlit's replies what keeps other sites out of them."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in RESEARCHERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
 
 
 class _Watched:

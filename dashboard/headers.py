@@ -15,6 +15,17 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+RESEARCHERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss: data: blob:; "
+        "worker-src 'self' blob:; media-src 'self' data: blob:; frame-src 'self' data: blob:; "
+        "base-uri 'self'; form-action 'self'; frame-ancestors 'self'; object-src 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of Streamlit's pages, which need scripts and styles in the page; nothing from elsewhere, and in nobody's frame."""
 FRESH = {**SAFE, "Cache-Control": "no-store"}
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 

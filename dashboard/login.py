@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
@@ -22,7 +23,10 @@ from study.participation.refusals import Refused
 from study.store import StoreError
 
 PAGE = (Path(__file__).parent / "runner" / "login.html").read_text(encoding="utf-8")
+DEVICE = "foretell_device"
+DEVICE_S = 365 * 24 * 3600
 MOST_BYTES = 4096
+LONGEST_BODY_S = 30
 _BLANK = re.compile(r"\{(standing|ways|message|person|name|rank)\}")
 # Without a referrer some browsers call the form's own origin null.
 HEADERS = {
@@ -59,6 +63,8 @@ def let_in(request: Request, token: str) -> Response:
     reply = RedirectResponse("/", 303, headers=HEADERS)
     secure = request.url.scheme == "https"
     reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
+    device = request.cookies.get(DEVICE) or door.service().new_device()
+    reply.set_cookie(DEVICE, device, max_age=DEVICE_S, path=LOGIN, httponly=True, samesite="strict", secure=secure)
     return reply
 
 
@@ -75,13 +81,18 @@ async def _enter(request: Request) -> Response:
     if foreign_origin(request):
         return await page(request, "This request came from another site.", 403)
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_BYTES:
-            return await page(request, "This is no password.", 413)
+    try:
+        async with asyncio.timeout(LONGEST_BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    return await page(request, "This is no password.", 413)
+    except (ClientDisconnect, TimeoutError):
+        return Response(status_code=408, headers=HEADERS)
     sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
     try:
-        token = await run_in_threadpool(door.service().login, sent, source_of(request))
+        device = request.cookies.get(DEVICE, "")
+        token = await run_in_threadpool(door.service().login, sent, source_of(request), device)
     except Refused as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from itertools import filterfalse
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -196,9 +197,10 @@ class Bundle:
 
         Links of any name: a backup copies the whole folder, with what they lead to.
         """
-        leading_out = [path for path in sorted(self.folder.rglob("*")) if path.is_symlink() and not self._holds(path)]
-        yield from map(_leads_out, leading_out)
-        for sha256 in [] if leading_out else self.manifest.assets:
+        links = [path for path in sorted(self.folder.rglob("*")) if path.is_symlink()]
+        wrong = [*map(_leads_out, filterfalse(self._holds, links)), *map(_is_folder, filter(_leads_nowhere, links))]
+        yield from wrong
+        for sha256 in [] if wrong else self.manifest.assets:
             path = self.asset(sha256)
             if not path.is_file():
                 yield f"{path} is missing. Build the study again."
@@ -211,7 +213,22 @@ class Bundle:
         return path
 
     def _holds(self, path: Path) -> bool:
-        return path.resolve().is_relative_to(self._root)
+        try:
+            return path.resolve().is_relative_to(self._root)
+        except (OSError, RuntimeError):  # a link to itself; which of the two depends on the version of Python
+            return False
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """Whether a link is to a folder, which may hold the link itself: a copy would never end."""
+    try:
+        return not path.is_file()
+    except OSError:
+        return True
+
+
+def _is_folder(path: Path) -> str:
+    return f"{path} is a link to a folder or to nothing. Only links to files of the bundle may be in it."
 
 
 def _leads_out(path: Path) -> str:
@@ -223,6 +240,8 @@ def _read(path: Path) -> Manifest:
         manifest = Manifest.model_validate_json(path.read_bytes())
     except FileNotFoundError:
         raise ForetellError(f"No study at {path.parent}: {MANIFEST} is missing. Build it first.") from None
+    except OSError as error:
+        raise ForetellError(f"{path} cannot be read ({error.strerror}). Let this user read it.") from None
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the file"
         raise ForetellError(

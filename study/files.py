@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +13,18 @@ from typing import IO
 from core.errors import ForetellError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def close_to_others(database: Path) -> None:
+    """Let only its owner read and write a database, before it is made or when it belongs to this user.
+
+    SQLite gives its log the mode of the database.
+    """
+    with suppress(OSError):  # of another user, or on a disk without modes; `doctor` says so
+        if not database.exists():
+            os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        for path in (database, *database.parent.glob(f"{database.name}-*")):
+            path.chmod(0o600)
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from typing import Literal, Self
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
+from study.files import close_to_others
 from study.participation.ending import code_hash
 from study.participation.refusals import Refused
-from study.store import Connection, Store, audit, identities, repository
+from study.store import Connection, Store, StoreError, audit, identities, repository, timemark, witness
 from study.store.rows import Row
 from study.workspace import database as default_database
 
@@ -31,13 +32,17 @@ class Opened:
     def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.home = home
         self._clock = clock
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.database = database or default_database(home)
+        for url in (self.database, f"sqlite:///{home / 'identity.db'}"):
+            if url.startswith("sqlite:///"):
+                close_to_others(Path(url.removeprefix("sqlite:///")))
         self._store = Store(self.database)
         beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
         self._identities = Store(beside, identities.MIGRATIONS, "identity")
         self._bundles: dict[str, Bundle] = {}
         self.actor = audit.RESEARCHER
+        self._marked = 0
         self._index_codes()
 
     def __enter__(self) -> Self:
@@ -56,18 +61,52 @@ class Opened:
 
     def close(self) -> None:
         """Commit what is queued and let go of the database."""
+        with contextlib.suppress(StoreError):
+            self._keep_ends()
         self._store.close()
         self._identities.close()
 
     def erase_identities(self) -> int:
         """Forget the recruiters' ids whose time is over; how many."""
-        erased = self._identities.write(lambda db: identities.erase_due(db, self._clock()))
+        until = self._store.write(self._trusted)
+        erased = self._identities.write(lambda db: identities.erase_due(db, until))
         self._store.forget_erased()
         if erased:
             self._identities.erase(lambda _: None)
             detail = {"people": erased}
             self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
         return erased
+
+    def keep_watch(self) -> None:
+        """Do what a running server does every few seconds: keep the chains' ends, move the time on, empty the log."""
+        self._keep_ends()
+        if self._clock() - self._marked >= timemark.STEP_NS:
+            self._store.write(self._trusted)
+            self._marked = self._clock()
+            self._store.forget_erased()
+            self._identities.forget_erased()
+
+    def _keep_ends(self) -> None:
+        """Keep the chains' ends outside the database, unless it lacks what was kept before: that is evidence."""
+        ends, faults = self._store.read(lambda db: (witness.ends_of(db), self._lost(db)))
+        if not faults and ends != witness.read(self.ends_file):
+            witness.keep(self.ends_file, ends)
+
+    def _lost(self, db: Connection) -> list[str]:
+        kept = witness.read(self.ends_file)
+        return [] if kept is None else list(witness.missing(db, kept))
+
+    @property
+    def ends_file(self) -> Path:
+        """Where the chains' ends are kept: ``foretell.ends`` next to ``foretell.db``."""
+        url = self.database
+        return Path(url.removeprefix("sqlite:///")).with_suffix(".ends") if url.startswith("sqlite") else (
+            self.home / "foretell.ends"
+        )  # fmt: skip
+
+    def _trusted(self, db: Connection) -> int:
+        """The time by which participations end and ids are erased: see `study.store.timemark`."""
+        return timemark.trusted(db, self._clock())
 
     def now_ms(self) -> float:
         """The server's clock, ms since 1970: pages measure how far theirs is from it."""

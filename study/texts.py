@@ -52,6 +52,11 @@ def debrief(manifest: Manifest) -> str:
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
 
 
+def id_kept(manifest: Manifest) -> str:
+    """What stays of a participant who withdraws: a recruiter's id, for as long as the study says."""
+    return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
+
+
 def _told(found: dict[str, Any]) -> list[str]:
     address = [found["email"]] if found["email"] else []
     return [" ".join([*found["lines"], *address])] if found["lines"] else []

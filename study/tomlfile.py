@@ -25,7 +25,7 @@ def checked(path: Path, model: type[Checked]) -> Checked:
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, a number too long, lists too deep
         raise ForetellError(f"{path} is not valid TOML: {error}. Correct that line.") from None
     except FileNotFoundError:
         raise

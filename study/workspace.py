@@ -18,7 +18,7 @@ def home() -> Path:
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else ROOT / "workspace"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise ForetellError(
             f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
@@ -33,7 +33,7 @@ def database(home: Path) -> str:
 
 def bundles(home: Path) -> list[Path]:
     """The finished bundles of a workspace, newest first."""
-    manifests = (home / "bundles").glob(f"*/{MANIFEST}")
+    manifests = [path for path in (home / "bundles").glob(f"*/{MANIFEST}") if path.exists()]
     return [path.parent for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True)]
 
 

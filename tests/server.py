@@ -35,12 +35,12 @@ class Server:
         command = [
             sys.executable,
             "-m",
-            "uvicorn",
-            "dashboard.app:app",
+            "dashboard.cli",
+            "serve",
+            "--no-browser",
+            "--no-demo",
             "--port",
             str(self.port),
-            "--log-level",
-            "error",
         ]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(

@@ -10,6 +10,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -179,3 +180,15 @@ def test_a_strangers_weights_run_no_program(tmp_path: Path) -> None:
     assert "weights" in done.stderr.lower()
     assert (tmp_path / "weights.pt").exists()
     assert not (tmp_path / "ran").exists()
+
+
+def test_the_lock_pins_what_the_requirements_name_and_all_of_it_by_hashes():
+    """A version changed in one of the two files only, or a package without a hash."""
+    lines = (foretell.ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    pins = [line for line in lines if "==" in line]
+    hashed = [one for one, two in pairwise(lines) if "==" in one and "--hash=sha256:" in two]
+    assert pins == hashed
+    locked = dict(line.split()[0].split("==") for line in pins)
+    named = foretell.pinned(foretell.RUNTIME)
+    assert {name: locked.get(name) for name in named} == named
+    assert len(locked) > len(named)

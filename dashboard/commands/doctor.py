@@ -27,7 +27,18 @@ def doctor() -> None:
 
     os.chdir(ROOT)  # as serve does: Streamlit reads its settings from the working directory
     failed = 0
-    for check in (_python, _packages, _torchvision, _classifier, _workspace, _sqlite, _sso, _telemetry, _browser):
+    for check in (
+        _python,
+        _packages,
+        _torchvision,
+        _classifier,
+        _workspace,
+        _modes,
+        _sqlite,
+        _sso,
+        _telemetry,
+        _browser,
+    ):
         name = check.__name__.strip("_")
         try:
             say(f"ok    {name}: {check()}")
@@ -83,6 +94,20 @@ def _workspace() -> str:
     if free < 1:
         raise RuntimeError(f"{home()} has {free:.1f} GiB free; make room for at least 1 GiB")
     return f"{home()} ({free:.0f} GiB free)"
+
+
+def _modes() -> str:
+    """Who else of this machine's users can read ids, responses and the key."""
+    from study.workspace import home
+
+    if os.name != "posix":
+        return "not checked on this system"
+    private = [home(), home() / "participants.key", *home().glob("*.db*"), *home().glob("*.ends")]
+    readable = [path for path in private if path.exists() and path.stat().st_mode & 0o077]
+    if readable:
+        commands = "; ".join(f"chmod {700 if path.is_dir() else 600} {path}" for path in readable)
+        raise RuntimeError(f"other users of this machine can read the workspace. Run: {commands}")
+    return f"{home()} is readable by its owner only"
 
 
 def _sqlite() -> str:

@@ -50,8 +50,11 @@ def serve(
         threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn
 
+    os.umask(0o077)  # what is written from here on is for this user alone
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
-    uvicorn.run("dashboard.app:app", host=host, port=port, log_level="warning", access_log=False)
+    from dashboard.listening import settings
+
+    uvicorn.run("dashboard.app:app", host=host, port=port, **settings())
 
 
 def _login_path() -> str:

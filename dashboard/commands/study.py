@@ -118,6 +118,9 @@ def _verify_database(named: str) -> None:
         raise ForetellError(f"There is no database {named}. Name the file, e.g. workspace/foretell.db.")
     place = (home(), named) if "://" in named else (file.parent, f"sqlite:///{file}")
     with Service(*place) as service:
+        say(f"Last response: {service.last_response()}")
+        if not service.ends_file.exists():
+            say(f"{service.ends_file} is not there: whether responses are missing at the end cannot be seen.")
         faults = service.verify()
         people = sum(n for study in service.studies() for mode in study.sessions.values() for stages in mode.values()
                      for n in stages.values())  # fmt: skip

@@ -35,6 +35,7 @@ def watched(study: str) -> None:
         seen = door.service().monitor(study)
         versions = [status for status in door.service().studies() if status.name == study]
         watching.gate(study, _newest(versions))
+        watching.clock(seen)
         watching.numbers(seen)
         places, time = st.columns(2, gap="large")
         with places:

@@ -49,6 +49,21 @@ def gate(study: str, version: StudyStatus) -> None:
                 st.rerun()
 
 
+def clock(seen: Monitor) -> None:
+    """Whether the server's clock has jumped, and the button that takes it as right."""
+    if not seen.clock_jump_ns:
+        return
+    hours = seen.clock_jump_ns / 3600e9
+    st.error(
+        f"The server's clock is {abs(hours):,.1f} hours {'ahead of' if hours > 0 else 'behind'} the time reached "
+        "before: the server was off, or its clock is wrong. Until this is settled no participation runs out of time, "
+        "no place is given to another participant and no id is erased."
+    )
+    if st.button("The clock is right", help="Check the date and time of the server first.", key="monitor_clock"):
+        door.acting().confirm_time()
+        st.rerun()
+
+
 def numbers(seen: Monitor) -> None:
     """How many people are where."""
     grid = st.grid(5, min_column_width=120)

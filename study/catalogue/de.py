@@ -86,6 +86,11 @@ TEXTS: dict[str, str] = {
         "Der geleistete Teil wird bezahlt; bitte verwenden Sie den Code unten oder schreiben Sie uns."
     ),
     "withdrawn": "Ihre Antworten wurden gelöscht. Vielen Dank für Ihre Zeit; der Rückzug hat keine Nachteile für Sie.",
+    "withdrawn_id": (
+        "Wenn Sie über den Link eines Vermittlers gekommen sind, bleibt die Kennung darin bis zu {days} Tage nach "
+        "Ihrer Zustimmung gespeichert, getrennt von allen Antworten, damit Sie bezahlt werden können. Danach wird sie "
+        "gelöscht."
+    ),
     "refused_unknown": (
         "Unter dieser Adresse gibt es keine Studie. Bitte prüfen Sie den Link oder öffnen Sie ihn dort noch einmal, wo "
         "Sie ihn gefunden haben."

@@ -81,6 +81,10 @@ TEXTS: dict[str, str] = {
         "part you did; please use the code below or write to us."
     ),
     "withdrawn": "Your answers were erased. Thank you for your time; withdrawing has no disadvantage for you.",
+    "withdrawn_id": (
+        "If you came by a recruiter's link, the ID in it is kept for up to {days} days after your consent, apart from "
+        "all responses, so that you can be paid. It is then erased."
+    ),
     "refused_unknown": "There is no study at this address. Please check the link, or open it again where you found it.",
     "refused_link": "This link lacks something. Please open the study again where you found it.",
     "refused_stale": (

@@ -29,7 +29,8 @@ LINK_KEY = "key"
 MOST_TRIES = 5
 """Within `WINDOW_NS`, from one address."""
 MOST_TRIES_IN_ALL = 100
-"""From all addresses: a password of twelve characters outlasts this for ever."""
+"""From all addresses together, but for browsers that were logged in before and for the provider's way."""
+PASSWORD, DEVICE = "password", "device"
 
 Standing = Literal["in", "out"]
 """Whether the caller is logged in: nothing else, no address and no header, opens the researcher's pages."""
@@ -84,15 +85,17 @@ class Access(Researcher):
         login = self._identities.read(lambda db: self._opened(db, token))
         return login["person"] if login else None
 
-    def login(self, password: str, address: str) -> str:
+    def login(self, password: str, address: str, device: str = "") -> str:
         """The token of a new login; raises `Refused`: 401 a wrong password, 429 too many tries, 403 none is set.
 
-        The address is kept as a keyed hash, and no longer than tries are counted.
+        The address is kept as a keyed hash, and no longer than tries are counted. A browser that was logged in before
+        (its `device`, see `new_device`) has a count of its own, which no stranger can use up.
         """
-        source = self._source("login", address)
+        known = self._is_device(device)
+        source = self._source(DEVICE, device) if known else self._source(PASSWORD, address)
 
         def begun(db: Connection) -> str | None:
-            self._tried(db, source)
+            self._tried(db, source, limited_in_all=not known)
             return logins.password_hash(db)
 
         hashed = self._identities.write(begun)
@@ -103,13 +106,25 @@ class Access(Researcher):
             raise Refused(401, "This is not the password.")
         return self._log_in(source, None)
 
+    def new_device(self) -> str:
+        """What a browser that was logged in keeps: it opens nothing, but no stranger's tries count for it."""
+        nonce = secrets.token_urlsafe(16)
+        return f"{nonce}.{self._device_mark(nonce)}"
+
+    def _is_device(self, device: str) -> bool:
+        nonce, _, mark = device.partition(".")
+        return hmac.compare_digest(self._device_mark(nonce).encode(), mark.encode())
+
+    def _device_mark(self, nonce: str) -> str:
+        return hmac.new(self._key, f"device\0{nonce}".encode(), "sha256").hexdigest()
+
     def count_try(self, address: str) -> None:
         """Count a try to log in by the provider; raises `Refused` (429) after too many.
 
         Passwords have a count of their own: a provider that fails must not close the other way in.
         """
         source = self._source("sso", address)
-        self._identities.write(lambda db: self._tried(db, source))
+        self._identities.write(lambda db: self._tried(db, source, limited_in_all=False))
 
     def admit(self, claims: Mapping[str, Any], address: str) -> str:
         """The token of a new login of who the provider's checked claims name; raises `Refused` (403).
@@ -165,12 +180,14 @@ class Access(Researcher):
         return self if person is None else self.acting_as(person)
 
     def _source(self, way: str, address: str) -> str:
-        return hmac.new(self._key, f"{way}\0{address}".encode(), "sha256").hexdigest()
+        hashed = hmac.new(self._key, f"{way}\0{address}".encode(), "sha256").hexdigest()
+        return f"{way}:{hashed}"
 
-    def _tried(self, db: Connection, source: str) -> None:
+    def _tried(self, db: Connection, source: str, *, limited_in_all: bool) -> None:
         now = self._clock()
         since = now - WINDOW_NS
-        if logins.tries(db, since, source) >= MOST_TRIES or logins.tries(db, since) >= MOST_TRIES_IN_ALL:
+        in_all = logins.tries(db, since, f"{PASSWORD}:") if limited_in_all else 0
+        if logins.tries(db, since, source) >= MOST_TRIES or in_all >= MOST_TRIES_IN_ALL:
             raise Refused(429, f"Too many tries. Wait {WINDOW_NS // 60 // 10**9} minutes.")
         logins.add_try(db, source, now)
 

@@ -50,7 +50,7 @@ def backup(service: Service, out: Path) -> Path:
     shutil.copy2(service.key_file(), part / KEY)
     names = {}
     for version in service.studies():
-        shutil.copytree(version.folder, part / "bundles" / version.study_hash)
+        _copy_bundle(version.folder, part / "bundles" / version.study_hash)
         names[version.study_hash] = version.folder.name
     label = Label(format=1, database=_kind(service.database), bundles=names)
     (part / LABEL).write_text(label.model_dump_json(indent=2), encoding="utf-8")
@@ -73,17 +73,28 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
     if taken is not None:
         raise ForetellError(f"{home / taken} is there already. Restore into an empty workspace (FORETELL_HOME).")
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
-    home.mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (home / "foretell.ends").unlink(missing_ok=True)  # of another database, which is not there any more
     copies.load(folder / ANSWERS, url)
     if label.database == "sqlite":
         copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
     shutil.copy2(folder / KEY, home / KEY)
     for study_hash, place in places.items():
         if not place.exists():
-            shutil.copytree(folder / "bundles" / study_hash, place)
+            _copy_bundle(folder / "bundles" / study_hash, place)
     with Service(home, url) as service:
         service.move_bundles(places)
         return service.verify()
+
+
+def _copy_bundle(source: Path, target: Path) -> None:
+    """Copy a bundle without links to folders: one that leads to itself would be copied until the disk is full."""
+
+    def skipped(folder: str, names: list[str]) -> list[str]:
+        paths = {name: Path(folder) / name for name in names}
+        return [name for name, path in paths.items() if path.is_symlink() and not path.is_file()]
+
+    shutil.copytree(source, target, ignore=skipped)
 
 
 def _kind(url: str) -> str:

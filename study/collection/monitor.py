@@ -17,7 +17,7 @@ from study.collection.frames import pseudonym
 from study.disk import LEAST_FREE, free_bytes
 from study.participation.session import UNDER_WAY
 from study.procedure import procedure_of
-from study.store import Connection, repository, watch
+from study.store import Connection, repository, timemark, watch
 from study.store.rows import Row
 
 Where = Literal["waiting", "answering", "silent", "finished", "ended"]
@@ -50,6 +50,8 @@ class Monitor:
         what, count: answers that came second, pages that could not keep anything, lost connections.
     free_bytes, database_bytes
         Of the disk that holds the workspace.
+    clock_jump_ns
+        By how much the clock jumped, where that is more than an hour; nothing ends and nothing is erased meanwhile.
     """
 
     people: pd.DataFrame
@@ -58,6 +60,7 @@ class Monitor:
     incidents: pd.DataFrame
     free_bytes: int
     database_bytes: int
+    clock_jump_ns: int = 0
 
     def count(self, *where: Where) -> int:
         """How many people are there."""
@@ -85,6 +88,7 @@ def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], hom
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),
+        timemark.jump(db, now),
     )
 
 

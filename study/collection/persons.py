@@ -20,11 +20,22 @@ COLUMNS = (
     "device", "study_hash",
 )  # fmt: skip
 
+MOST_MS = 1e13
+"""Of a clock; larger numbers, infinities and NaN are none."""
+
 
 def person_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
     """The table of people, in the order of arrival."""
     records = [_record(db, session, manifest_of(session)) for session in sessions]
     return pd.DataFrame.from_records(records, columns=COLUMNS)
+
+
+def _number(payload: Any, key: str) -> float | None:
+    """A number that a page sent, or nothing: a forged one must not decide the type of a column."""
+    value = payload.get(key) if isinstance(payload, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST_MS:
+        return None
+    return float(value)
 
 
 def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]:
@@ -54,8 +65,8 @@ def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]
         sum(row["blur_ms"] for row in answers),
         session["over_quota"],
         took,
-        clock.get("offset_ms"),
-        clock.get("round_trip_ms"),
+        _number(clock, "offset_ms"),
+        _number(clock, "round_trip_ms"),
         json.dumps(filled, ensure_ascii=False, sort_keys=True),
         session["env_json"] or "{}",
         session["study_hash"],

@@ -23,7 +23,7 @@ from study.participation import entrance
 from study.participation.answer import Recruit
 from study.participation.links import signed_path
 from study.participation.receipt import Receipt, checked
-from study.store import Connection, audit, identities, repository, responses
+from study.store import Connection, audit, identities, repository, responses, timemark, witness
 from study.store.rows import Row
 from study.texts import texts_of
 
@@ -170,8 +170,22 @@ class Researcher(Opened):
         return self._store.read(lambda db: list(responses.broken_links(db)))
 
     def verify(self) -> list[str]:
-        """What is wrong with the database, the first wrong row first: chain, plans, counts, places, audit."""
-        return self._store.read(lambda db: list(faults(db, self._manifest)))
+        """What is wrong with the database, the first wrong row first: its end, chain, plans, counts, places, audit."""
+        return self._store.read(lambda db: [*self._lost(db), *faults(db, self._manifest)])
+
+    def last_response(self) -> str:
+        """Number and time of the last response, in words."""
+        return self._store.read(witness.ends_of).last_response
+
+    def confirm_time(self) -> None:
+        """Take the clock as right after it jumped: what is due by it ends, and ids are erased, from now on."""
+        now = self._clock()
+
+        def work(db: Connection) -> None:
+            timemark.confirm(db, now)
+            audit.append(db, now, self.actor, "confirmed the clock", {})
+
+        self._store.write(work)
 
     def receipt(self, shown: str) -> Receipt:
         """What a participant's receipt proves; raises `ForetellError` for a false one."""

@@ -10,14 +10,21 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from study.bundle import canonical
 
 Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
-Milliseconds = Annotated[float, Field(ge=0, le=1e13, allow_inf_nan=False)]
+Duration = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
+"""At most a day: no participation lasts longer."""
+Clock = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
+"""Of a page's own clock, which begins when the page is loaded: at most three years."""
+Since1970 = Annotated[float, Field(ge=0, le=1e13, allow_inf_nan=False)]
+ROUNDING_MS = 1.0
 
-MOST_PAYLOAD = 2000
+MOST_PAYLOAD = 600
+MOST_NUMBER = 2**53
+"""The largest whole number that every reader of JSON understands alike."""
 MOST_TRIALS = 100_000
 
 
 class _Sent(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class Answer(_Sent):
@@ -51,18 +58,26 @@ class Answer(_Sent):
     attempt_id: Identifier
     side: Literal["left", "right"]
     input: Literal["key", "mouse", "touch", "sim"]
-    rt_ms: Milliseconds
-    onset_ms: Milliseconds | None = None
-    event_ms: Milliseconds | None = None
-    handler_ms: Milliseconds | None = None
-    time_origin_ms: Milliseconds | None = None
-    frame_hz: Milliseconds | None = None
+    rt_ms: Duration
+    onset_ms: Clock | None = None
+    event_ms: Clock | None = None
+    handler_ms: Clock | None = None
+    time_origin_ms: Since1970 | None = None
+    frame_hz: Annotated[float, Field(ge=0, le=100_000, allow_inf_nan=False)] | None = None
     n_exposures: int = Field(default=1, ge=1, le=10_000)
     resumed: bool = False
-    blur_ms: Milliseconds = 0.0
+    blur_ms: Duration = 0.0
     dropped_frames: int | None = Field(default=None, ge=0, le=1_000_000)
-    clock_ms: Milliseconds | None = None
+    clock_ms: Duration | None = None
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Answer:
+        if self.onset_ms is None or self.event_ms is None:
+            return self
+        if abs(self.event_ms - self.onset_ms - self.rt_ms) > ROUNDING_MS:
+            raise ValueError("rt_ms is not event_ms - onset_ms")
+        return self
 
 
 class ClientEvent(_Sent):
@@ -71,12 +86,18 @@ class ClientEvent(_Sent):
     event_id: Identifier
     kind: str = Field(pattern=r"^[a-z_]{1,40}$")
     trial_index: int | None = Field(default=None, ge=0, le=MOST_TRIALS)
-    t_client_ms: Milliseconds | None = None
+    t_client_ms: Clock | None = None
     payload: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("payload")
     @classmethod
     def _small(cls, payload: dict[str, Any]) -> dict[str, Any]:
+        for value in payload.values():
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not (number or value is None or isinstance(value, str | bool)):
+                raise ValueError("payload holds something else than numbers, texts, true, false and null")
+            if number and not -MOST_NUMBER <= value <= MOST_NUMBER:  # false of NaN, too
+                raise ValueError("payload holds a number that is none, or too large")
         if len(canonical(payload)) > MOST_PAYLOAD:
             raise ValueError(f"payload is longer than {MOST_PAYLOAD} bytes")
         return payload

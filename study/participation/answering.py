@@ -14,6 +14,10 @@ from study.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import Row
 
+EVENTS_AT_LEAST, EVENTS_A_TRIAL = 400, 20
+MOST_CONFLICTS = 200
+"""Second responses that are kept of a session."""
+
 
 def session_of_token(db: Connection, token: str) -> Row:
     """The session of a token; raises `Refused` (401) for one that is unknown or was replaced."""
@@ -39,7 +43,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now
         And a sentence.
     """
     known, same = responses.answers_like(db, session["session_id"], answer.trial_index, answer.attempt_id)
-    if known is not None and known["attempt_id"] == answer.attempt_id:
+    if known is not None and known["attempt_id"] == answer.attempt_id and known["side"] == answer.side:
         return 200, "This answer was kept before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
@@ -60,9 +64,19 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now
 
 
 def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
-    """Append what the page noticed; events known already are skipped. Returns how many were new."""
+    """Append what the page noticed, within the session's budget; how many were new. Known events are skipped."""
     if session["stage"] in ("consent", "declined", "withdrawn"):
         return 0  # nothing of them is kept
+    kept = repository.n_events(db, session["session_id"])
+    return _append_events(db, session, events[: max(0, most_events(session) - kept)], now)
+
+
+def most_events(session: Row) -> int:
+    """How many events of a session are kept: pages send a few for each trial, a script as many as it likes."""
+    return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
+
+
+def _append_events(db: Connection, session: Row, events: list[ClientEvent], now: int) -> int:
     rows = [
         {
             **event.model_dump(exclude={"payload"}),
@@ -101,10 +115,12 @@ def _append(db: Connection, session: Row, answer: Answer, now: int) -> None:
     event = ClientEvent(
         event_id=str(uuid.uuid4()), kind="answered", trial_index=answer.trial_index, t_client_ms=answer.event_ms
     )
-    add_events(db, session, [event], now)
+    _append_events(db, session, [event], now)
 
 
 def _add_conflict(db: Connection, session: Row, answer: Answer, now: int) -> None:
+    if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
+        return
     row = {
         "session_id": session["session_id"],
         "trial_index": answer.trial_index,

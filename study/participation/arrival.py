@@ -163,7 +163,7 @@ class Arrivals(Opened):
         session = self._store.read(lambda db: answering.session_of_token(db, token))
         if session["stage"] == "declined":
             return
-        now = self._clock()
+        now = self._store.write(self._trusted)
         row = {
             "participant_id": session["participant_id"],
             "study": session["study"],

@@ -59,10 +59,15 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     move(db, session, moved, now)
 
 
+def is_due(session: Row, manifest: Manifest, now: int) -> bool:
+    """Whether a participation has taken too long."""
+    longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
+    return session["stage"] in UNDER_WAY and now - (session["agreed_at"] or now) > longest
+
+
 def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
     """End a participation that has taken too long; whether it did."""
-    longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
-    if session["stage"] not in UNDER_WAY or now - (session["agreed_at"] or now) <= longest:
+    if not is_due(session, manifest, now):
         return False
     give_code(db, session)
     repository.free_slot(db, session["session_id"])
@@ -132,5 +137,5 @@ def _owe(db: Connection, session: Row, manifest: Manifest) -> None:
 
 def _fits(item: Item, value: str | int) -> bool:
     if item.kind == "scale":
-        return isinstance(value, int) and 1 <= value <= item.points
+        return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= item.points
     return isinstance(value, str) and (value in item.options if item.kind == "choice" else bool(value.strip()))

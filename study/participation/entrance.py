@@ -16,7 +16,7 @@ from study.participation.refusals import Refused
 from study.participation.screens import plan
 from study.participation.session import Progress, step
 from study.procedure import procedure_of
-from study.store import Connection, repository
+from study.store import Connection, repository, timemark
 from study.store.rows import Row
 from study.texts import boxes, consented
 
@@ -35,7 +35,8 @@ def answer_consent(
     _add_consent(db, session, agreed, manifest, now)
     if agreed:
         env = None if device is None else canonical(device.model_dump()).decode()
-        repository.change_session(db, session["session_id"], {"agreed_at": now, "env_json": env})
+        agreed_at = timemark.trusted(db, now)  # a clock that is behind would let it end when it is set right
+        repository.change_session(db, session["session_id"], {"agreed_at": agreed_at, "env_json": env})
     move(db, session, moved, now)
 
 
@@ -111,6 +112,7 @@ def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[s
     keys = ("condition", "side_flip", "order_seed")
     if session["mode"] == "preview":
         return {key: session[key] for key in keys}
+    now = timemark.trusted(db, now)  # by a clock that jumped, places of others would seem to be over
     until = now + hold_ns(db, manifest)
     claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
     slot = repository.claim_slot(*claim)

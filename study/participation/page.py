@@ -14,7 +14,7 @@ from study.participation.session import ENDED, Progress
 from study.procedure import procedure_of
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, contact, debrief, example, page_words, texts_of, worded
+from study.texts import boxes, contact, debrief, example, id_kept, page_words, texts_of, worded
 
 AHEAD = 4
 """The trial to answer, and three that may be shown before its answer is acknowledged."""
@@ -41,10 +41,11 @@ def progress_of(session: Row, manifest: Manifest) -> Progress:
 def entry(manifest: Manifest) -> dict[str, Any]:
     """What the page needs before anybody takes part: its words, and what the study asks of a device."""
     procedure, texts = procedure_of(manifest), texts_of(manifest)
+    words = page_words(texts)
     return {
         "title": texts["title"],
         "language": procedure.language,
-        "words": page_words(texts),
+        "words": {**words, "withdraw_text": f"{words['withdraw_text']} {id_kept(manifest)}"},
         "device": procedure.device.model_dump(),
         "contact": contact(manifest),
     }
@@ -132,6 +133,8 @@ def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, A
     if session["stage"] == "withdrawn" and session["completed_at"] is not None:
         named = recruiter.complete
     text = debrief(manifest) if session["stage"] == "done" else texts[session["stage"]]
+    if session["stage"] == "withdrawn":
+        text += "\n\n" + id_kept(manifest)
     return {"text": text, **_way_back(manifest, named or session["completion_code"] or "")}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from study import disk
 from study.bundle import Trial
 from study.conditions import CONDITIONS
 from study.participation import answering, ending, entrance, lease
@@ -96,7 +97,12 @@ class Participant(Arrivals):
         return self._store.read(reply)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
-        """Append what the page noticed; sending the same again changes nothing. Returns how many were new."""
+        """Append what the page noticed; sending the same again changes nothing. Returns how many were new.
+
+        None while the disk is nearly full: what is left of it is for responses.
+        """
+        if disk.is_low(self.home):
+            return 0
         return self._store.write(
             lambda db: answering.add_events(db, session_of_token(db, token), events, self._clock())
         )
@@ -172,7 +178,9 @@ class Participant(Arrivals):
         """The session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
         lease.admit(db, session, tab, self._clock(), take=take)
-        ended = ending.expire(db, session, self._manifest(session), self._clock())
+        manifest, now = self._manifest(session), self._clock()
+        # A clock that jumps must end nothing: only an end that is due by it asks how far time had come.
+        ended = ending.is_due(session, manifest, now) and ending.expire(db, session, manifest, self._trusted(db))
         return session_of_token(db, token) if ended else session
 
     def _fresh(self, token: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def check(engine: Engine) -> None:
         with engine.begin() as connection:
             fault = KINDS[engine.dialect.name].fault(connection)
     except DatabaseError as error:
-        remedy = KINDS[engine.dialect.name].REMEDY
+        remedy = KINDS[engine.dialect.name].remedy(error)
         raise StoreError(f"{shown} cannot be used as the database ({said(error)}). {remedy}") from None
     if fault is not None:
         raise StoreError(f"{shown} {fault}")

@@ -45,11 +45,11 @@ def add_try(db: Connection, source: str, at: int) -> None:
     db.execute(insert(login_try).values(source=source, at=at))
 
 
-def tries(db: Connection, since: int, source: str | None = None) -> int:
-    """How many tries there were, from one source or from all; older ones are forgotten."""
+def tries(db: Connection, since: int, source: str) -> int:
+    """How many tries there were of a source, or of all whose name begins so; older ones are forgotten."""
     db.execute(delete(login_try).where(login_try.c.at <= since))
     query = select(func.count()).select_from(login_try)
-    return int(db.execute(query if source is None else query.where(login_try.c.source == source)).scalar_one())
+    return int(db.execute(query.where(login_try.c.source.startswith(source, autoescape=True))).scalar_one())
 
 
 def forget_tries(db: Connection, source: str) -> None:

@@ -6,11 +6,11 @@ import zlib
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 
 from study.store.errors import StoreError
 
 ERRORS: tuple[type[Exception], ...] = ()
-REMEDY = "Start it, or correct the address, the name and the password."
 
 # lock_timeout: how long a writer waits for the one before it. idle_in_transaction_session_timeout: a machine that
 # vanished inside a transaction must not hold the others up for ever.
@@ -39,6 +39,11 @@ def reading(url: URL, schema: str) -> Engine:
     """Engine whose connections cannot write and see one state while a transaction lasts."""
     readonly = {"default_transaction_read_only": "on"}
     return _engine(url, schema, readonly, isolation_level="REPEATABLE READ", pool_size=4, max_overflow=12)
+
+
+def remedy(_: DBAPIError) -> str:
+    """What helps against an error at opening."""
+    return "Start it, or correct the address, the name and the password."
 
 
 def fault(connection: Connection) -> str | None:
@@ -71,4 +76,6 @@ def _engine(url: URL, schema: str, settings: dict[str, str], **pool: Any) -> Eng
             **pool,
         )
     except ModuleNotFoundError:
-        raise StoreError("PostgreSQL needs a driver. Run: python -m pip install -r requirements.txt") from None
+        raise StoreError(
+            "PostgreSQL needs a driver. Run: python -m pip install -r requirements-postgresql.txt"
+        ) from None

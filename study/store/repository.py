@@ -27,6 +27,7 @@ from study.store.upsert import insert_or
 
 # Written once: SQLAlchemy takes longer to put these together than the database to run them, at every request.
 _OF_TOKEN = select(session).where(session.c.token_hash == bindparam("token"))
+_EVENTS_OF = select(func.count()).where(event.c.session_id == bindparam("session"))
 _CHANGE_SESSION = update(session).where(session.c.session_id == bindparam("changed"))
 _PLANNED = (
     select(trial_plan)
@@ -277,6 +278,17 @@ def event_counts(db: Connection, session_id: str) -> dict[str, int]:
     """How often the page noticed what."""
     query = select(event.c.kind, func.count().label("n")).where(event.c.session_id == session_id).group_by(event.c.kind)
     return {row["kind"]: row["n"] for row in every(db, query)}
+
+
+def n_events(db: Connection, session_id: str) -> int:
+    """How many events of a session are kept."""
+    return int(db.execute(_EVENTS_OF, {"session": session_id}).scalar_one())
+
+
+def n_conflicts(db: Connection, session_id: str) -> int:
+    """How many second responses of a session are kept."""
+    mine = response_conflict.c.session_id == session_id
+    return int(db.execute(select(func.count()).where(mine)).scalar_one())
 
 
 def last_event(db: Connection, session_id: str, kind: str) -> Row | None:

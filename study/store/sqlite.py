@@ -6,9 +6,9 @@ import sqlite3
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
 
 ERRORS = (sqlite3.Error,)
-REMEDY = "Name a writable file, or move this one away."
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
 # secure_delete: what a participant withdrew is overwritten, not only unlinked; temp_store: no copy in a temporary file.
@@ -31,6 +31,18 @@ def writing(url: URL, _: str) -> Engine:
 def reading(url: URL, _: str) -> Engine:
     """Engine whose connections cannot write."""
     return _engine(url, (*_PRAGMAS, "query_only=ON"), "BEGIN")
+
+
+def remedy(error: DBAPIError) -> str:
+    """What helps against an error at opening; a full disk is no reason to move a database away."""
+    code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return "Make room on its disk, or have the disk checked; leave this file and its -wal where they are."
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "Another program holds it. End that program, or try again."
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        return "Let this user write the file and its folder, or name another file."
+    return "It is no database, or it is damaged. Restore it from a backup, or name another file."
 
 
 def fault(connection: Connection) -> str | None:

@@ -40,7 +40,7 @@ STREAM = "/_stcore/stream"
 RESEARCHERS = (
     "/", "/explore", "/studies", "/results", "/_stcore/health", "/_stcore/host-config", "/_stcore/metrics",
     "/_stcore/upload_file/x/y", "/media/x.png", "/component/x/y", "/static/js/index.js", "/app/static/x",
-    "/index.html", "/favicon.png", "/run", "/run/", "/run/demo/", "/run/demo/x", "/run/../studies", "/run/%2e%2e/",
+    "/index.html", "/favicon.png", "/run", "/run/", "/run/demo/x", "/run/../studies",
     "/run/demo%2f..%2f..%2fstudies", "/runner/../", "/runner/x/y", "/api", "/api/v1", "/api/v1/", "/api/v1/x",
     "/api/v1/entry/x", "/api/v2/state", "/assets/demo", "/assets/x/y/z", "//run/demo", "/RUN/demo", "/door/x",
     "/auth/login", "/oauth2callback", "/docs", "/openapi.json", "/.streamlit/secrets.toml", "/foretell.db",
@@ -279,6 +279,23 @@ def test_another_site_can_neither_log_in_nor_out(guarded: Server, headers: dict[
     assert httpx.post(f"{guarded.url}/door/out", headers={**ELSEWHERE, **headers}).status_code == 403
 
 
+def test_the_researchers_pages_cannot_be_framed_or_guessed_at(guarded: Server) -> None:
+    """Streamlit sends neither a policy nor nosniff; participants' pages keep their stricter one."""
+    cookie = {"Cookie": f"{COOKIE}={login(guarded).cookies[COOKIE]}"}
+    for path in ("/", "/studies", "/_stcore/health", "/index.html"):
+        headers = get(guarded, path, cookie).headers
+        assert "frame-ancestors 'self'" in headers["content-security-policy"], path
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "same-origin"), path
+    assert "unsafe" not in get(guarded, "/run/demo", {}).headers["content-security-policy"]
+
+
+def test_a_slash_too_many_leads_to_the_study(server: Server) -> None:
+    reply = get(server, "/run/demo/?pid=7&sig=x", ELSEWHERE)
+    assert (reply.status_code, reply.headers["location"]) == (307, "/run/demo?pid=7&sig=x")
+    assert get(server, "/run/demo/", ELSEWHERE).headers["location"] == "/run/demo"
+    assert get(server, "/run/a%0d%0aSet-Cookie: x/", ELSEWHERE).headers["location"] == "/run/a%0D%0ASet-Cookie%3A%20x"
+
+
 def test_after_a_few_tries_one_has_to_wait(guarded: Server) -> None:
     """Counted by address: who tries from another one is not held up, and the right password does not help."""
     mine, other = {"X-Forwarded-For": "203.0.113.9"}, {"X-Forwarded-For": "203.0.113.10"}
@@ -359,6 +376,29 @@ def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeyp
         now[0] += WINDOW_NS + 1
         assert service.login(PASSWORD, "new address")
         assert service._identities.read(lambda db: db.exec_driver_sql("SELECT count(*) FROM login_try").scalar()) == 0
+
+
+def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred wrong passwords from 21 networks kept everybody out, also those who log in at the university."""
+    with Service(tmp_path) as service:
+        service.set_password(PASSWORD)
+        monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
+        device = service.new_device()
+        for n in range(MOST_TRIES_IN_ALL):
+            with pytest.raises(Refused, match="not the password"):
+                service.login("wrong", f"network {n // 5}")
+        for stranger in ("", "x.y", device[:-1], f"other.{device.partition('.')[2]}"):
+            with pytest.raises(Refused, match="Wait 15 minutes"):
+                service.login(PASSWORD, "here", stranger)
+        service.count_try("here")
+        assert service.standing(service.login(PASSWORD, "here", device)) == "in"
+        for n in range(MOST_TRIES):
+            with pytest.raises(Refused, match="not the password"):
+                service.login("wrong", f"{n}", device)
+        with pytest.raises(Refused, match="Wait 15 minutes"):
+            service.login(PASSWORD, "here", device)
 
 
 def test_the_verb_sets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from core.errors import ForetellError
 from dashboard import cli
 from study.collection.backup import LABEL, backup, restore
 from study.participation.answer import Recruit
+from study.participation.links import signature
 from study.service import Service
 from study.workspace import DATABASE, VARIABLE
 from tests.conftest import write_bundle
@@ -70,7 +71,10 @@ def test_a_backup_under_load_restores_to_a_database_that_verifies(
     with Service(other, elsewhere) as service:
         stored = set(query(service, "SELECT attempt_id, trial_index, side FROM response"))
         assert before <= stored <= acknowledged
-        token = service.begin("demo", recruit=Recruit(person="p0"))  # the key is there: she is known
+        signed = signature((other / "participants.key").read_bytes(), "demo", "p0")
+        token = service.begin(
+            "demo", recruit=Recruit(person="p0", signature=signed)
+        )  # the key is there: they are known
         state = service.state(token)
         assert (state["stage"], state["trial"]["index"]) == ("main", sum(1 for _ in mine(service)))
         assert service.asset("demo", state["trial"]["target"]).is_relative_to(other)

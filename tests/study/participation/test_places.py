@@ -80,6 +80,7 @@ def test_an_abandoned_place_is_given_away_and_its_holder_may_still_finish(tmp_pa
         with pytest.raises(Refused, match="All places"):
             service.begin(study)
         now[0] += Road().hold_minutes * MINUTE_NS + 1
+        service.confirm_time()
         quick = service.begin(study)
         to_trials(service, quick)
         for token in (slow, quick):

@@ -92,10 +92,12 @@ def test_an_id_is_kept_for_a_day_until_its_person_agrees(tmp_path: Path, bundle:
         service.begin(study, recruit=prolific(0))
         service.consent(service.begin(study, recruit=prolific(1), proof=Proof(browser="b" * 36)), True)
         now[0] += DAY_NS
+        service.confirm_time()
         service.begin(study, recruit=prolific(1), proof=Proof(browser="b" * 36))
         assert service.erase_identities() == 1
         assert [person for person, _ in identities(service)] == [PIDS[1]]
         now[0] += 2 * DAY_NS
+        service.confirm_time()
         assert service.erase_identities() == 1
 
 
@@ -105,10 +107,12 @@ def test_ids_are_erased_when_their_time_is_over(tmp_path: Path, bundle: MakeBund
         study = service.open_study(bundle(config={"recruiter": {"retention_days": 3}}), 2)
         service.consent(service.begin(study, recruit=prolific(0)), True)
         now[0] += 2 * DAY_NS
+        service.confirm_time()
         assert service.erase_identities() == 0
     now[0] += DAY_NS
     with Service(tmp_path, clock=lambda: now[0]) as service:
         assert len(identities(service)) == 1  # opening erases nothing
+        service.confirm_time()
         assert service.erase_identities() == 1
         assert query(service, "SELECT act FROM audit WHERE actor = 'server'") == [("erased identities",)]
 

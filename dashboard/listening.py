@@ -1,0 +1,90 @@
+"""How the server listens: half-sent requests end, and connections are as many as this process can hold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADERS_S = 10.0
+"""A request's headers must be complete this long after the connection, or its first byte, came in."""
+MOST_CONNECTIONS = 4096
+"""Beyond it requests are answered by 503, which pages repeat."""
+
+
+class Impatient(H11Protocol):
+    """uvicorn's HTTP/1.1 with a deadline for the headers: it has one for idle connections only."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._upgraded = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the waiting."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Begin to wait, or go on waiting, until a request is whole; more bytes do not extend the time."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._forget()
+        elif self._deadline is None and not self._upgraded and not self.transport.is_closing():
+            self._wait()
+
+    def on_response_complete(self) -> None:
+        """Leave the pause between two requests to uvicorn, which limits it."""
+        self._forget()
+        super().on_response_complete()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """End the waiting: the websocket has deadlines of its own."""
+        self._forget()
+        self._upgraded = True
+        super().handle_websocket_upgrade(event)
+
+    def _wait(self) -> None:
+        self._deadline = self.loop.call_later(HEADERS_S, self._end)
+
+    def _forget(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _end(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.abort()
+
+
+def settings() -> dict[str, Any]:
+    """uvicorn's settings, for as many connections as the system lets this process have."""
+    return {
+        "http": Impatient,
+        "limit_concurrency": min(MOST_CONNECTIONS, _open_files() // 2),
+        "log_level": "warning",
+        "access_log": False,
+    }
+
+
+def _open_files() -> int:
+    """How many files and connections this process may have open, after asking for as many as it can get."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return 2 * MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * MOST_CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, 4 * MOST_CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return wanted if soft == resource.RLIM_INFINITY else soft

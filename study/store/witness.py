@@ -1,0 +1,90 @@
+"""The ends of the two chains, in a file outside the database: newest rows that are cut off leave no other trace."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, Table, select, union_all
+
+from study.store.rows import at_most_one
+from study.store.tables import audit, erased_answer, response
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Number, hash and time (ns) of the last response and of the last audit entry; 0 and "" where there is none."""
+
+    response: int = 0
+    response_hash: str = ""
+    response_at: int = 0
+    act: int = 0
+    act_hash: str = ""
+    act_at: int = 0
+
+    @property
+    def last_response(self) -> str:
+        """The last response in words."""
+        return f"number {self.response:,}, {_said(self.response_at)}" if self.response else "none"
+
+
+def ends_of(db: Connection) -> Ends:
+    """The ends of the chains as the database has them; of an erased last response the time is not known (0)."""
+    last = [db.execute(select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1)).first()
+            for t in (response, erased_answer)]  # fmt: skip
+    seq, row_hash = max((tuple(row) for row in last if row is not None), default=(0, ""))
+    at = db.execute(select(response.c.received_at).where(response.c.seq == seq)).scalar_one_or_none()
+    act = db.execute(select(audit.c.seq, audit.c.row_hash, audit.c.at).order_by(audit.c.seq.desc()).limit(1)).first()
+    return Ends(seq, row_hash, at or 0, *(tuple(act) if act else ()))
+
+
+def missing(db: Connection, kept: Ends) -> Iterator[str]:
+    """One sentence per chain whose kept end the database does not have."""
+    now = ends_of(db)
+    for what, number, row_hash, at, found in (
+        ("response", kept.response, kept.response_hash, kept.response_at, now.response),
+        ("audit entry", kept.act, kept.act_hash, kept.act_at, now.act),
+    ):
+        if number and _hash_of(db, what, number) != row_hash:
+            lost = f"{number - found:,} at the end are missing" if found < number else "others took their place"
+            yield (
+                f"The {what} number {number:,} ({_said(at)}) is not the one that was acknowledged: {lost}. Restore the "
+                "database with its -wal file, or the newest backup."
+            )
+
+
+def read(path: Path) -> Ends | None:
+    """The ends that were kept; None where there is no file, or none that can be read."""
+    try:
+        return Ends(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def keep(path: Path, ends: Ends) -> None:
+    """Write the ends to the disk, whole or not at all; a full disk keeps the file of before."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(json.dumps(asdict(ends)).encode())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _hash_of(db: Connection, what: str, number: int) -> str | None:
+    tables: tuple[Table, ...] = (audit,) if what == "audit entry" else (response, erased_answer)
+    found = at_most_one(db, union_all(*(select(t.c.row_hash).where(t.c.seq == number) for t in tables)))
+    return None if found is None else str(found["row_hash"])
+
+
+def _said(at: int) -> str:
+    return f"{datetime.fromtimestamp(at / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC" if at else "time erased"
