@@ -73,10 +73,13 @@ def measure(
 async def run(load: Load) -> dict[str, Any]:
     """Everybody until every place is done, or the time is over."""
     with tempfile.TemporaryDirectory() as folder, _server(Path(folder), load) as server:
-        log, began = Log(), time.monotonic()
-        async with _watched(server.url), _http(server.url) as http:
+        log, began, before = Log(), time.monotonic(), server.written_bytes()
+        async with _watched(server), _http(server.url) as http:
             in_time, spent = await _loaded(server, load, log, http)
         wall = time.monotonic() - began
+        spent["written_kb_per_response"] = round(
+            (server.written_bytes() - before) / 1024 / (len(log.acknowledged) or 1), 1
+        )
         server.stop()
         told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_told(log, wall), **spent}
         return {**told, **kept(server.home, log)}
@@ -146,12 +149,16 @@ def _server(home: Path, load: Load) -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def _watched(url: str) -> AsyncIterator[None]:
+async def _watched(server: Server) -> AsyncIterator[None]:
     """A browser with the page Monitor open."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        page = await browser.new_page()
-        await page.goto(f"{url}/monitor", timeout=120_000)
+        context = await browser.new_context()
+        await context.add_cookies(
+            [{"name": name, "value": value, "url": server.url} for name, value in server.login().items()]
+        )
+        page = await context.new_page()
+        await page.goto(f"{server.url}/monitor", timeout=120_000)
         await page.get_by_text("Troubles and disk").wait_for(timeout=120_000)
         yield
         await browser.close()
@@ -177,7 +184,9 @@ async def _person(
     http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
 ) -> None:
     await asyncio.sleep(wait_s)
-    reply = await _call(http, log, "POST", "begin", {}, {"study": STUDY})
+    # As through a proxy: each from an address of their own, or the limit of one address would be what is measured.
+    address = {"X-Forwarded-For": ".".join(str(rng.randrange(1, 255)) for _ in range(4))}
+    reply = await _call(http, log, "POST", "begin", address, {"study": STUDY})
     if reply.status_code == 410:  # every place is held: the page says so, and the person comes again
         return await asyncio.sleep(5)
     log.arrived += 1

@@ -81,6 +81,12 @@ class Server:
         user, system = file.read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
+    def written_bytes(self) -> int:
+        """Bytes the server has sent to the disk so far, on Linux; else 0."""
+        file = Path(f"/proc/{self._process.pid}/io") if self._process else Path("/nowhere")
+        lines = file.read_text().splitlines() if file.is_file() else []
+        return next((int(line.split()[1]) for line in lines if line.startswith("write_bytes")), 0)
+
     def threads_cpu_s(self) -> dict[int, float]:
         """Processor seconds of each of the server's threads so far, the main one under 0, on Linux; else nothing."""
         if self._process is None:
