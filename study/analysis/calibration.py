@@ -1,7 +1,7 @@
-"""Does a person's confidence tell how often she is right?
+"""Does participants' confidence say how often they are right?
 
-Confidence is the probability she gives her own answer. The Brier score is its mean squared distance from being right
-(0 is perfect, 1/4 is what saying "one half" earns); the expected calibration error is the mean distance between
+Confidence is the probability they give their own response. The Brier score is its mean squared distance from being
+right (0 is perfect, 1/4 is what saying "one half" earns); the expected calibration error is the mean distance between
 confidence and accuracy over bins of equal width, weighted by answers (Naeini, Cooper & Hauskrecht, 2015).
 """
 
@@ -10,16 +10,26 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, plots
 
 BINS = 10
+FEWEST = 5
+"""Participants of a bin below which resampling them says nothing."""
+RESAMPLES = 2000
 
 
-def bins(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """condition, answers, confidence (mean in the bin), accuracy, low, high (Wilson's interval).
+def bins(
+    frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = RESAMPLES, level: float = 0.95
+) -> pd.DataFrame:
+    """condition, participants, answers, confidence (mean in the bin), accuracy, low, high (participants resampled).
+
+    Responses of one participant go together, so participants are resampled (`study.analysis.bootstrap`). Where all
+    responses in a bin are right, or all wrong, resampling has nothing to vary: the interval is then Wilson's with each
+    participant counted once. A bin of fewer than `FEWEST` participants has no interval.
 
     Raises
     ------
@@ -27,12 +37,29 @@ def bins(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         There is no column ``confidence``, or nothing in it.
     """
     rated = _rated(frame)
-    grouped = rated.groupby(["condition", "bin"], observed=True, sort=False)
-    made = grouped.agg(answers=("correct", "size"), right=("correct", "sum"), confidence=("confidence", "mean"))
-    made = made.reset_index().sort_values(["condition", "bin"], ignore_index=True)
-    low, high = proportion_confint(made["right"], made["answers"], alpha=1 - level, method="wilson")
-    made = made.assign(accuracy=made["right"] / made["answers"], low=low, high=high)
-    return made[["condition", "answers", "confidence", "accuracy", "low", "high"]]
+    rows = []
+    for name in bootstrap.order(rated):
+        part = rated[rated["condition"] == name]
+        by_person = part.groupby(["participant", "bin"])["correct"].agg(["sum", "count"]).unstack("bin", fill_value=0)
+        right, answers = (by_person[what].to_numpy(dtype=np.float64) for what in ("sum", "count"))
+        draws = bootstrap.resample(right, answers, resamples, rng)
+        sure = part.groupby("bin")["confidence"].mean()
+        for k, middle in enumerate(sure):
+            given, people = int(answers[:, k].sum()), int((answers[:, k] > 0).sum())
+            accuracy = float(right[:, k].sum() / given)
+            low, high = _interval(draws[:, k], accuracy, people, level)
+            rows.append((name, people, given, float(middle), accuracy, low, high))
+    return pd.DataFrame(rows, columns=["condition", "participants", "answers", "confidence", "accuracy", "low", "high"])
+
+
+def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: float) -> tuple[float, float]:
+    if people < FEWEST:
+        return np.nan, np.nan
+    if accuracy in (0.0, 1.0):
+        low, high = proportion_confint(people * accuracy, people, alpha=1 - level, method="wilson")
+        return float(low), float(high)
+    low, high = np.nanquantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,14 +1,15 @@
-"""Do explanations make people better at telling when the AI errs, or only more distrustful?
+"""Do explanations make participants better at detecting the AI's errors, or only more distrustful?
 
-"The AI is wrong here" is a signal to be detected. It is there on the trials where the AI errs, and a person says so by
-predicting something else than the truth. Sensitivity d' = z(hits) - z(false alarms) is how well she tells the two
-apart; criterion c = -(z(hits) + z(false alarms)) / 2 is how unwilling she is to say it (Green & Swets, 1966;
+"The AI is wrong here" is a signal to be detected. It is there on the trials where the AI errs, and participants report
+it by predicting something other than the truth. Sensitivity d' = z(hits) - z(false alarms) is how well they tell the
+two apart; criterion c = -(z(hits) + z(false alarms)) / 2 is how unwilling they are to report it (Green & Swets, 1966;
 Macmillan & Creelman, 2005, ch. 1-2).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -17,18 +18,17 @@ from scipy.stats import norm
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, mixed, plots
-from study.analysis.records import MixedModel
+from study.analysis.contrasts import holm
+from study.analysis.records import Floats, MixedModel
 
-_PROBIT = 1.702
-"""Log-odds per unit of z: the constant that brings the logistic curve within .01 of the normal one (Lord & Novick,
-1968). glmm fits the logit; d' and c are stated in units of z."""
+MEASURES = ("dprime", "criterion")
 
 
 def people(frame: pd.DataFrame) -> pd.DataFrame:
-    """condition, participant, hits, false_alarms (rates), dprime, criterion of each person.
+    """condition, participant, hits, false_alarms (rates), dprime, criterion of each participant.
 
     Rates are (count + 1/2) / (trials + 1), so that nobody is infinitely sensitive (Hautus, 1995,
-    doi:10.3758/BF03203619). People who saw no error of the AI, or nothing but errors, are left out.
+    doi:10.3758/BF03203619). Participants who saw no error of the AI, or nothing but errors, are left out.
     """
     said = _said_wrong(frame).groupby(["condition", "participant", "signal"], observed=True)["said"]
     counts = said.agg(["sum", "count"]).unstack("signal").dropna()
@@ -43,10 +43,7 @@ def people(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """The hierarchical estimate: d' and criterion of each condition, from one mixed model over all answers.
-
-    log-odds of saying "wrong" ~ condition x signal, with each person's own bias and sensitivity and each category's
-    own bias: the probit model of DeCarlo (1998, doi:10.1037/1082-989X.3.2.186) by way of the logit, divided by 1.702.
+    """The hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
 
     Returns
     -------
@@ -54,44 +51,59 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
         condition, dprime, dprime_se, dprime_low, dprime_high, and the same of criterion; missing where a condition
         has no finite estimate (nobody there ever, or always, said "wrong").
     """
-    model = fit(frame)
-    order = bootstrap.order(frame)
-    rows = []
-    for name in order:
-        row: dict[str, object] = {"condition": name}
-        for measure in ("dprime", "criterion"):
-            row |= _measure(model, order, name, measure, level)
-        rows.append(row)
+    model, order = fit(frame), bootstrap.order(frame)
+    rows = [
+        {"condition": name}
+        | {k: v for m in MEASURES for k, v in _measure(model, _weights(model, order, name, m), m, level).items()}
+        for name in order
+    ]
     return pd.DataFrame(rows)
 
 
+def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
+    """Each condition against the first: measure, contrast, difference, se, low, high, p, p_holm (over all rows)."""
+    model, order = fit(frame), bootstrap.order(frame)
+    rows = []
+    for measure in MEASURES:
+        first = _weights(model, order, order[0], measure)
+        for name in order[1:]:
+            found = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
+            p = 2 * float(norm.sf(abs(found["difference"] / found["difference_se"])))
+            rows.append((measure, f"{name} - {order[0]}", *found.values(), p))
+    table = pd.DataFrame(rows, columns=["measure", "contrast", "difference", "se", "low", "high", "p"])
+    return table.assign(p_holm=holm(table["p"].to_numpy(dtype=np.float64)))
+
+
 def fit(frame: pd.DataFrame) -> MixedModel:
-    """The mixed model behind `conditions`; the signal is coded -1/2 and 1/2, so intercepts are biases."""
+    """Fit the probit mixed model of DeCarlo (1998, doi:10.1037/1082-989X.3.2.186).
+
+    The probability of saying "wrong" is Phi(d' x - c), with x = 1/2 where the AI errs and -1/2 where it is right: the
+    slope of x is d' and the intercept -c, both for each condition, with each participant's own d' and c and each
+    category's own c.
+    """
     order = bootstrap.order(frame)
     said = _said_wrong(frame)
     said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
     if said["signal"].nunique() < 2:
         raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
     fixed = "condition * shown" if len(order) > 1 else "shown"
-    return mixed.fit(said, f"said ~ {fixed} + (shown|participant) + (1|category)")
+    return mixed.fit(said, f"said ~ {fixed} + (shown|participant) + (1|category)", link="probit")
 
 
-def _measure(model: MixedModel, order: list[str], name: str, measure: str, level: float) -> dict[str, float]:
-    """One measure of one condition, a linear combination of the coefficients."""
-    cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=order), "shown": [0.5, -0.5]})
+def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:
+    """A measure of a condition as a linear combination of the coefficients."""
+    cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=list(order)), "shown": [0.5, -0.5]})
     present, absent = model.design(cells)
-    weights = (present - absent if measure == "dprime" else -(present + absent) / 2) / _PROBIT
+    return present - absent if measure == "dprime" else -(present + absent) / 2
+
+
+def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dict[str, float]:
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     inner = weights[finite] if not weights[~finite].any() else np.full(int(finite.sum()), np.nan)
     estimate = float(inner @ np.array([c.estimate for c in model.coefficients])[finite])
     se = math.sqrt(float(inner @ model.covariance[np.ix_(finite, finite)] @ inner))
     half = float(norm.ppf((1 + level) / 2)) * se
-    return {
-        measure: estimate,
-        f"{measure}_se": se,
-        f"{measure}_low": estimate - half,
-        f"{measure}_high": estimate + half,
-    }
+    return {name: estimate, f"{name}_se": se, f"{name}_low": estimate - half, f"{name}_high": estimate + half}
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
@@ -106,6 +118,6 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 
 def _said_wrong(frame: pd.DataFrame) -> pd.DataFrame:
-    """With `signal` (the AI errs) and `said` (the person predicts something else than the truth), both 0/1."""
+    """With `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))

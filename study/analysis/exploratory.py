@@ -155,10 +155,18 @@ def _overlaid(frame: pd.DataFrame, known: Mapping[str, Trial]) -> Made:
 def _of_people(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], Made]]]:
     yield (
         "detection",
-        "Telling when the AI errs",
-        "Sensitivity d' above 0: people tell the AI's errors from its right answers. Criterion above 0: they rarely "
-        "say that it errs. Mixed model with each person's own bias and sensitivity.",
+        "Signal detection: when the AI errs",
+        "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: "
+        "they rarely say that it errs. Probit mixed model (DeCarlo, 1998), each participant with their own d' and "
+        "criterion.",
         lambda: _with(detection.conditions(frame), detection.figure),
+    )
+    yield (
+        "detection_differences",
+        "Signal detection: differences between conditions",
+        "Differences in d' and criterion from the first condition, with 95% intervals; p_holm is corrected for the "
+        "number of rows (Holm). A change of the criterion alone is no change of sensitivity.",
+        lambda: (detection.differences(frame), None),
     )
     yield (
         "projection",
@@ -175,8 +183,8 @@ def _of_people(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, 
     yield (
         "calibration",
         "Calibration of confidence",
-        "On the dotted line people are as often right as they think.",
-        lambda: _with(calibration.bins(frame), calibration.figure),
+        "On the dotted line participants are as often right as they think; 95% intervals, participants resampled.",
+        lambda: _with(calibration.bins(frame, rng=np.random.default_rng(seed)), calibration.figure),
     )
     yield ("categories", "Categories", "Wilson intervals.", lambda: (items.table(frame), None))
     yield (

@@ -21,8 +21,10 @@ out <- list(terms = text(names(fixef(model)$cond)), estimate = number(fixef(mode
 needed = rscript.needed("glmmTMB")
 
 
-def fit(frame: pd.DataFrame, formula: str, folder: Path, *, reml: bool | None = None) -> dict[str, Any]:
+def fit(
+    frame: pd.DataFrame, formula: str, folder: Path, *, reml: bool | None = None, family: str | None = None
+) -> dict[str, Any]:
     """terms, estimate, se, loglik, df, group, sd of a binomial model; linear if `reml` is given."""
-    family = "binomial" if reml is None else "gaussian"
+    family = family or ("binomial" if reml is None else "gaussian")
     model = _MODEL.replace("FORMULA", formula).replace("FAMILY", family).replace("REML_", str(bool(reml)).upper())
     return rscript.run(frame, "glmmTMB", model, folder)

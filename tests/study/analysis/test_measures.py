@@ -47,7 +47,7 @@ def test_calibration_of_known_ratings(frame: pd.DataFrame) -> None:
     np.testing.assert_allclose(table["brier"], np.mean(sure * (1 - sure)), atol=0.04)
     assert (table["calibration_error"] < 0.06).all()
     assert (table["overconfidence"].abs() < 0.05).all()
-    binned = calibration.bins(known)
+    binned = calibration.bins(known, rng=np.random.default_rng(0))
     assert ((binned["low"] <= binned["accuracy"]) & (binned["accuracy"] <= binned["high"])).all()
     assert binned["answers"].sum() == len(known)
     boaster = calibration.scores(known.assign(confidence=1.0, correct=known["correct"]))
@@ -55,7 +55,29 @@ def test_calibration_of_known_ratings(frame: pd.DataFrame) -> None:
     np.testing.assert_allclose(boaster["brier"], 1 - boaster["accuracy"])
     assert calibration.figure(binned).data[-1].mode == "lines"
     with pytest.raises(ForetellError, match="no confidence ratings"):
-        calibration.bins(frame)
+        calibration.bins(frame, rng=np.random.default_rng(0))
+
+
+def test_calibration_intervals_know_that_responses_cluster_in_participants(frame: pd.DataFrame) -> None:
+    """Catches intervals as of independent responses: here 20 participants, each always right or always wrong.
+
+    Closed form: the resampled share is binomial(20, 1/2) / 20, whose central 95% are .3 to .7; 200 independent
+    responses would have .43 to .57.
+    """
+    rows = frame.iloc[:200].assign(
+        participant=[f"p{k // 10}" for k in range(200)],
+        condition="none",
+        correct=[k // 10 % 2 for k in range(200)],
+        confidence=0.75,
+    )
+    found = calibration.bins(rows, rng=np.random.default_rng(0)).iloc[0]
+    assert (found["low"], found["high"]) == pytest.approx((0.3, 0.7), abs=0.051)
+    assert (found["participants"], found["answers"], found["accuracy"]) == (20, 200, 0.5)
+    right = calibration.bins(rows.assign(correct=1), rng=np.random.default_rng(0)).iloc[0]
+    assert right["high"] == 1.0
+    assert right["low"] == pytest.approx(20 / (20 + 1.959964**2))  # Wilson's bound of 20 successes of 20
+    few = calibration.bins(rows.iloc[:40], rng=np.random.default_rng(0)).iloc[0]
+    assert np.isnan(few["low"])
 
 
 def test_learning_is_found_where_it_is(frame: pd.DataFrame) -> None:

@@ -107,7 +107,15 @@ def test_files(tmp_path: Path) -> None:
     names |= {"figure1.html", "report.md", "report.html"}
     names |= {
         f"exploratory_{name}.csv"
-        for name in ("slopes", "crosschecks", "detection", "projection", "learning", "categories")
+        for name in (
+            "slopes",
+            "crosschecks",
+            "detection",
+            "detection_differences",
+            "projection",
+            "learning",
+            "categories",
+        )
     }
     assert {path.name for path in written} == {path.name for path in out.iterdir()} == names
     assert json.loads((out / "models.json").read_text()) == analysis.as_dict()
@@ -150,7 +158,8 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         *[(name, "planned") for name in ("Effects", "Figure 1", "Models", "Table 1", "Exclusions")],
         ("With and without random slopes", "exploratory"),
         ("Robustness checks: GEE and Bayesian fits", "exploratory"),
-        ("Telling when the AI errs", "exploratory"),
+        ("Signal detection: when the AI errs", "exploratory"),
+        ("Signal detection: differences between conditions", "exploratory"),
         ("Belief projection", "exploratory"),
         ("Learning over trials", "exploratory"),
         ("Categories", "exploratory"),
