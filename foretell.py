@@ -34,6 +34,7 @@ VERBS = {
     "verify": "check a bundle byte by byte and by rendering it again, or a database row by row",
     "simulate": "fill a study with simulated participants",
     "links": "a signed personal link for each id of a list",
+    "access": "who may start a study: everybody, a closed list, or personal links only",
     "withdraw": "erase what a participant answered, by her private code",
     "bonus": "the bonuses not handed over yet, as a file for the recruiter",
     "reconcile": "compare the recruiter's list of people with the answers",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hmac
 import os
 import secrets
 import time
@@ -186,6 +187,10 @@ class Opened:
 
     def _known(self, study: str) -> None:
         self._versions(study)
+
+    def _pseudonym_of(self, study: str, source: str, person: str) -> str:
+        """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
+        return hmac.new(self._key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
 
     def _unknown(self, study: str) -> ForetellError:
         known = sorted({v["name"] for v in self._store.read(repository.versions) if v["state"] == "open"})

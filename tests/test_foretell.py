@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -10,7 +11,6 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 import httpx
@@ -186,7 +186,7 @@ def test_the_lock_pins_what_the_requirements_name_and_all_of_it_by_hashes():
     """A version changed in one of the two files only, or a package without a hash."""
     lines = (foretell.ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if "==" in line]
-    hashed = [one for one, two in pairwise(lines) if "==" in one and "--hash=sha256:" in two]
+    hashed = [one for one, two in itertools.pairwise(lines) if "==" in one and "--hash=sha256:" in two]
     assert pins == hashed
     locked = dict(line.split()[0].split("==") for line in pins)
     named = foretell.pinned(foretell.RUNTIME)

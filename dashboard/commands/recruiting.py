@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -59,6 +59,24 @@ def read_ids(file: Path) -> list[str]:
     if not found:
         raise ForetellError(f"{file} has no id. Write one on each line.")
     return found
+
+
+def access(
+    study: StudyName,
+    mode: Annotated[str, typer.Argument(help="open, list (ids on a closed list) or personal (signed links).")],
+    ids: Annotated[Path | None, typer.Option(help="A text file with one id a line, for the closed list.")] = None,
+) -> None:
+    """Set who may start an open study; participants who have started are not affected.
+
+    Example: python foretell.py access demo list --ids ids.txt
+    """
+    from study.collection.guests import AccessMode
+    from study.service import Service
+    from study.workspace import home
+
+    with Service(home()) as service:
+        listed = service.set_access(study, cast(AccessMode, mode), [] if ids is None else read_ids(ids))
+    say(f"{study}: {mode}" + (f", {listed} ids on the list" if mode == "list" else ""))
 
 
 def withdraw(code: Annotated[str, typer.Argument(help="The participant's private code.")]) -> None:
@@ -129,4 +147,4 @@ def reconcile(
         raise typer.Exit(1)
 
 
-VERBS = [links, withdraw, bonus, reconcile]
+VERBS = [links, access, withdraw, bonus, reconcile]

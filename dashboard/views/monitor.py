@@ -23,6 +23,7 @@ def page() -> None:
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
         watched(study)
+        watching.removing(study)
         looks.show(study)
         st.divider()
         watching.unblinding(study)

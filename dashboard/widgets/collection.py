@@ -11,6 +11,7 @@ from dashboard import door
 from dashboard.widgets import building, shelf
 from dashboard.widgets.messages import errors_shown
 from dashboard.widgets.shelf import Study
+from study.collection.guests import ACCESS
 from study.config import Allocation
 
 
@@ -20,6 +21,7 @@ def show(study: Study) -> None:
     if study.bundle is not None:
         _opening(study)
     if study.open_version is not None:
+        _access(study)
         _links(study)
         st.subheader("Who takes part", anchor=False)
         st.table(shelf.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
@@ -49,6 +51,31 @@ def _opening(study: Study) -> None:
             st.rerun()
     if label == "Open the new version":
         st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")
+
+
+def _access(study: Study) -> None:
+    """Who may start: a choice, and the ids of a closed list."""
+    assert study.open_version is not None
+    st.subheader("Access", anchor=False)
+    modes = list(ACCESS)
+    current = study.open_version.access
+    mode = st.selectbox(
+        "Who can start",
+        modes,
+        modes.index(current if current in modes else "open"),
+        format_func=ACCESS.__getitem__,
+        key=f"access_{study.name}",
+        help="Participants who have started can always finish. Links are signed by: python foretell.py links",
+        width=320,
+    )
+    typed = ""
+    if mode == "list":
+        typed = st.text_area("IDs to add to the list, one a line", key=f"ids_{study.name}", height=120)
+    ids = list(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if (mode != current or ids) and st.button("Set access", key=f"set_access_{study.name}"):
+        with errors_shown():
+            listed = door.acting().set_access(study.name, mode, ids)
+            st.success(f"{ACCESS[mode]}." + (f" {listed} ids are on the list." if mode == "list" else ""))
 
 
 def _links(study: Study) -> None:

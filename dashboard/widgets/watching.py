@@ -125,6 +125,31 @@ def people(seen: Monitor) -> None:
     )
 
 
+def removing(study: str) -> None:
+    """Release a place or exclude a participant, for a reason that is kept; and who was excluded."""
+    service = door.acting()
+    with st.expander("Release a place or exclude a participant"):
+        st.caption(
+            "Releasing gives an unfinished participant's place to another. Excluding also leaves their responses out "
+            "of results and export, and gives a finished place away; the table of participants keeps the reason."
+        )
+        with st.form(f"remove_{study}", border=False):
+            participant = st.text_input("Participant", key="remove_who", max_chars=40, placeholder="P…")
+            reason = st.text_input("Reason", key="remove_why", max_chars=300)
+            with st.container(horizontal=True):
+                released = st.form_submit_button("Release this place")
+                excluded = st.form_submit_button("Exclude this participant")
+        if released or excluded:
+            with errors_shown():
+                act = service.release_place if released else service.exclude
+                act(study, participant.strip(), reason)
+                done = "Their place is open again." if released else "The participant is excluded."
+                st.success(f"{escaped(participant.strip())}: {done}")
+        left_out = service.exclusions(study)
+        if len(left_out):
+            st.dataframe(left_out.rename(columns=str.capitalize), hide_index=True, key="monitor_exclusions")
+
+
 def trouble(seen: Monitor) -> None:
     """What went wrong, and whether there is room for more."""
     st.subheader("Troubles and disk", anchor=False)

@@ -53,7 +53,11 @@ PERSONS: dict[str, dict[str, str]] = {
     "stage": {"meaning": "where the person is, or how she ended: done, declined, screened, full, expired, withdrawn"},
     "check_tries": {"meaning": "tries of the comprehension check"},
     "catch_missed": {"meaning": "catch trials not answered as they asked"},
-    "excluded": {"meaning": "the rule of the study file that excludes the person, if one does", "values": "catch"},
+    "excluded": {
+        "meaning": "what excludes the participant: a rule of the study file (catch), or a researcher",
+        "values": "catch, researcher",
+    },
+    "reason": {"meaning": "the researcher's reason for excluding the participant"},
     "answers": {"meaning": "answers kept, practice and catch trials included"},
     "resumes": {"meaning": "how often the study was opened again by its link"},
     "anticipations": {"meaning": "presses before 200 ms after the onset, which do not count as answers"},

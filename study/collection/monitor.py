@@ -17,7 +17,7 @@ from study.collection.frames import pseudonym
 from study.disk import LEAST_FREE, free_bytes
 from study.participation.session import UNDER_WAY
 from study.procedure import procedure_of
-from study.store import Connection, repository, timemark, watch
+from study.store import Connection, guests, repository, timemark, watch
 from study.store.rows import Row
 
 Where = Literal["waiting", "answering", "silent", "finished", "ended"]
@@ -31,6 +31,8 @@ LONGEST_RUN = 12
 SILENT_NS = 10 * 60 * 10**9
 """Who was not heard of for so long has probably gone."""
 STEP_NS = 5 * 60 * 10**9
+CROWD, CROWD_NS = 30, 10 * 60 * 10**9
+"""So many starts from one address in this time are flagged: a class, or a script."""
 NOTICED = ("storage_failed", "offline")
 
 
@@ -75,11 +77,14 @@ class Monitor:
 def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
     """Everything about the real participants of a study."""
     answers, missed = watch.answers(db, study, FASTEST_MS), watch.missed_catches(db, study)
-    rows = []
+    rows, crowds, excluded = [], _crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     for session in reversed(repository.sessions(db, study, ["live"])):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
         allowed = missed.get(session_id, 0) - road.catch_allowed
-        rows.append(_person(session, answers.get(session_id), allowed, now))
+        said = [*(["excluded"] if session_id in excluded else []), *flags(answers.get(session_id), allowed)]
+        if session_id in crowds:
+            said.append(f"one of {crowds[session_id]} from one address within {CROWD_NS // 60 // 10**9} minutes")
+        rows.append(_person(session, said, now))
     columns = ["participant", "where", "stage", "trial", "of", "minutes", "flags"]
     return Monitor(
         pd.DataFrame(rows, columns=columns),
@@ -106,10 +111,29 @@ def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
     return found
 
 
-def _person(session: Row, answers: Row | None, missed: int, now: int) -> tuple[object, ...]:
+def _crowds(db: Connection, study: str) -> dict[str, int]:
+    """Participants who started among so many from one address that it may be a script, and among how many."""
+    by_origin: dict[str, list[Row]] = {}
+    for row in guests.origins(db, study):
+        by_origin.setdefault(row["origin"], []).append(row)
+    found: dict[str, int] = {}
+    for rows in by_origin.values():
+        first = 0
+        for last, row in enumerate(rows):
+            while row["started_at"] - rows[first]["started_at"] > CROWD_NS:
+                first += 1
+            count = last - first + 1
+            if count >= CROWD:
+                found |= {
+                    one["session_id"]: max(count, found.get(one["session_id"], 0)) for one in rows[first : last + 1]
+                }
+    return found
+
+
+def _person(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
     total = session["practice"] + session["main"]
     minutes = round((now - session["last_seen"]) / 60e9, 1)
-    said = "; ".join(flags(answers, missed))
+    said = "; ".join(flagged)
     return pseudonym(session), _where(session, now), session["stage"], session["position"], total, minutes, said
 
 

@@ -12,10 +12,11 @@ from study.bundle import Manifest
 from study.collection.frames import pseudonym
 from study.procedure import procedure_of
 from study.store import Connection, repository, responses
+from study.store.guests import exclusions
 from study.store.rows import Row
 
 COLUMNS = (
-    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "answers", "resumes",
+    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "reason", "answers", "resumes",
     "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms", "questionnaire",
     "device", "study_hash",
 )  # fmt: skip
@@ -26,7 +27,8 @@ MOST_MS = 1e13
 
 def person_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
     """The table of people, in the order of arrival."""
-    records = [_record(db, session, manifest_of(session)) for session in sessions]
+    left_out = {row["session_id"]: row["reason"] for s in {s["study"] for s in sessions} for row in exclusions(db, s)}
+    records = [_record(db, session, manifest_of(session), left_out.get(session["session_id"])) for session in sessions]
     return pd.DataFrame.from_records(records, columns=COLUMNS)
 
 
@@ -38,7 +40,7 @@ def _number(payload: Any, key: str) -> float | None:
     return float(value)
 
 
-def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]:
+def _record(db: Connection, session: Row, manifest: Manifest, reason: str | None) -> tuple[Any, ...]:
     session_id = session["session_id"]
     road = procedure_of(manifest).road
     answers = responses.of_session(db, session_id)
@@ -57,7 +59,8 @@ def _record(db: Connection, session: Row, manifest: Manifest) -> tuple[Any, ...]
         session["stage"],
         repository.attempts(db, session_id),
         missed,
-        "catch" if missed > road.catch_allowed else "",
+        "researcher" if reason is not None else "catch" if missed > road.catch_allowed else "",
+        reason or "",
         len(answers),
         session["n_resumes"],
         noticed.get("anticipation", 0),

@@ -13,12 +13,13 @@ from core.types import Progress, silent
 from study.bundle import Bundle
 from study.collection import interim, outcomes, recruiting
 from study.collection.frames import response_frame
+from study.collection.guests import Guests
 from study.collection.integrity import faults, unplayable
 from study.collection.interim import Looks
 from study.collection.monitor import Monitor, look
 from study.collection.persons import person_frame
 from study.collection.status import StudyStatus, nested
-from study.opened import Mode, Opened
+from study.opened import Mode
 from study.participation import entrance
 from study.participation.answer import Recruit
 from study.participation.links import signed_path
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from study.analysis.stopping import Look
 
 
-class Researcher(Opened):
+class Researcher(Guests):
     """What the pages and the command line may do."""
 
     def open_study(self, bundle_folder: Path, per_condition: int) -> str:
@@ -231,7 +232,7 @@ class Researcher(Opened):
         counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)
                   for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
         state = "paused" if version["paused"] else version["state"]
-        return StudyStatus(version["name"], title, study_hash, folder, state, *counts)
+        return StudyStatus(version["name"], title, study_hash, folder, state, counts[0], counts[1], version["access"])
 
 
 def _sound(bundle_folder: Path) -> Bundle:

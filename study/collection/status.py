@@ -18,6 +18,8 @@ class StudyStatus:
         ``state`` is open, paused, superseded or closed.
     sessions
         ``{mode: {condition: {stage: number}}}``; the condition is "" before it is given.
+    access
+        Who may start: open, list or personal.
     slots
         ``{mode: {condition: {state: number}}}``, states open, held and done.
     """
@@ -29,6 +31,7 @@ class StudyStatus:
     state: str
     sessions: dict[str, dict[str, dict[str, int]]]
     slots: dict[str, dict[str, dict[str, int]]]
+    access: str = "open"
 
 
 def nested(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:

@@ -21,7 +21,7 @@ from study.participation.links import is_signed
 from study.participation.page import entry
 from study.participation.refusals import Refused
 from study.procedure import procedure_of
-from study.store import Connection, identities, repository
+from study.store import Connection, guests, identities, repository
 from study.store.rows import Row
 from study.texts import texts_of
 
@@ -86,8 +86,11 @@ class Arrivals(Opened):
         """
         of = repository.newest_version_of if mode == "sim" else repository.open_version_of
         version = self._store.read(lambda db: of(db, study))
-        named = f"{recruit.source}\0{recruit.person}" if recruit else participant
-        who = self._pseudonym(study, named) if named else uuid.uuid4().hex
+        who = uuid.uuid4().hex
+        if recruit is not None:
+            who = self._pseudonym_of(study, recruit.source, recruit.person)
+        elif participant is not None:
+            who = self._pseudonym(study, participant)
         token = secrets.token_urlsafe(24)
         signed = recruit is not None and self._is_signed(study, recruit)
         started = {"browser_hash": _hashed(proof.browser) if proof and proof.browser else None}
@@ -142,7 +145,7 @@ class Arrivals(Opened):
 
     def _admit(self, db: Connection, version: Row, who: str, signed: bool) -> None:
         """Refuse a newcomer whom the study's access mode does not let in, or for whom there is no room."""
-        invited = signed or (version["access"] == "list" and repository.is_invited(db, version["name"], who))
+        invited = signed or (version["access"] == "list" and guests.is_invited(db, version["name"], who))
         if version["access"] != "open" and not invited:
             raise Refused(403, "This study takes invited participants only.", "refused_invited")
         texts = texts_of(self._bundle(version["study_hash"]).manifest)
@@ -225,7 +228,7 @@ class Arrivals(Opened):
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _pseudonym(self, study: str, participant: str) -> str:
-        """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
+        """Keyed hash of the name that a program gave."""
         return hmac.new(self._key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
 
 

@@ -86,7 +86,7 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
     erased = responses.erase(db, session_id)
     repository.erase_rest(db, session_id)
     repository.free_slot(db, session_id)
-    repository.change_session(db, session_id, {"env_json": None})
+    repository.change_session(db, session_id, {"env_json": None, "origin": None, "browser_hash": None})
     audit.append(db, now, "participant", "withdrew", {"session": session_id, "answers": erased})
     move(db, session, moved, now)
 

@@ -14,7 +14,6 @@ from study.store.tables import (
     comprehension,
     consent,
     event,
-    invitation,
     payment,
     questionnaire,
     response_conflict,
@@ -41,12 +40,13 @@ _PLANNED = (
 
 
 def open_version(db: Connection, study_hash: str, name: str, folder: str, at: int) -> None:
-    """Make this version the one new participants get; another open version of the name is superseded."""
+    """Make this version the one new participants get; it supersedes the open one and keeps who may take part."""
+    access = db.execute(select(study_version.c.access).where(_open(name))).scalar_one_or_none() or "open"
     others = and_(
         study_version.c.name == name, study_version.c.state == "open", study_version.c.study_hash != study_hash
     )
     db.execute(update(study_version).where(others).values(state="superseded"))
-    row = {"study_hash": study_hash, "name": name, "folder": folder, "opened_at": at, "state": "open"}
+    row = {"study_hash": study_hash, "name": name, "folder": folder, "opened_at": at, "state": "open", "access": access}
     again = {"folder": folder, "state": "open"}
     db.execute(
         insert_or(db, study_version).values(row).on_conflict_do_update(index_elements=["study_hash"], set_=again)
@@ -95,12 +95,6 @@ def n_blocks(db: Connection, study_hash: str, mode: str) -> int:
     """How many blocks of slots a version has in a mode."""
     where = and_(allocation_slot.c.study_hash == study_hash, allocation_slot.c.mode == mode)
     return int(db.execute(select(func.count(allocation_slot.c.block.distinct())).where(where)).scalar_one())
-
-
-def is_invited(db: Connection, study: str, participant_id: str) -> bool:
-    """Whether a participant is on the study's closed list."""
-    mine = and_(invitation.c.study == study, invitation.c.participant_id == participant_id)
-    return db.execute(select(invitation.c.study).where(mine)).first() is not None
 
 
 def add_slots(db: Connection, study_hash: str, mode: str, slots: Iterable[Mapping[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 
 from study.store.rows import Row, every
-from study.store.tables import erased_answer, response, response_conflict, session, trial_plan
+from study.store.tables import erased_answer, exclusion, response, response_conflict, session, trial_plan
 from study.store.upsert import insert_or
 
 GENESIS = "0" * 64
@@ -113,7 +113,7 @@ def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
 
 
 def main_answers(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
-    """Every answered main trial of a study, by person and order, with its plan and its person."""
+    """Every main trial's response of a study's participants, but for those whom a researcher excluded."""
     joined = response.join(
         trial_plan,
         and_(
@@ -126,6 +126,7 @@ def main_answers(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
         select(response, trial_plan.c.item_id, *person)
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
+        .where(session.c.session_id.not_in(select(exclusion.c.session_id)))
         .order_by(session.c.started_at, session.c.session_id, response.c.trial_index)
     )
     return every(db, query)

@@ -1,0 +1,106 @@
+"""Who may take part, and who is left out: what a researcher decides during a collection, on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+import pandas as pd
+
+from core.errors import ForetellError
+from study.collection.frames import pseudonym
+from study.opened import Opened
+from study.participation.session import UNDER_WAY
+from study.store import Connection, audit, guests, repository
+from study.store.rows import Row
+
+AccessMode = Literal["open", "list", "personal"]
+ACCESS: dict[AccessMode, str] = {
+    "open": "Everybody with the link",
+    "list": "IDs on a closed list",
+    "personal": "Personal (signed) links",
+}
+COLUMNS = ("participant", "reason", "time")
+
+
+class Guests(Opened):
+    """Access modes, and participants who lose their place or are excluded."""
+
+    def set_access(self, study: str, access: AccessMode, ids: Sequence[str] = ()) -> int:
+        """Set who may start the open version of a study, and add `ids` to its closed list; how many are on it.
+
+        Participants who have started are not affected. An id counts with `pid` and as a Prolific id.
+        """
+        if access not in ACCESS:
+            raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
+        who = [self._pseudonym_of(study, source, person) for person in ids for source in ("link", "prolific")]
+
+        def work(db: Connection) -> int:
+            if not guests.set_access(db, study, access):
+                return -1
+            guests.invite(db, study, who)
+            detail = {"study": study, "access": access, "added": len(ids)}
+            audit.append(db, self._clock(), self.actor, "set access", detail)
+            return guests.n_invited(db, study) // 2
+
+        listed = self._store.write(work)
+        if listed < 0:
+            raise self._unknown(study)
+        return listed
+
+    def release_place(self, study: str, participant: str, reason: str) -> None:
+        """Give an unfinished participant's place to another; whoever had it may still finish, over the quota.
+
+        Raises
+        ------
+        ForetellError
+            Nobody in the study has this name, they hold no place, or no reason is given.
+        """
+
+        def work(db: Connection) -> None:
+            session = self._participant(db, study, participant)
+            if session["stage"] not in UNDER_WAY or session["condition"] is None:
+                raise ForetellError(f"{participant} holds no place (they are at {session['stage']!r}).")
+            repository.free_slot(db, session["session_id"])
+            self._note(db, "released a place", session, reason)
+
+        self._store.write(work)
+
+    def exclude(self, study: str, participant: str, reason: str) -> None:
+        """Leave a participant out of the responses, and give their place to another, also a finished one.
+
+        What they responded stays in the database; the table of participants says that they are excluded and why.
+
+        Raises
+        ------
+        ForetellError
+            Nobody in the study has this name, or no reason is given.
+        """
+
+        def work(db: Connection) -> None:
+            session = self._participant(db, study, participant)
+            repository.free_slot(db, session["session_id"])
+            guests.exclude(db, session["session_id"], reason.strip(), self._clock())
+            self._note(db, "excluded a participant", session, reason)
+
+        self._store.write(work)
+
+    def exclusions(self, study: str) -> pd.DataFrame:
+        """Whom a researcher excluded: ``participant, reason, time`` (UTC)."""
+        rows = self._store.read(lambda db: guests.exclusions(db, study))
+        told = [(pseudonym(row), row["reason"], datetime.fromtimestamp(row["at"] / 1e9, UTC)) for row in rows]
+        return pd.DataFrame(told, columns=list(COLUMNS))
+
+    def _participant(self, db: Connection, study: str, participant: str) -> Row:
+        """The session of a participant by their name in the tables."""
+        found = [row for row in repository.sessions(db, study, ["live"]) if pseudonym(row) == participant]
+        if len(found) != 1:
+            raise ForetellError(f"No participant of {study!r} is called {participant!r}. Names begin with P.")
+        return found[0]
+
+    def _note(self, db: Connection, act: str, session: Row, reason: str) -> None:
+        if not reason.strip():
+            raise ForetellError("Give a reason: it is kept in the audit trail.")
+        detail = {"session": session["session_id"], "reason": reason.strip()}
+        audit.append(db, self._clock(), self.actor, act, detail)

@@ -1,0 +1,175 @@
+"""Who may start a study, how fast one address fills it, and how places come back; on both real databases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from core.errors import ForetellError
+from dashboard import cli
+from study.collection.frames import pseudonym
+from study.collection.monitor import CROWD
+from study.participation.answer import Recruit
+from study.participation.arrival import STARTS, STARTS_PER_MINUTE
+from study.participation.limits import MOST_SOURCES, Allowance
+from study.participation.links import signature
+from study.participation.refusals import Refused
+from study.service import Service
+from study.workspace import VARIABLE
+from tests.study.participants import MakeBundle, query, take_part, to_place, to_trials
+
+pytestmark = pytest.mark.usefixtures("database")
+
+
+@pytest.fixture
+def study(service: Service, bundle: MakeBundle) -> str:
+    return service.open_study(bundle(), per_condition=40)
+
+
+def refusal(service: Service, study: str, **arrival: Any) -> tuple[int, str]:
+    with pytest.raises(Refused) as refused:
+        service.begin(study, **arrival)
+    return refused.value.code, refused.value.says
+
+
+def signed(service: Service, study: str, person: str) -> Recruit:
+    key = (service.home / "participants.key").read_bytes()
+    return Recruit(person=person, signature=signature(key, study, person))
+
+
+def newest(service: Service) -> str:
+    """The name of the participant who started last, as tables have it."""
+    [(who,)] = query(service, "SELECT participant_id FROM session ORDER BY started_at DESC LIMIT 1")
+    return pseudonym({"participant_id": who})
+
+
+def test_a_closed_list_lets_in_who_is_on_it(service: Service, study: str) -> None:
+    begun = service.begin(study)
+    assert service.set_access(study, "list", ["ada", "5e" * 12]) == 2
+    assert service.set_access(study, "list", ["ada"]) == 2
+    assert refusal(service, study) == (403, "refused_invited")
+    assert refusal(service, study, recruit=Recruit(person="eve")) == (403, "refused_invited")
+    prolific = {"source": "prolific", "study": "a" * 24, "session": "b" * 24}
+    assert refusal(service, study, recruit=Recruit(person="5f" * 12, **prolific)) == (403, "refused_invited")  # type: ignore[arg-type]
+    for person in (Recruit(person="ada"), Recruit(person="5e" * 12, **prolific)):  # type: ignore[arg-type]
+        assert to_trials(service, service.begin(study, recruit=person))["stage"] == "practice"
+    assert to_trials(service, service.begin(study, recruit=signed(service, study, "eve")))["stage"] == "practice"
+    assert to_trials(service, begun)["stage"] == "practice"  # who has started can finish
+    assert service.begin(study, mode="preview")
+    assert "ada" not in str(query(service, "SELECT * FROM invitation"))
+
+
+def test_a_personal_link_starts_one_participation(service: Service, study: str) -> None:
+    service.set_access(study, "personal")
+    for arrival in ({}, {"recruit": Recruit(person="ada")}):
+        assert refusal(service, study, **arrival) == (403, "refused_invited")
+    to_trials(service, service.begin(study, recruit=signed(service, study, "ada")))
+    assert service.state(service.begin(study, recruit=signed(service, study, "ada")))["stage"] == "practice"
+    assert query(service, "SELECT count(*) FROM session") == [(1,)]
+
+
+def test_a_newer_build_keeps_who_may_take_part(service: Service, bundle: MakeBundle, study: str) -> None:
+    """Catches a study that is open to everybody again because it was built again."""
+    service.set_access(study, "personal")
+    service.open_study(bundle(seed=8), per_condition=4)
+    assert [version.access for version in service.studies()] == ["personal", "personal"]
+    assert refusal(service, study) == (403, "refused_invited")
+    with pytest.raises(ForetellError, match="does not exist"):
+        service.set_access(study, "closed")  # type: ignore[arg-type]
+    with pytest.raises(ForetellError, match="not open"):
+        service.set_access("other", "open")
+
+
+def test_access_is_set_by_a_command(
+    service: Service, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(service.home))
+    (tmp_path / "ids.txt").write_text("ada\ngrace\n")
+    told = CliRunner().invoke(cli.app, ["access", study, "list", "--ids", str(tmp_path / "ids.txt")])
+    assert told.output == "demo: list, 2 ids on the list\n"
+    assert service.studies()[0].access == "list"
+
+
+def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, study: str) -> None:
+    """It held 160 of 160 places in 7 s."""
+    taken = 0
+    for _ in range(STARTS + 5):
+        try:
+            to_place(service, service.begin(study, address="192.0.2.7"))
+        except Refused as refused:
+            assert (refused.code, refused.says) == (429, "refused_busy")
+        else:
+            taken += 1
+    assert STARTS <= taken <= STARTS + 3  # a slow machine earns one or two in between
+    to_place(service, service.begin(study, address="192.0.2.8"))
+    people = service.monitor(study).people
+    flagged = people[people["flags"].str.contains(f"one of {taken} from one address")]
+    assert (taken >= CROWD, len(flagged), len(people)) == (True, taken, taken + 1)
+    assert "192.0.2.7" not in str(query(service, "SELECT * FROM session"))
+
+
+def test_two_hundred_behind_one_address_get_in(service: Service) -> None:
+    """By the rule alone, on a clock of its own: all at once, each trying again every 15 s as pages do."""
+    now = [0.0]
+    allowance = Allowance(STARTS, STARTS_PER_MINUTE, clock=lambda: now[0])
+    waiting = 200
+    while waiting:
+        waiting -= sum(allowance.take("university") for _ in range(waiting))
+        now[0] += 15
+    assert now[0] <= 5 * 60
+    minute = [allowance.take("script") for _ in range(1000)]
+    assert sum(minute) == STARTS
+    now[0] += 60
+    assert sum(allowance.take("script") for _ in range(1000)) == STARTS_PER_MINUTE
+
+
+def test_the_memory_of_addresses_is_bounded() -> None:
+    allowance = Allowance(1, 1, clock=lambda: 0.0)
+    for n in range(MOST_SOURCES + 100):
+        allowance.take(str(n))
+    assert len(allowance._left) == MOST_SOURCES
+
+
+def test_a_place_is_released_for_a_reason(service: Service, bundle: MakeBundle) -> None:
+    study = service.open_study(bundle("small"), per_condition=1)
+    tokens = [service.begin(study) for _ in range(4)]
+    for token in tokens:
+        to_trials(service, token)
+    gone = newest(service)
+    assert refusal(service, study) == (410, "full")
+    for wrong, reason, why in ((gone, " ", "reason"), ("Pnobody", "gone", "No participant"), ("", "gone", "No part")):
+        with pytest.raises(ForetellError, match=why):
+            service.release_place(study, wrong, reason)
+    assert refusal(service, study) == (410, "full")
+    service.release_place(study, gone, "left the laboratory")
+    assert to_trials(service, service.begin(study))["stage"] == "practice"
+    [(detail,)] = query(service, "SELECT detail_json FROM audit WHERE act = 'released a place'")
+    assert json.loads(detail)["reason"] == "left the laboratory"
+    assert service.verify() == []
+
+
+def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle: MakeBundle) -> None:
+    """A place that a script finished was taken for good."""
+    study = service.open_study(bundle("small"), per_condition=1)
+    for _ in range(4):
+        take_part(service, service.begin(study))
+    script = newest(service)
+    assert refusal(service, study) == (410, "full")
+    service.exclude(study, script, "a script")
+    with pytest.raises(ForetellError, match="reason"):
+        service.exclude(study, script, "")
+    assert script not in set(service.responses(study)["participant"])
+    assert len(service.responses(study)) == 3 * 12
+    people = service.persons(study).set_index("participant")
+    assert tuple(people.loc[script, ["excluded", "reason", "answers"]]) == ("researcher", "a script", 15)
+    assert (people["excluded"] == "").sum() == 3
+    assert service.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
+    assert "excluded" in service.monitor(study).people.set_index("participant").loc[script, "flags"]
+    take_part(service, service.begin(study))
+    assert len(service.responses(study)) == 4 * 12
+    assert ("excluded a participant",) in query(service, "SELECT act FROM audit")
+    assert service.verify() == []
