@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from core.attribution.cost import Cost, cost, pace
+from core.attribution.signs import EVIDENCE, sign_of
 from core.classifier import Classifier
 from core.device import one_thread
 from core.errors import ForetellError
@@ -23,6 +24,7 @@ from study.building.categories import CategoryShortage, Supply, count_of, descri
 from study.building.plan import Plan, Planner
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
+from study.config import StudyConfig
 from study.sources import UNMATCHED, class_of_labels
 
 HEATMAPS = 5
@@ -101,7 +103,11 @@ def _planned(sources: Sources, cache: Path, progress: Progress, sets: tuple[str,
     except ForetellError as error:
         return Check(sets, notes, (str(error),), supply)
     seconds = _seconds(sources, plan) / workers
-    notes += (*_plan_notes(plan, sources), f"Estimated duration of the build: {_duration(seconds)}.")
+    notes += (
+        *_legend_notes(sources.config),
+        *_plan_notes(plan, sources),
+        f"Estimated duration of the build: {_duration(seconds)}.",
+    )
     return Check(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
 
 
@@ -136,6 +142,17 @@ def _prior_notes(planner: Planner) -> Iterator[str]:
         yield (
             f"The pool's {count_of(prior.images, 'image')} do not span the network's {prior.head.shape[1]:,} feature "
             f"directions: damping = {prior.damping:.3g} was chosen by the rule of Ledoit and Wolf (2004)."
+        )
+
+
+def _legend_notes(config: StudyConfig) -> Iterator[str]:
+    """Yield what participants would wrongly read of a method's colours."""
+    method = config.saliency.method
+    shown = any(CONDITIONS[name].shows_saliency for name in config.conditions)
+    if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
+        yield (
+            f"Participants are told that orange is for the AI's answer and blue against it. Of {method} that is not "
+            f"so ({sign_of(method).words('the answer')}) Set map_legend and example_map under [texts]."
         )
 
 
