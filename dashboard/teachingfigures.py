@@ -13,6 +13,8 @@ from study.analysis import plots
 
 LARGE = 0.09
 """Side of an example's picture in the plane, as a share of its width."""
+LEAST_MARGIN = 0.05
+"""Room above and below the learner's probabilities."""
 
 
 def plane(taught: Taught, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
@@ -91,7 +93,9 @@ def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
     odds = plots.curves(
         spread, x="examples", y="log_odds", by="policy", title="Log-odds ± sd", x_title=after, percent=False
     )
-    return p.update_yaxes(range=[0, 1.03]), odds
+    low, high = table["probability"].min(), table["probability"].max()
+    margin = max(LEAST_MARGIN, 0.3 * (high - low))  # small changes are what there is to see
+    return p.update_yaxes(range=[max(0.0, low - margin), min(1.03, high + margin)]), odds
 
 
 def search(chosen: TeachingSet) -> tuple[go.Figure, pd.DataFrame]:
