@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor  # the page of results reads geometries and must not wait for torch
 
 Floats = NDArray[np.floating[Any]]
-Transforms = Callable[[Image.Image], Tensor]
+Transforms = Callable[[Image.Image], "Tensor"]
 
 SEEN = 0.1
 """A pixel of the input shows the photograph where white and black differ by this share of the most, squared."""

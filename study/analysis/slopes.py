@@ -76,4 +76,5 @@ def _described(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: floa
         renamed = made.rename(columns={"contrast": "result"}).assign(p=made["p_holm"])
         parts.append(renamed[["result", "points", "points_low", "points_high", "p"]])
     table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
-    return table[["result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p"]]
+    columns = ["result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p"]
+    return table.reindex(columns=columns)  # without contrasts there are no percentage points
