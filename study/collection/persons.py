@@ -16,9 +16,9 @@ from study.store.guests import exclusions
 from study.store.rows import Row
 
 COLUMNS = (
-    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "reason", "answers", "resumes",
-    "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms", "questionnaire",
-    "device", "study_hash",
+    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "reason", "answers",
+    "resumes", "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms",
+    "questionnaire", "device", "study_hash",
 )  # fmt: skip
 
 MOST_MS = 1e13

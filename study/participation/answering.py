@@ -15,7 +15,7 @@ from study.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import Row
 
-EVENTS_AT_LEAST, EVENTS_A_TRIAL = 400, 20
+EVENTS_BEFORE_A_PLACE, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
 """Second responses that are kept of a session."""
 
@@ -74,6 +74,8 @@ def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int
 
 def most_events(session: Row) -> int:
     """How many events of a session are kept: pages send a few for each trial, a script as many as it likes."""
+    if session["condition"] is None:
+        return EVENTS_BEFORE_A_PLACE
     return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
 
 

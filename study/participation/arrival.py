@@ -99,13 +99,12 @@ class Arrivals(Opened):
         if mode == "live" and address is not None:
             started["origin"] = self._hashed_address(address)
         source = started.get("origin")
-        if recruit is not None and proof is not None and proof.code is not None:
-            self._limit_codes(address)
 
         def work(db: Connection) -> None:
             session = repository.session_of(db, study, mode, who)
             if session is not None:
                 if recruit is not None and not signed and not self._is_theirs(session, proof):
+                    self._limit_codes(address)  # or a list of ids could be asked for who has taken part
                     raise Refused(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:

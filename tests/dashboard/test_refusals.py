@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from dashboard import door
 from dashboard.api import MOST_BYTES, routes
 from study.catalogue import CATALOGUES
+from study.participation.arrival import CODES
 from study.participation.refusals import Says
 from study.service import Service
 
@@ -88,11 +89,22 @@ def elsewhere(client: TestClient) -> Reply:
     return client.get("/api/v1/state", headers={"X-Tab": "two"})
 
 
+def known(client: TestClient) -> Reply:
+    assert begin(client, recruit={"person": "7"}).status_code == 201
+    return begin(client, recruit={"person": "7"})
+
+
+def guessed(client: TestClient) -> Reply:
+    for _ in range(CODES):
+        assert post(client, *WITHDRAW).status_code == 404
+    return post(client, *WITHDRAW)
+
+
 WITHDRAW = ("withdraw", {"code": "ABC"})
 WALKS: list[tuple[str, int, Says, Walk]] = [
     ("an id that is none", 422, "refused_link", lambda client: begin(client, recruit={"person": "a b"})),
     ("half of Prolific's ids", 422, "refused_link", lambda client: begin(client, recruit=PROLIFIC)),
-    ("a preview", 403, "refused_preview", lambda client: begin(client, preview=True)),
+    ("a preview", 401, "refused_preview", lambda client: begin(client, preview=True)),
     ("paused", 410, "paused", managed(lambda service: service.pause_study("deutsch"))),
     ("closed", 410, "closed", managed(lambda service: service.close_study("deutsch"))),
     ("full", 410, "full", filled),
@@ -104,6 +116,9 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("a questionnaire too early", 425, "refused_moved", after(then="questionnaire", body={"answers": {}})),
     ("a decision that was taken", 425, "refused_moved", after(then="consent", body={"agreed": False})),
     ("no private code", 404, "refused_code", lambda client: post(client, *WITHDRAW)),
+    ("another's id", 403, "refused_known", known),
+    ("no invitation", 403, "refused_invited", managed(lambda service: service.set_access("deutsch", "personal"))),
+    ("too many codes", 429, "refused_busy", guessed),
     ("too long", 413, "ui.wrong", after(then="questionnaire", body={"answers": {"how": "x" * MOST_BYTES}})),
     ("too many events", 413, "ui.wrong", after(then="events", body=[{"event_id": "12345678", "kind": "a"}] * 201)),
     ("another site", 403, "ui.wrong", after(then="ready", body={"stage": "example"}, Origin="http://evil.test")),

@@ -47,6 +47,13 @@ def test_a_session_has_a_budget_of_events(service: Service, token: str) -> None:
     assert size <= budget * 600
 
 
+def test_before_a_place_it_is_smaller(service: Service, study: str) -> None:
+    """Sessions without a place cost nothing to start, and there is no end of them."""
+    token = service.begin(study)
+    service.consent(token, True)
+    assert sum(service.events(token, events(n, 50)) for n in range(0, 400, 50)) == 100
+
+
 def test_below_the_reserve_only_responses_are_kept(
     service: Service, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
