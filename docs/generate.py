@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import fared  # noqa: E402
+import held  # noqa: E402
 import relied  # noqa: E402
 
 from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED  # noqa: E402
@@ -58,10 +59,10 @@ RESULTS = """\
 | `models.json` | the models and their likelihood-ratio tests, as below |
 | `table1.csv`, `table1.tex` | Table 1: the largest model's coefficients with 95 % Wald intervals |
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models side by side with AIC and BIC |
-| `contrasts.csv` | conditions compared, corrected by Holm's method |
+| `contrasts.csv` | conditions compared, in log-odds and percentage points; p corrected by Holm's method |
 | `exclusions.csv` | with a plan: people and answers that each of its rules left out |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95 % bootstrap intervals |
-| `exploratory_*.csv` | what no plan named: signal detection, belief projection, learning, calibration, ... |
+| `exploratory_*.csv` | what no plan named: random slopes, signal detection, belief projection, learning, ... |
 | `report.md`, `report.html` | all of it in words, on one page: what was planned, what not, what made the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
@@ -118,7 +119,12 @@ def _coded(values: str) -> str:
     return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""
 
 
-PAGES = {"data-dictionary.md": dictionary, "faithfulness.md": fared.page, "concepts.md": relied.page}
+PAGES = {
+    "data-dictionary.md": dictionary,
+    "faithfulness.md": fared.page,
+    "concepts.md": relied.page,
+    "statistics.md": held.page,
+}
 
 
 if __name__ == "__main__":

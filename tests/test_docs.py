@@ -174,7 +174,7 @@ def test_decisions_are_numbered_and_listed() -> None:
     assert re.findall(r"\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == files
 
 
-@pytest.mark.parametrize("name", ["data-dictionary.md", "faithfulness.md", "concepts.md"])
+@pytest.mark.parametrize("name", ["data-dictionary.md", "faithfulness.md", "concepts.md", "statistics.md"])
 def test_pages_made_from_code_and_results_are_current(name: str) -> None:
     """A column that was renamed, a method that is new, a benchmark run anew: run ``python docs/generate.py``."""
     page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["PAGES"][name]()

@@ -31,7 +31,7 @@ def page() -> None:
     """The whole page."""
     st.title("Results", anchor=False)
     st.caption(
-        "What was collected, whether explanations changed how well people foretell the AI, and how sure that is."
+        "What was collected, whether explanations changed how well participants predict the AI, and how certain it is."
     )
     with errors_shown():
         chosen = answers.choose("results")

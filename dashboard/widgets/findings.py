@@ -24,7 +24,9 @@ def tests(found: Analysed) -> None:
     """Effects with their intervals, the tests in words, and warnings about the models."""
     numbers.heading("Do explanations help participants predict the AI?", found.label)
     if not found.contrasts.empty:
-        numbers.chart(headline.forest(found.contrasts, found.level), found.contrasts, "contrasts")
+        numbers.chart(
+            headline.forest(found.contrasts, found.level, simulated=found.data.simulated), found.contrasts, "contrasts"
+        )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
             "the sentences are corrected for the number of contrasts (Holm). Averaged over participants and categories."
@@ -33,7 +35,7 @@ def tests(found: Analysed) -> None:
     for test in found.analysis.tests:
         st.markdown(f"**{report.describe_test(test, found.level)}**")
     if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
-        st.warning(f"{omission} See Checks.")
+        st.warning(f"{omission} The section Checks has it.")
     for line in found.analysis.reduction:
         st.warning(line)
     for name, model in found.analysis.models.items():

@@ -87,11 +87,13 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
         st.markdown(f"**{escaped(sentence)}**")
     numbers.chart(power.figure(table), power.with_cost(table, conditions, pay), "power")
     st.caption(
-        "Share of simulated studies whose test finds what is there, with its 95 % interval for the number simulated. "
-        "A size is said to be enough where the whole interval is above 80 %."
+        "Share of simulated studies whose test finds what is there, with its 95% interval for the number simulated. "
+        "A size counts as enough where the whole interval is above 80%."
     )
     if table["effect"].nunique() > 1:
-        st.markdown("**The smallest effect that is surely found**, as a multiple of what is assumed")
+        st.markdown(
+            "**Smallest effect whose power is above 80%** (the whole 95% interval), as a multiple of the assumed one"
+        )
         numbers.table(power.smallest_effect(table), "smallest-effect")
     if int(table["failed"].sum()):
         st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and do not count.")

@@ -109,7 +109,7 @@ def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
 
 
 def answers(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
-    """For each test and effect how many participants are surely enough, in a sentence."""
+    """For each test and effect the fewest participants whose power has its whole interval above the target."""
     rows = power.enough(table).itertuples()
     return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]
 
@@ -117,6 +117,11 @@ def answers(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> 
 def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
     what = f"{test}, effects × {effect:g}"
     if per_condition != per_condition:  # NaN: none of the sizes
-        return f"{what}: none of these sizes reaches a power of 80 % with certainty; try larger ones or more studies."
+        return (
+            f"{what}: of no size is the whole 95% interval of its power above 80%; try larger sizes or more simulated "
+            "studies."
+        )
     cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""
-    return f"{what}: {per_condition:g} participants per condition reach a power of 80 %{cost}."
+    return (
+        f"{what}: {per_condition:g} participants per condition have a power above 80% (the whole 95% interval){cost}."
+    )

@@ -94,7 +94,7 @@ def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -
     """A measure of a condition as a linear combination of the coefficients."""
     cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=list(order)), "shown": [0.5, -0.5]})
     present, absent = model.design(cells)
-    return present - absent if measure == "dprime" else -(present + absent) / 2
+    return np.asarray(present - absent if measure == "dprime" else -(present + absent) / 2, dtype=np.float64)
 
 
 def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dict[str, float]:

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from study.analysis import plots
 from study.analysis.figures import LABELS
+from study.analysis.responses import MODES
 from study.analysis.sentences import p_text
 
 LEVEL = 0.05
@@ -19,7 +20,7 @@ CONDITIONS = {
     "both": "maps and examples",
 }
 """The conditions of the paper in words."""
-ROW = 34
+ROW = 48
 """Height of one contrast in the forest plot, px."""
 
 
@@ -52,43 +53,52 @@ def _sentence(row: dict[str, object], level: float) -> str:
     if np.isnan(points):
         return f"{name[:1].upper()}{name[1:]}: these data do not determine it."
     accuracy = f"accuracy {_float(row['accuracy_more']):.0%} vs {_float(row['accuracy_less']):.0%}"
-    difference = f"{name[:1].upper()}{name[1:]}: {accuracy}, {points:+.1f} percentage points"
+    difference = f"{name[:1].upper()}{name[1:]}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
         return f"{difference}; no interval, because a cell has only right or only wrong responses."
     text = p_text(None if np.isnan(p) else p)
     text = text if text[0] in "<>–" else f"= {text}"
-    return f"{difference} ({coverage_text(level)} CI {low:.1f} to {high:.1f}; p {text}, corrected by Holm's method)."
+    interval = f"{coverage_text(level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
+    return f"{difference} ({interval}; Holm-corrected p {text})."
 
 
 def _float(value: object) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def forest(contrasts: pd.DataFrame, level: float = LEVEL) -> go.Figure:
-    """Percentage points of each contrast with its interval; left of the dotted line the explanation lowers accuracy."""
+def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
+    """Percentage points of each contrast with its interval; left of the dotted line the explanation lowers accuracy.
+
+    Names are written above the intervals, so that a phone has room for both; simulated data are marked as such.
+    """
     shown = contrasts[contrasts["points"].notna()].iloc[::-1]
-    figure = go.Figure()
-    names = [words(str(name)) for name in shown["contrast"]]
-    color = plots.PALETTE[0]
     bars = pd.DataFrame({"points": shown["points"], "low": shown["points_low"], "high": shown["points_high"]})
-    whiskers = plots.whiskers(bars, "points", color)
-    figure.add_trace(
+    color, places = plots.PALETTE[0], list(range(len(bars)))
+    names = [words(str(name)) for name in shown["contrast"]]
+    figure = go.Figure(
         go.Scatter(
             x=bars["points"],
-            y=names,
-            error_x=whiskers,
+            y=places,
+            error_x=plots.whiskers(bars, "points", color),
             mode="markers",
             marker={"color": color, "size": 10},
+            text=names,
             customdata=bars[["low", "high"]].to_numpy(),
             hovertemplate=(
-                "%{y}: %{x:+.1f} points [%{customdata[0]:.1f}, %{customdata[1]:.1f}]"
+                "%{text}: %{x:+.1f} points [%{customdata[0]:.1f}, %{customdata[1]:.1f}]"
                 f"<extra>{coverage_text(level)} CI</extra>"
             ),
-            showlegend=False,
         )
     )
     figure.add_vline(x=0, line=plots.DOTTED)
+    for place, name in zip(places, names, strict=True):
+        figure.add_annotation(
+            x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 12}
+        )
     plots.laid_out(figure, "", percent=False)
-    figure.update_layout(height=90 + ROW * max(1, len(shown)), margin={"l": 10, "r": 20, "t": 20, "b": 50})
-    figure.update_xaxes(title="Difference in accuracy, percentage points", gridcolor=plots.GRID, zeroline=False)
-    return figure.update_yaxes(automargin=True, tickformat=None)
+    title = {"text": MODES["sim"], "font": {"size": 15}, "x": 0, "y": 0.98} if simulated else None
+    figure.update_layout(
+        height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 50 if simulated else 20, "b": 50}, title=title
+    )
+    figure.update_xaxes(title="Percentage points", gridcolor=plots.GRID, zeroline=False, nticks=6, tickangle=0)
+    return figure.update_yaxes(showticklabels=False, showgrid=False, range=[-0.6, len(places) - 0.1])

@@ -55,7 +55,12 @@ def omitted(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
 
 def omission(frame: pd.DataFrame, random: str) -> str | None:
     """A sentence on the slopes that are left out; None where none is."""
-    lost = [f"of {' and '.join(names)} by {group}" for group, names in omitted(frame, random).items() if names]
+    words = {"trial_type": "trial type"}
+    lost = [
+        f"of {' and '.join(words.get(n, n) for n in names)} by {group}"
+        for group, names in omitted(frame, random).items()
+        if names
+    ]
     if not lost:
         return None
     return (

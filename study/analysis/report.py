@@ -35,7 +35,7 @@ from study.drawing import caveats
 from study.files import write_whole
 from study.spreadsheets import csv_text
 
-TITLE = "Do explanations help people foretell the AI?"
+TITLE = "Do explanations help participants predict the AI?"
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
@@ -112,7 +112,7 @@ def _p_latex(p: float | None) -> str:
 def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
     """A likelihood-ratio test in one sentence; p below `level` counts as evidence."""
     added = {
-        ("null", "explanation"): "explanations change how often people foretell the AI",
+        ("null", "explanation"): "explanations change how often participants predict the AI",
         (
             "explanation",
             "interaction",
@@ -220,7 +220,7 @@ def write(
         "table1.tex": latex(model),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
         "report.md": markdown.report(TITLE, lines, analysis, data, measures, made_from, seed, plan),
-        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan),
+        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan, data.simulated),
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
@@ -234,6 +234,7 @@ def _page(
     found: list[exploratory.Measure],
     made_from: Mapping[str, str],
     plan: Planned | None,
+    simulated: bool,
 ) -> str:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
     covered = headline.coverage_text(answer.level)
@@ -241,7 +242,7 @@ def _page(
         f"Percentage points with {covered} intervals, uncorrected (delta method; averaged over participants and "
         "categories); estimate, low and high in log-odds; p_holm is corrected for the number of contrasts (Holm)."
     )
-    forest = None if answer.contrasts.empty else headline.forest(answer.contrasts, answer.level)
+    forest = None if answer.contrasts.empty else headline.forest(answer.contrasts, answer.level, simulated=simulated)
     sections = [
         ("Effects", label, effects, tables["contrasts"], forest),
         ("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),

@@ -1,4 +1,4 @@
-"""Why a fit should not be believed as it stands, in words."""
+"""Warnings about a fit, in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from study.analysis.formula import NOTHING
 from study.analysis.records import Coefficient, RandomEffect
 
 OUTSIZED = 10.0
-"""A coefficient (log-odds) beyond this is not believable as a finite effect."""
+"""A coefficient (log-odds) beyond this is a reason to look at the data, or at the predictor's unit."""
 SHOWN = 6
 """Separated cells named in one sentence; the rest are counted."""
 
@@ -42,7 +42,7 @@ def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ..
     shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")
     return (
         f"Separation: {shown}. These coefficients have no finite estimate and no p-value: {', '.join(diverging)}. "
-        "The log-likelihood, the likelihood-ratio tests and the other coefficients stand.",
+        "The log-likelihood, the likelihood-ratio tests and the other coefficients are valid.",
     )
 
 
@@ -52,8 +52,8 @@ def aliased(dropped: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     columns = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
     return (
-        f"The data cannot tell {columns} from the others, because a combination of conditions is absent: "
-        f"{', '.join(dropped)} dropped.",
+        f"The data cannot tell {columns} from the others, because they repeat what the others say (collinear) or "
+        f"belong to a combination of levels that has no rows: {', '.join(dropped)} left out.",
     )
 
 
@@ -68,9 +68,10 @@ def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
 
 
 def outsized(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
-    """Estimates and standard errors that should not be believed."""
+    """Estimates that need a second look, and standard errors that could not be computed."""
     return tuple(
-        f"The estimate of {c.term} ({c.estimate:.1f} log-odds) is too large to believe."
+        f"The estimate of {c.term} is {c.estimate:.1f} log-odds per unit. Unless its unit is a large step of the "
+        "predictor, look for cells in which nearly all responses are the same, or rescale the predictor."
         for c in coefficients
         if abs(c.estimate) > OUTSIZED
     ) + tuple(f"The standard error of {c.term} could not be computed." for c in coefficients if c.se is None)

@@ -89,7 +89,10 @@ def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
     assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
     said = [line.value for line in app.markdown if "χ²" in line.value]
     assert ["χ²(2) = " in said[0], "χ²(7) = " in said[1]] == [True, True]
-    assert len(app.get("plotly_chart")) == 1
+    assert [chart.key for chart in app.get("plotly_chart")] == ["figure_contrasts", "figure_figure1"]
+    effects = [line.value for line in app.markdown if "percentage points (95% CI" in line.value]
+    assert len(effects) == 1
+    assert effects[0].count("- ") >= 9  # each explanation against none, for each trial type, before the tests
     numbers = bootstrap.accuracy(responses.prepare(study(24, 8, 6, seed=5)).frame, rng=np.random.default_rng(0))
     pd.testing.assert_frame_equal(table(app, "figure1"), numbers)
 
@@ -131,7 +134,7 @@ def test_the_report_is_that_of_the_verb(app: AppTest, tmp_path: Path) -> None:
     """Byte for byte; catches another seed, or rows in another form."""
     section(choose(app, "Main"), "Report")
     data = responses.prepare(study(24, 8, 6, seed=5))
-    analysis = results_of.write(data, tmp_path / "out")
+    analysis = results_of.write(data, tmp_path / "out").analysis
     found = work.analysed(work.sampled(data, None).ask().result).ask().result
     written = work.reported(found).ask().result
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -160,7 +163,7 @@ def test_more_answers_than_a_page_may_fit_are_for_the_verb(app: AppTest, monkeyp
     monkeypatch.setattr(nested, "analyze", None)  # not even begun
     upload(choose(app, "A CSV file of mine"), study(24, 8, 6, seed=79))
     assert "figure1" in tables(app)
-    assert any("Run: python foretell.py analyze" in box.value for box in app.error)
+    assert any("command analyze" in box.value for box in app.error)
     assert not app.exception
 
 

@@ -62,7 +62,7 @@ def test_effects_come_first_with_size_direction_and_interval(tmp_path: Path) -> 
     said = f"Saliency maps vs no explanation, AI wrong (adversarial): accuracy {row['accuracy_more']:.0%} vs"
     assert said in first
     assert first.index(said) < first.index("χ²(")
-    assert f"{row['points']:+.1f} percentage points (95% CI" in first
+    assert f"{row['points']:+.1f} percentage points (95% CI".replace("-", "−") in first
     page = (tmp_path / "report.html").read_text()
     assert page.index("Effects <") < page.index("Figure 1 <")
     assert "leave out random slopes that the design supports" in first

@@ -165,7 +165,7 @@ def test_repeated_columns_are_named_and_dropped() -> None:
     model = mixed.fit(frame, "correct ~ trial_type + saliency + also + (1|participant)")
     without = mixed.fit(frame, "correct ~ trial_type + saliency + (1|participant)")
     assert model.dropped == ("also",)
-    assert "also dropped" in model.messages[0]
+    assert "also left out" in model.messages[0]
     assert (model.df, len(model.coefficients)) == (without.df, 4)
     assert model.loglik == pytest.approx(without.loglik, abs=1e-7)
 
@@ -304,3 +304,16 @@ def test_separation_with_a_random_slope() -> None:
     alone = mixed.fit(rest, "correct ~ trial_type + late + (late|participant)")
     assert model.loglik == pytest.approx(alone.loglik, abs=1e-6)
     assert model.random[1].sd == pytest.approx(alone.random[1].sd, abs=1e-3)
+
+
+def test_warnings_say_only_what_is_known() -> None:
+    """Catches the wrong reason for a left-out column, and disbelief in a predictor of small units."""
+    frame = factor(study(seed=3))
+    twice = frame.assign(tens=frame["saliency"] * 10.0)
+    said = " ".join(mixed.fit(twice, "correct ~ saliency + tens + (1|participant)").messages)
+    assert "repeat what the others say (collinear)" in said
+    units = frame.assign(small=frame["saliency"] / 1000.0)
+    model = mixed.fit(units, "correct ~ small + (1|participant)")
+    assert abs(model.coefficients[1].estimate) > 100
+    assert "unit" in " ".join(model.messages)
+    assert "believe" not in " ".join(model.messages)

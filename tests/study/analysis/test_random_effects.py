@@ -26,8 +26,8 @@ def test_the_design_says_which_slopes_it_supports() -> None:
     }
     said = random_effects.omission(frame, random_effects.INTERCEPTS)
     assert said is not None
-    assert "trial_type by participant" in said
-    assert "saliency and examples by category" in said
+    assert "trial type by participant" in said
+    assert "trial type and saliency and examples by category" in said
     every = "(trial_type|participant) + (trial_type + saliency + examples|category)"
     assert random_effects.omission(frame, every) is None
     assert random_effects.omitted(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
