@@ -58,7 +58,7 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         ("[study]", 'conditions = ["none", "none"]\n[study]', "name each condition once"),
         ("seed = 5", "seed = -5", "study.seed: Input should be greater than or equal to 0"),
         ("[display]", '[texts]\nconsnt = "x"\n[display]', "Unknown text 'consnt'. Did you mean 'consent'"),
-        ("[study]", "[study", "is not a TOML file"),
+        ("[study]", "[study", "is not valid TOML"),
     ],
 )
 def test_one_fault(tmp_path, old, new, text):

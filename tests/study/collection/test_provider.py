@@ -113,5 +113,5 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         provider_of(tmp_path)
     (tmp_path / "oidc.toml").rmdir()
     (tmp_path / "oidc.toml").write_text("name = ")
-    with pytest.raises(ForetellError, match="is not a TOML file"):
+    with pytest.raises(ForetellError, match="is not valid TOML"):
         provider_of(tmp_path)
