@@ -140,6 +140,7 @@ def test_one_failing_job_fails_alone(store: Store) -> None:
     held.result(5)
     with pytest.raises(StoreError, match="duplicate key"):
         jobs[1].result(5)
+    jobs[2].result(5)
     assert store.read(lambda db: db.exec_driver_sql("SELECT x FROM n ORDER BY x").all()) == [(1,), (2,)]
 
 

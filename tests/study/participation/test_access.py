@@ -49,26 +49,26 @@ def newest(service: Service) -> str:
 
 def test_a_closed_list_lets_in_who_is_on_it(service: Service, study: str) -> None:
     begun = service.begin(study)
-    assert service.set_access(study, "list", ["ada", "5e" * 12]) == 2
-    assert service.set_access(study, "list", ["ada"]) == 2
+    assert service.set_access(study, "list", ["grete", "5e" * 12]) == 2
+    assert service.set_access(study, "list", ["grete"]) == 2
     assert refusal(service, study) == (403, "refused_invited")
     assert refusal(service, study, recruit=Recruit(person="eve")) == (403, "refused_invited")
     prolific = {"source": "prolific", "study": "a" * 24, "session": "b" * 24}
     assert refusal(service, study, recruit=Recruit(person="5f" * 12, **prolific)) == (403, "refused_invited")  # type: ignore[arg-type]
-    for person in (Recruit(person="ada"), Recruit(person="5e" * 12, **prolific)):  # type: ignore[arg-type]
+    for person in (Recruit(person="grete"), Recruit(person="5e" * 12, **prolific)):  # type: ignore[arg-type]
         assert to_trials(service, service.begin(study, recruit=person))["stage"] == "practice"
     assert to_trials(service, service.begin(study, recruit=signed(service, study, "eve")))["stage"] == "practice"
     assert to_trials(service, begun)["stage"] == "practice"  # who has started can finish
     assert service.begin(study, mode="preview")
-    assert "ada" not in str(query(service, "SELECT * FROM invitation"))
+    assert "grete" not in str(query(service, "SELECT * FROM invitation"))
 
 
 def test_a_personal_link_starts_one_participation(service: Service, study: str) -> None:
     service.set_access(study, "personal")
-    for arrival in ({}, {"recruit": Recruit(person="ada")}):
+    for arrival in ({}, {"recruit": Recruit(person="grete")}):
         assert refusal(service, study, **arrival) == (403, "refused_invited")
-    to_trials(service, service.begin(study, recruit=signed(service, study, "ada")))
-    assert service.state(service.begin(study, recruit=signed(service, study, "ada")))["stage"] == "practice"
+    to_trials(service, service.begin(study, recruit=signed(service, study, "grete")))
+    assert service.state(service.begin(study, recruit=signed(service, study, "grete")))["stage"] == "practice"
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
 
 
@@ -88,7 +88,7 @@ def test_access_is_set_by_a_command(
     service: Service, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(service.home))
-    (tmp_path / "ids.txt").write_text("ada\ngrace\n")
+    (tmp_path / "ids.txt").write_text("grete\ngrace\n")
     told = CliRunner().invoke(cli.app, ["access", study, "list", "--ids", str(tmp_path / "ids.txt")])
     assert told.output == "demo: list, 2 ids on the list\n"
     assert service.studies()[0].access == "list"
