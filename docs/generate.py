@@ -62,14 +62,15 @@ RESULTS = """\
 | `contrasts.csv` | conditions compared, in log-odds and percentage points; p corrected by Holm's method |
 | `exclusions.csv` | with a plan: people and answers that each of its rules left out |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95 % bootstrap intervals |
-| `exploratory_*.csv` | what no plan named: random slopes, signal detection, belief projection, learning, ... |
+| `exploratory_*.csv` | what no plan named: random slopes, signal detection, learning, calibration, ... |
 | `report.md`, `report.html` | all of it in words, on one page: what was planned, what not, what made the numbers |
 
 `models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
 
-- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`), `random` (a list of `group`, `sd`, of a slope
-  also `term`), `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where
-  there is none to claim ([separation](decisions/0007-separation.md)).
+- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`, and `limit` where the estimate is infinite),
+  `random` (a list of `group`, `sd`, of a slope also `term`), `correlations` of random effects where there are any,
+  `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where there is none
+  to claim ([separation](decisions/0007-separation.md)).
 - TEST: `smaller`, `larger`, `chisq`, `df`, `p`.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -114,35 +114,36 @@ def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
 def glmm(
     csv: Annotated[Path, typer.Argument(help="A CSV file.")],
     formula: Annotated[str, typer.Option(help="As in lme4.")],
-    family: Annotated[str, typer.Option(help="binomial or gaussian.")] = "binomial",
+    family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
+    link: Annotated[str | None, typer.Option(help="Of a binomial model: logit or probit.")] = None,
     factor: Annotated[list[str] | None, typer.Option(help="A column of numbers that are names.")] = None,
+    reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of prior weights.")] = None,
+    reml: Annotated[bool, typer.Option("--reml", help="Of a gaussian model: restricted maximum likelihood.")] = False,
     agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the model; - is stdout.")] = None,
 ) -> None:
-    """One mixed model of a CSV.
+    """Fit one mixed model to a CSV.
+
+    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Columns that only group rows are read as names.
 
     Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
-    from study.analysis import mixed, responses
+    from study.analysis import coding, mixed, printing, responses
+    from study.analysis import formula as formulas
 
-    model = mixed.fit(responses.table(csv, factor or ()), formula, family=family, agq=agq).as_dict()
+    names = [*(factor or ()), *formulas.groupings(formula)]
+    frame = coding.with_reference(
+        responses.table(csv, names, optional=len(names) - len(factor or ())),
+        pairs(reference or [], "--reference", "column=level"),
+    )
+    model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
-        _print_model(model)
+        say("\n".join(printing.lines(model)))
     elif str(json_file) == "-":
-        say(json.dumps(model, indent=1))
+        say(json.dumps(model.as_dict(), indent=1))
     else:
-        json_file.write_text(json.dumps(model, indent=1) + "\n", encoding="utf-8")
-
-
-def _print_model(model: dict[str, Any]) -> None:
-    import pandas as pd
-
-    say(pd.DataFrame(model["coefficients"]).to_string(index=False, float_format=lambda v: f"{v:.4f}"))
-    for effect in model["random"]:
-        say(f"sd {effect['group']}: {effect['sd']:.4f}")
-    say(f"logLik {model['loglik']:.4f}, df {model['df']}, n {model['n']}")
-    for message in model["messages"]:
-        say(message)
+        json_file.write_text(json.dumps(model.as_dict(), indent=1) + "\n", encoding="utf-8")
 
 
 def power(
@@ -174,7 +175,7 @@ def power(
         study,
         work.listed(participants, int, "--participants"),
         studies,
-        work.listed(effects, float, "--effects"),
+        work.multiples(effects, "--effects"),
         responses.read(pilot) if pilot else None,
         weights(mixture) if mixture else None,
         seed,

@@ -51,7 +51,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
         effects = "1"
         if scaled:
             effects = st.text_input(
-                "Multiples of the effects",
+                "Effect-size multipliers",
                 "1",
                 key="effects",
                 bind="query-params",
@@ -63,7 +63,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
         )
         seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
     people = work.listed(sizes, int, "Participants per condition")
-    multiples = work.listed(effects, float, "Multiples of the effects")
+    multiples = work.multiples(effects, "Effect-size multipliers")
     if not 2 <= min(people) <= max(people) <= MOST_PEOPLE:
         raise ForetellError(f"Give between 2 and {MOST_PEOPLE:,} participants per condition.")
     return Question(study, people, int(studies), multiples, seed=int(seed))
@@ -85,7 +85,10 @@ def show(question: Question) -> None:
 def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
     for sentence in work.answers(table, conditions, pay, currency):
         st.markdown(f"**{escaped(sentence)}**")
-    numbers.chart(power.figure(table), power.with_cost(table, conditions, pay), "power")
+    priced = power.with_cost(table, conditions, pay)
+    numbers.chart(power.figure(table), priced, "power")
+    if pay > 0:
+        numbers.chart(power.cost_figure(priced, currency), priced[["cost", "effect", "test", "power"]], "power-by-cost")
     st.caption(
         "Share of simulated studies whose test finds what is there, with its 95% interval for the number simulated. "
         "A size counts as enough where the whole interval is above 80%."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from study.config import StudyConfig
 from study.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
+LARGEST_MULTIPLE = 10.0
 PERSON_S = 0.0038
 """Processor time for one simulated person of 90 trials: her answers and her share of three fits."""
 
@@ -103,9 +105,29 @@ def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
         Something else.
     """
     try:
-        return tuple(kind(part) for part in text.split(","))
+        found = tuple(kind(part) for part in text.split(","))
     except ValueError:
         raise ForetellError(f"{what} {text!r} is not a list of numbers like 10,20,40.") from None
+    if not all(math.isfinite(value) and value >= 0 for value in found):
+        raise ForetellError(f"{what} {text!r}: give numbers of 0 or more, with commas between them.")
+    return found
+
+
+def multiples(text: str, what: str) -> tuple[float, ...]:
+    """Multiples of the assumed effects.
+
+    Raises
+    ------
+    ForetellError
+        No numbers from 0 to `LARGEST_MULTIPLE`.
+    """
+    found = listed(text, float, what)
+    if max(found) > LARGEST_MULTIPLE:
+        raise ForetellError(
+            f"{what} {text!r}: effects more than {LARGEST_MULTIPLE:g} times as large as assumed make every response "
+            "the same; give smaller ones."
+        )
+    return found
 
 
 def answers(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:

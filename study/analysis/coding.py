@@ -59,6 +59,23 @@ def check_response(frame: pd.DataFrame, formula: str, family: str) -> None:
         )
 
 
+def with_reference(frame: pd.DataFrame, reference: Mapping[str, str]) -> pd.DataFrame:
+    """The frame with each named column as a categorical whose first level is the one given.
+
+    Raises
+    ------
+    ForetellError
+        No such column, or no such level in it.
+    """
+    for name, level in reference.items():
+        levels = sorted(frame[name].dropna().astype(str).unique()) if name in frame else []
+        if level not in levels:
+            raise ForetellError(f"There is no level {level!r} of {name!r} to refer to; it has {', '.join(levels)}.")
+        order = [level, *(other for other in levels if other != level)]
+        frame = frame.assign(**{name: pd.Categorical(frame[name].astype(str), categories=order)})
+    return frame
+
+
 def _single(frame: pd.DataFrame, formula: str) -> str | None:
     """The column that is the response; None where it is made of several."""
     found = _RESPONSE.match(formula)

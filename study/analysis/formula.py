@@ -129,6 +129,15 @@ def terms(formula: str) -> list[RandomTerm]:
     return found
 
 
+def groupings(formula: str) -> list[str]:
+    """Columns that only group rows: those after the bars that no other part of the formula reads."""
+    groups = dict.fromkeys(name for term in terms(formula) for name in term.group.split(":"))
+    elsewhere = {name for term in terms(formula) for name in _NAME.findall(term.columns)}
+    if "~" in formula:
+        elsewhere |= set(_NAME.findall(fixed(formula))) | set(_NAME.findall(formula.split("~", 1)[0]))
+    return [name for name in groups if name not in elsewhere]
+
+
 def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
     """The random terms of a formula, each with a plus before it, slopes under the names that stand in for them."""
     renamed = stand_in or {}

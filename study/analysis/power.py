@@ -26,6 +26,8 @@ from study.analysis import fitting, mixed, parallel, plots, random_effects
 from study.analysis.nested import FIXED
 from study.analysis.truths import Effects, Truth
 
+TARGET = 0.8
+"""The power that a study should have at least."""
 COLUMNS = ["per_condition", "effect", "test", "power", "low", "high", "studies", "failed"]
 
 
@@ -160,14 +162,14 @@ def with_cost(table: pd.DataFrame, conditions: int, pay: float) -> pd.DataFrame:
     return table.assign(participants=people, cost=people * pay)
 
 
-def enough(table: pd.DataFrame, target: float = 0.8) -> pd.DataFrame:
+def enough(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
     """effect, test and the fewest participants per condition whose power is surely at least `target`, if any was."""
     sure = table[table["low"] >= target].groupby(["effect", "test"], sort=False)["per_condition"].min()
     asked = table[["effect", "test"]].drop_duplicates()
     return asked.merge(sure.reset_index(), how="left", on=["effect", "test"])
 
 
-def smallest_effect(table: pd.DataFrame, target: float = 0.8) -> pd.DataFrame:
+def smallest_effect(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
     """per_condition, test and the smallest simulated multiple of the effects whose power is surely `target`, if any."""
     sure = table[table["low"] >= target].groupby(["per_condition", "test"], sort=False)["effect"].min()
     asked = table[["per_condition", "test"]].drop_duplicates()
@@ -186,4 +188,16 @@ def figure(table: pd.DataFrame) -> go.Figure:
         title="Power",
         x_title="Participants per condition",
     )
+    drawn.add_hline(y=TARGET, line=plots.DOTTED, annotation_text=f"target {TARGET:.0%}", annotation_position="top left")
+    return drawn.update_yaxes(range=[0, 1.03])
+
+
+def cost_figure(table: pd.DataFrame, currency: str) -> go.Figure:
+    """Power by what the participants cost, from `with_cost`."""
+    many = table["effect"].nunique() > 1
+    named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
+    drawn = plots.curves(
+        table.assign(line=named), x="cost", y="power", by="line", title="Power", x_title=f"Pay in all, {currency}"
+    )
+    drawn.add_hline(y=TARGET, line=plots.DOTTED)
     return drawn.update_yaxes(range=[0, 1.03])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf, log, nan
+from math import inf, isfinite, log, nan, sqrt
 from typing import Any
 
 import glmm
@@ -157,18 +157,43 @@ class MixedModel:
         return np.asarray(columns, dtype=np.float64)[:, [place[c.term] for c in self.coefficients]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values, ready for JSON.
+
+        An estimate without a finite value keeps its number, a point far out, and ``limit`` says where it goes.
+        """
         return {
-            "coefficients": [
-                {"term": c.term, "estimate": c.estimate, "se": c.se, "z": c.z, "p": c.p} for c in self.coefficients
-            ],
+            "coefficients": [self._coefficient(c) for c in self.coefficients],
             "random": [_random(r) for r in self.random],
+            **({"correlations": pairs} if (pairs := self.correlations()) else {}),
+            **({"residual_sd": sqrt(self.dispersion)} if self.family == "gaussian" else {}),
             "loglik": self.loglik,
             "df": self.df,
             "n": self.n,
             "converged": self.converged,
             "messages": list(self.messages),
         }
+
+    def _coefficient(self, c: Coefficient) -> dict[str, Any]:
+        made: dict[str, Any] = {"term": c.term, "estimate": c.estimate, "se": c.se, "z": c.z, "p": c.p}
+        if c.df is not None:
+            made["df"] = c.df
+        if c.term in self.diverging:
+            made["limit"] = {1: "infinity", -1: "-infinity"}.get(self.diverging[c.term], "undetermined")
+        return made
+
+    def correlations(self) -> list[dict[str, Any]]:
+        """Grouping, the two terms and the correlation of each pair of correlated random effects."""
+        return [
+            {"group": block.group, "terms": [block.terms[j], block.terms[i]], "correlation": _number(r[i, j])}
+            for block in self.blocks
+            for r in [block.correlations]
+            for i in range(len(block.terms))
+            for j in range(i)
+        ]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if isfinite(value) else None
 
 
 def _random(effect: RandomEffect) -> dict[str, Any]:

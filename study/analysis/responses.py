@@ -93,8 +93,10 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
     return prepare(parse(_content(path), path.name), columns, name=path.name)
 
 
-def table(path: Path, factors: Sequence[str] = ()) -> pd.DataFrame:
+def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.DataFrame:
     """Any CSV, columns of numbers as numbers except `factors`: what a formula of one's own is fitted to.
+
+    The last `optional` of the factors may be missing: what a formula names in vain is said where it is fitted.
 
     Raises
     ------
@@ -103,6 +105,8 @@ def table(path: Path, factors: Sequence[str] = ()) -> pd.DataFrame:
     """
     texts = parse(_content(path), path.name)
     known = [str(column) for column in texts.columns]
+    required = len(factors) - optional
+    factors = [name for k, name in enumerate(factors) if k < required or name in known]
     for name in factors:
         if name not in known:
             raise ForetellError(f"{path.name} has no column {name!r} to take as a factor; it has {', '.join(known)}.")

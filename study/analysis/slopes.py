@@ -13,6 +13,7 @@ from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 
+COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p")
 TITLE = "With and without random slopes"
 
 
@@ -76,5 +77,4 @@ def _described(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: floa
         renamed = made.rename(columns={"contrast": "result"}).assign(p=made["p_holm"])
         parts.append(renamed[["result", "points", "points_low", "points_high", "p"]])
     table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
-    columns = ["result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p"]
-    return table.reindex(columns=columns)  # without contrasts there are no percentage points
+    return table.reindex(columns=list(COLUMNS))

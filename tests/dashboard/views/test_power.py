@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.errors import ForetellError
 from dashboard.jobs import pool
-from dashboard.work.power import Question, answers, listed
+from dashboard.work.power import Question, answers, listed, multiples
 from study import config
 from study.analysis import power, truths
 from tests.conftest import ROOT
@@ -79,7 +80,7 @@ def test_it_can_be_stopped(workspace: Path) -> None:
     [
         ({"sizes": "many"}, "Participants per condition 'many' is not a list of numbers"),
         ({"sizes": "1,5"}, "between 2 and 2,000 participants"),
-        ({"effects": "half"}, "Multiples of the effects 'half' is not a list of numbers"),
+        ({"effects": "half"}, "Effect-size multipliers 'half' is not a list of numbers"),
     ],
 )
 def test_wrong_numbers_are_a_sentence(workspace: Path, query: dict[str, str], said: str) -> None:
@@ -134,3 +135,11 @@ def test_a_process_beside_the_pages_is_no_page(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True, capture_output=True)
     assert done.stderr == b""
     assert not home.exists()
+
+
+@pytest.mark.parametrize("text", ["nan", "-1,1e9", "1,inf", "1e9", "0.5,x"])
+def test_multiples_that_are_no_multiples_are_refused_in_words(text: str) -> None:
+    """Catches numbers that end in an unexpected error far inside."""
+    with pytest.raises(ForetellError, match="effects"):
+        multiples(text, "effects")
+    assert multiples("0.5,1", "effects") == (0.5, 1.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -100,3 +103,40 @@ def test_can_be_cancelled() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         power.curve(SMALL, [4], studies=20, workers=1, progress=stop)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_separated_studies_count(seed: int) -> None:
+    """Catches studies with a certain cell counted as failed: their likelihood has a supremum, and the tests hold.
+
+    Oracle: the analysis of the same responses by `nested`, which carries separation to its limit (decision 7).
+    """
+    frame = SMALL.study(4, np.random.default_rng(seed))
+    frame.loc[frame["trial_type"] == "std_correct", "correct"] = 1
+    run = partial(power.run, frame)
+    made = power.fits(frame, nested.FIXED, nested.RANDOM, run)
+    expected = [test.p for test in nested.analyze(frame).tests]
+    found = [power.chance(made[a], made[b]) for a, b in pairwise(nested.FIXED)]
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_planned_slopes_are_simulated_and_fitted() -> None:
+    """Catches a power curve of intercepts where slopes are planned: here participants differ, and explanations do not.
+
+    By the definition of a test at .05 at most some of 12 studies reject; with intercepts most do.
+    """
+    world = truths.Effects({"": truths.TABLE_1[""]}, categories=10, person_slope_sd=2.5)
+    slopes = " + (trial_type || participant) + (1 | category)"
+    fixed = {"explanation": nested.FIXED["explanation"], "interaction": nested.FIXED["interaction"]}
+    with_slopes = power.curve(world, [8], studies=12, models={n: f + slopes for n, f in fixed.items()}, workers=1)
+    without = power.curve(world, [8], studies=12, models=fixed, workers=1)
+    assert with_slopes["power"].iloc[0] <= 0.34
+    assert without["power"].iloc[0] >= with_slopes["power"].iloc[0] + 0.3
+
+
+def test_the_curve_has_a_line_at_the_target_and_a_curve_of_cost() -> None:
+    table = power.curve(SMALL, [4, 6], studies=4, workers=1)
+    assert [shape.y0 for shape in power.figure(table).layout.shapes] == [power.TARGET]
+    priced = power.with_cost(table, 4, 3.0)
+    drawn = power.cost_figure(priced, "EUR")
+    assert list(drawn.data[0].x) == [4 * 4 * 3.0, 6 * 4 * 3.0]
