@@ -23,7 +23,7 @@ from torch import Tensor
 
 from benchmarks.contexts import OUTPUTS, context_share, context_table, even, staged
 from benchmarks.machine import arguments, hand_over
-from benchmarks.pointing import centre_hit, chance, hit, photographs, pointing_table
+from benchmarks.pointing import centre_hit, chance, chance_anywhere, hit, photographs, pointing_table
 from benchmarks.rows import Row, Rows
 from core import loading
 from core.attribution import METHODS
@@ -74,7 +74,7 @@ def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": hit(one, map_)}) for one in shown]
     found, left_out = _rows("pointing", classifier, work, given, path)
     hits = {method: [row["hit"] for row in rows] for method, rows in found.items()}
-    table = pointing_table(hits, [centre_hit(one) for one in shown], [chance(one) for one in shown])
+    table = pointing_table(hits, *([ask(one) for one in shown] for ask in (centre_hit, chance, chance_anywhere)))
     return table | _told(found, left_out)
 
 

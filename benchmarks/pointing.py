@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import distance_transform_edt
 from statsmodels.stats.contingency_tables import mcnemar
@@ -83,11 +84,22 @@ def centre_hit(photograph: Photograph) -> bool:
 
 def chance(photograph: Photograph) -> float:
     """The same of a random pixel of the network's input: its probability."""
-    near = distance_transform_edt(~photograph.inside.numpy()) <= TOLERANCE
-    return float(near[photograph.geometry.pixels(*np.indices(photograph.geometry.shape))].mean())
+    return float(_near(photograph)[photograph.geometry.pixels(*np.indices(photograph.geometry.shape))].mean())
 
 
-def pointing_table(hits: dict[str, list[bool]], centre: list[bool], chances: list[float]) -> dict[str, Any]:
+def chance_anywhere(photograph: Photograph) -> float:
+    """The same of a random pixel of the whole photograph."""
+    return float(_near(photograph).mean())
+
+
+def _near(photograph: Photograph) -> NDArray[np.bool_]:
+    near: NDArray[np.bool_] = distance_transform_edt(~photograph.inside.numpy()) <= TOLERANCE
+    return near
+
+
+def pointing_table(
+    hits: dict[str, list[bool]], centre: list[bool], chances: list[float], anywhere: list[float]
+) -> dict[str, Any]:
     """Share of hits of each method with Wilson's 95 % interval, and the exact McNemar test against the centre.
 
     ``p_holm`` corrects for the number of methods tested.
@@ -98,6 +110,7 @@ def pointing_table(hits: dict[str, list[bool]], centre: list[bool], chances: lis
         "photographs": len(centre),
         "tolerance_px": TOLERANCE,
         "random_pixel": round(float(np.mean(chances)), 4),
+        "random_pixel_anywhere": round(float(np.mean(anywhere)), 4),
         "centre": _share(centre),
         "methods": {
             name: _share(hits[name]) | {"p_against_centre": tests[name], "p_holm": float(p)}

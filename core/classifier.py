@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from core import weights
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
@@ -65,9 +65,13 @@ class Classifier:
         self.mean_colour = mean_colour
         self._module = module.to(self.device).eval()
         self._transforms = transforms
+        self.copied_from: Classifier | None = None
+        """The classifier of whose network this one's is a copy with other weights."""
+        self.warnings: tuple[str, ...] = ()
+        """What a user must know of every map of it: what `core.examination` found."""
         self._lock = threading.RLock()
         self._geometries: dict[tuple[int, int], Geometry | None] = {}
-        _refuse_bad_weights(self._module, name)
+        weights.refuse_bad_weights(self._module, name)
         self.categories = self._named(categories)
 
     def _named(self, categories: Sequence[str] | None) -> tuple[str, ...]:
@@ -89,8 +93,8 @@ class Classifier:
         except Exception as error:  # the user's own code
             said = str(error).partition("\n")[0]
             raise ForetellError(
-                f"{self.name} fails on a picture as its transforms give it ({type(error).__name__}: {said}). Make the "
-                "transforms give a tensor (C, H, W) that the network takes."
+                f"{self.name} fails on an image as its transforms give it ({type(error).__name__}: {said}). "
+                + weights.remedy(self._module)
             ) from error
 
     @contextmanager
@@ -106,7 +110,27 @@ class Classifier:
 
     @contextmanager
     def differentiable(self) -> Iterator[nn.Module]:
-        """A network for gradients of its input: the fast copy, which needs no turns, or else the network itself."""
+        """The network of `copied`, for `gradients` of its input."""
+        with self.copied() as module, self.gradients():
+            yield module
+
+    @contextmanager
+    def gradients(self) -> Iterator[None]:
+        """Say in a sentence what PyTorch raises when no gradient passes through the network."""
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            said = str(error).partition("\n")[0]
+            raise ForetellError(
+                f"No gradient passes through {self.name} ({said}): parts of it may be numpy, quantised or detached. "
+                "Use a method that only asks for predictions, such as occlusion, rise or bayesian_teaching."
+            ) from error
+
+    @contextmanager
+    def copied(self) -> Iterator[nn.Module]:
+        """The fast copy, which needs no turns, or else the network itself."""
         if self._copy is self._module:
             with self.exclusive() as module:
                 yield module
@@ -197,11 +221,7 @@ class Classifier:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the structure and every parameter and buffer."""
-        digest = hashlib.sha256(str(self._module).encode())
-        for key, value in self._module.state_dict().items():
-            digest.update(f"{key}{tuple(value.shape)}{value.dtype}".encode())
-            digest.update(value.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()
+        return weights.fingerprint(self._module)
 
     def _forward(self, batch: Tensor) -> Tensor:
         logits = self._predictor(batch.contiguous(memory_format=self.layout))
@@ -257,13 +277,18 @@ class Classifier:
         """The network without its last linear layer (a copy that shares the weights), and that layer."""
         linears = [(name, m) for name, m in self._module.named_modules() if isinstance(m, nn.Linear)]
         shared = {id(t): t for t in [*self._module.parameters(), *self._module.buffers()]}
-        trunk = copy.deepcopy(self._module, shared)
         if not linears or not linears[-1][0]:
             raise self._no_linear_head()
         name, linear = linears[-1]
         parent, _, attribute = name.rpartition(".")
-        setattr(trunk.get_submodule(parent), attribute, nn.Identity())
-        self._check_split(trunk, linear)
+        try:
+            trunk = copy.deepcopy(self._module, shared)
+            setattr(trunk.get_submodule(parent), attribute, nn.Identity())
+            self._check_split(trunk, linear)
+        except (ForetellError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # the user's own code, which may not run without its last layer
+            raise self._no_linear_head() from error
         return trunk, linear
 
     @torch.no_grad()
@@ -271,7 +296,7 @@ class Classifier:
         probe = torch.stack([self.fill("black"), self.fill("mean")]).to(self.device)
         features, logits = trunk(probe.clone()), self._module(probe.clone())
         fits = features.ndim == 2 and features.shape[1] == linear.in_features
-        if not fits or not torch.allclose(linear(features), logits, rtol=1e-4, atol=1e-4):
+        if not fits or not torch.allclose(linear(features).float(), logits.float(), rtol=1e-4, atol=1e-4):
             raise self._no_linear_head()
 
     def _no_linear_head(self) -> ForetellError:
@@ -279,9 +304,3 @@ class Classifier:
             f"{self.name} does not end in one linear layer, which teaching by examples needs. "
             "Use a classifier whose logits are nn.Linear(features); heatmaps still work."
         )
-
-
-def _refuse_bad_weights(module: nn.Module, name: str) -> None:
-    for key, value in module.state_dict().items():
-        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
-            raise ForetellError(f"{name} has NaN or infinite values in {key!r}. Load another checkpoint.")

@@ -51,7 +51,8 @@ def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     """A channels-last copy with batch norms folded into convolutions, as far as the network allows.
 
     Each form is tried on ``probe`` (B, C, H, W) and kept only if it gives the network's own logits; a network that
-    cannot be traced is only copied, one that cannot be copied is used as it is.
+    cannot be traced is only copied, one that cannot be copied is used as it is. Its gradients differ from the network's
+    where rounding moves a value over the kink of a ReLU: by up to 3.6% on densenet121, far less on most.
     """
     # Tensors made in inference mode could never be differentiated through.
     with _COMPILING, torch.inference_mode(False):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
+from core.examination import examine
 
 _MISSING_OPERATORS = ("nms", "qnms")
 _repair: torch.library.Library | None = None  # alive as long as the process: dropping it undefines the operators
@@ -70,16 +71,17 @@ def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = No
     Raises
     ------
     ForetellError
-        Nothing of that name, no weights at hand, a file that does not build a classifier, or ``whole`` for a network
-        that brings its own transforms.
+        Nothing of that name, no weights at hand, a file that does not build a classifier whose output is logits
+        (`core.examination`), or ``whole`` for a network that brings its own transforms.
     """
     if ".py" in spec and whole:
         raise ForetellError(
             f'resize = "whole" is for torchvision networks; {Path(spec).name} has transforms of its own: resize there.'
         )
-    if ".py" in spec:
-        return _from_file(spec, torch.device(device), name)
-    return _from_torchvision(spec, torch.device(device), whole=whole)
+    place = torch.device(device)
+    classifier = _from_file(spec, place, name) if ".py" in spec else _from_torchvision(spec, place, whole=whole)
+    classifier.warnings = examine(classifier)
+    return classifier
 
 
 def _from_torchvision(spec: str, device: torch.device, *, whole: bool) -> Classifier:
@@ -129,7 +131,15 @@ def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
     if not callable(build):
         offered = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
         raise ForetellError(f"{path} has no function {function!r}. It defines: {', '.join(offered) or 'none'}.")
-    network = build()
+    try:
+        network = build()
+    except ForetellError:
+        raise
+    except (Exception, SystemExit) as error:  # the user's own code
+        said = str(error).partition("\n")[0]
+        raise ForetellError(
+            f"{path}:{function} failed: {type(error).__name__}: {said}. Correct that function."
+        ) from error
     if not isinstance(network, nn.Module):
         raise ForetellError(
             f"{path}:{function} returned {type(network).__name__}; it must return a torch.nn.Module that gives logits."

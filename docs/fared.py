@@ -24,7 +24,8 @@ POINTING = """\
 
 The pointing game (Zhang et al. 2016) on {photographs} photographs of COCO with boxes of the network's class, a
 MobileNetV2 with ImageNet weights: the share of maps whose maximum lies in a box, or at most {tolerance:g} px from
-it. The middle of the photograph alone hits {centre}, a random pixel {random:.2f}: photographers centre what they
+it. The middle of the photograph alone hits {centre}, a random pixel of what the network sees
+{random:.2f} and one of the whole photograph {anywhere:.2f}: photographers centre what they
 mean, so the middle is what a method has to beat. p is McNemar's exact test against the middle, corrected by Holm
 for all methods in the table; seconds are those of one map on one busy core.
 """
@@ -57,6 +58,7 @@ def _pointing(found: dict[str, Any]) -> list[str]:
         tolerance=found["tolerance_px"],
         centre=_share(found["centre"]),
         random=found["random_pixel"],
+        anywhere=found["random_pixel_anywhere"],
     )
     order = sorted(found["methods"], key=lambda name: -found["methods"][name]["share"])
     rows = [

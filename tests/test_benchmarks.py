@@ -108,7 +108,7 @@ def test_a_random_pixel_hits_as_often_as_counted_one_by_one() -> None:
 def test_the_table_has_wilsons_interval_and_the_exact_paired_test() -> None:
     """8 of 10: Wilson .4902 to .9433. Of 6 discordant pairs all for the method: p = 2 / 2^6 (binomial)."""
     centre = [True] * 2 + [False] * 8
-    table = pointing.pointing_table({"a": [True] * 8 + [False] * 2, "b": centre}, centre, [0.25] * 10)
+    table = pointing.pointing_table({"a": [True] * 8 + [False] * 2, "b": centre}, centre, [0.25] * 10, [0.1] * 10)
     assert table["methods"]["a"]["share"] == 0.8
     assert table["methods"]["a"]["interval_95"] == pytest.approx([0.4902, 0.9433], abs=1e-4)
     assert table["methods"]["a"]["p_against_centre"] == pytest.approx(2 / 64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -16,34 +16,6 @@ from core.errors import ForetellError
 Hook = Callable[[nn.Module, Any, Any], Tensor | None]
 
 
-def chosen_layer(classifier: Classifier, name: str) -> str:
-    """``name`` if the network has such a layer; for ``""`` the last one to finish that keeps places apart.
-
-    Any module of the network counts as a layer, its blocks too: the last block of a ResNet, not one of its branches.
-
-    Raises
-    ------
-    ForetellError
-        No such layer (with the nearest), or one whose output is no (B, K, h, w) with more than one place.
-    """
-    with classifier.exclusive() as module:
-        known = [known for known, _ in module.named_modules() if known]
-        if name:
-            refuse_unknown(classifier, module, name)
-        spatial = _spatial_layers(classifier, module, [name] if name else known)
-    if spatial:
-        return spatial[-1]
-    if name:
-        raise ForetellError(
-            f"Layer {name!r} of {classifier.name} gives no maps (B, K, h, w) of more than one place, which class "
-            "activation maps need. Choose a layer before the pooling, such as the last convolution."
-        )
-    raise ForetellError(
-        f"{classifier.name} has no layer that gives maps (B, K, h, w), which class activation maps need. "
-        "Use a method that needs none, such as smoothgrad or bayesian_teaching."
-    )
-
-
 def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None:
     """The sentence, with the nearest names, for a layer that the network does not have."""
     known = [known for known, _ in module.named_modules() if known]
@@ -51,24 +23,6 @@ def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"It has: {', '.join(known)}."
         raise ForetellError(f"{classifier.name} has no layer {name!r}. {hint}")
-
-
-def _spatial_layers(classifier: Classifier, module: nn.Module, names: list[str]) -> list[str]:
-    """Those of ``names`` whose output is (B, K, h, w) with more than one place, in the order they finish."""
-    found: list[str] = []
-
-    def noting(name: str) -> Hook:
-        def note(_: nn.Module, __: Any, output: Any) -> None:
-            if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2:].numel() > 1:
-                found.append(name)
-
-        return note
-
-    with ExitStack() as hooks, torch.no_grad():
-        for name in names:
-            hooks.enter_context(hooked(module.get_submodule(name), noting(name)))
-        module(classifier.fill("mean")[None].to(classifier.device))
-    return found
 
 
 class Reading(NamedTuple):
@@ -81,6 +35,18 @@ class Reading(NamedTuple):
 
 @contextmanager
 def hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
+    """Run ``hook`` whenever the layer has run.
+
+    Raises
+    ------
+    ForetellError
+        The layer is TorchScript, which no hook can be put into.
+    """
+    if isinstance(layer, torch.jit.ScriptModule):
+        raise ForetellError(
+            "The network has TorchScript parts, whose layers cannot be read. Load the network uncompiled, or use a "
+            "method that needs no layer, such as smoothgrad or bayesian_teaching."
+        )
     handle = layer.register_forward_hook(hook)
     try:
         yield

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.activations import activation_and_gradient
 from core.attribution.common import certificates, checked, in_parts
+from core.attribution.places import chosen_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent

@@ -95,7 +95,7 @@ def certificates(
             fingerprint=classifier.fingerprint,
             probability=probability,
             versions=versions(),
-            **facts,
+            **facts | {"warnings": (*facts.get("warnings", ()), *classifier.warnings)},
         )
         for target, probability, facts in zip(targets.tolist(), probabilities, known, strict=True)
     )
@@ -109,6 +109,17 @@ def _version(package: str) -> str:
 def versions() -> dict[str, str]:
     """Versions of the libraries a map's numbers depend on."""
     return {package: _version(package) for package in ("torch", "numpy")}
+
+
+INCOMPLETE = 0.05
+"""Share of the change by which a map's sum may miss it without a warning."""
+
+
+def shortfall(missed: float | None, remedy: str) -> tuple[str, ...]:
+    """Return the warning of a map whose `residual` is large, with what helps; else nothing."""
+    if missed is None or abs(missed) <= INCOMPLETE:
+        return ()
+    return (f"The sum of this map misses the change it explains by {abs(missed):.0%} of that change. {remedy}",)
 
 
 def residual(attribution: Tensor, start: float, end: float) -> float | None:

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from core.attribution import METHODS
-from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.activations import activation_and_gradient
 from core.attribution.common import output_gradient
 from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
+from core.attribution.places import chosen_layer
 from core.attribution.taylor import HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size

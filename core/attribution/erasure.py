@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from core.attribution.activations import chosen_layer, refuse_unknown
+from core.attribution.activations import refuse_unknown
 from core.attribution.cam import enlarged
 from core.attribution.common import certificates, checked
+from core.attribution.places import chosen_layer
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError

@@ -13,10 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import chosen_layer, hooked
+from core.attribution.activations import hooked
 from core.attribution.cam import enlarged
 from core.attribution.common import certificates, checked, in_parts
 from core.attribution.lrp import refuse_hidden
+from core.attribution.places import chosen_layer
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
@@ -71,7 +72,7 @@ def _explained(
     composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        with classifier.exclusive() as module, torch.enable_grad():
+        with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
             refuse_hidden(classifier, module, method)
             propagation = Relevance(classifier.name, method, composite)
             kept: list[Tensor] = []

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked, output_gradient, residual
+from core.attribution.common import certificates, checked, output_gradient, residual, shortfall
 from core.attribution.monte_carlo import moments
 from core.attribution.references import Pick, Source, described, picker
 from core.classifier import Classifier
@@ -63,9 +63,11 @@ def expected_gradients(
     starts = _average(classifier, pick, seed, samples)[classes].tolist()
     logits = classifier.logits(inputs)
     ends = logits.gather(1, classes[:, None])[:, 0].tolist()
+    missed = [residual(m, a, b) for m, a, b in zip(mean, starts, ends, strict=True)]
+    remedy = f"Raise 'samples' (now {samples})."
     known = [
-        facts | {"completeness": residual(m, a, b), "standard_error": float(e.max())}
-        for m, a, b, e in zip(mean, starts, ends, error, strict=True)
+        facts | {"completeness": m, "standard_error": float(e.max()), "warnings": shortfall(m, remedy)}
+        for m, e in zip(missed, error, strict=True)
     ]
     return Explanation(
         mean.float(), 0.0, certificates(classifier, "expected_gradients", inputs, classes, known, logits), error

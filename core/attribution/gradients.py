@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, gradient_and_logits, in_parts, residual
+from core.attribution.common import certificates, checked, gradient_and_logits, in_parts, residual, shortfall
 from core.attribution.paths import PathName, Quadrature, along, chosen_path
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
 from core.masked import scores
 from core.types import Explanation, Progress, silent
+
+MOST_STEPS = 1024
+"""To which a tolerance may raise the steps of integrated gradients."""
 
 
 def gradient(
@@ -76,6 +79,7 @@ def integrated_gradients(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
     steps: int = 64,
+    tolerance: float = 0.0,
     baseline: Baseline = "black",
     quadrature: Quadrature = "midpoint",
     path: PathName = "straight",
@@ -85,21 +89,47 @@ def integrated_gradients(
     Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), eq. 1 on the straight way and section 3 on any other
     (`core.attribution.paths`), by a rule with ``steps`` points: midpoints, or Gauss-Legendre, which is the better one
     where the way is straight and the gradient smooth along it. The sum of the map is f(x) - f(baseline) up to the
-    certificate's completeness residual. Only ``baseline="noise"`` is random.
+    certificate's completeness residual. With a ``tolerance`` the steps are doubled, up to 1024, until the residual is
+    no larger; the certificate has the number taken. Only ``baseline="noise"`` is random.
     """
-    if steps < 1:
-        raise ForetellError(f"steps={steps}: integrated gradients need at least 1 step.")
+    if steps < 1 or not tolerance >= 0:
+        raise ForetellError(
+            f"steps={steps}: integrated gradients need at least 1 step."
+            if steps < 1
+            else f"tolerance={tolerance:g} must not be negative: 0 takes 'steps' as they are."
+        )
     inputs, classes = checked(classifier, images, targets)
     way = chosen_path(path, baseline)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     origins = baselines(classifier, inputs, baseline, seed)
-    maps = []
-    for x, target, origin in zip(inputs, classes.tolist(), origins, strict=True):
-        maps.append(along(classifier, way, origin, x, target, quadrature, steps))
-        progress(len(maps), len(inputs), "integrated gradients")
-    settings = {"steps": steps, "baseline": baseline, "quadrature": quadrature, "path": path}
-    facts: dict[str, Any] = {"parameters": settings} | ({"seed": seed} if baseline == "noise" else {})
     starts, ends = (scores(classifier, points, classes, "logit").tolist() for points in (origins, inputs))
-    known = [facts | {"completeness": residual(m, a, b)} for m, a, b in zip(maps, starts, ends, strict=True)]
+    settings: dict[str, Any] = {"baseline": baseline, "quadrature": quadrature, "path": path}
+    settings |= {"tolerance": tolerance} if tolerance else {}
+    maps, known = [], []
+    for x, target, origin, start, end in zip(inputs, classes.tolist(), origins, starts, ends, strict=True):
+        for count in _counts(steps, tolerance):
+            found = along(classifier, way, origin, x, target, quadrature, count)
+            missed = residual(found, start, end)
+            if missed is None or abs(missed) <= tolerance:
+                break
+        maps.append(found)
+        facts: dict[str, Any] = {"seed": seed} if baseline == "noise" else {}
+        facts |= {"parameters": {"steps": count} | settings, "completeness": missed}
+        known.append(facts | {"warnings": shortfall(missed, _remedy(count, tolerance))})
+        progress(len(maps), len(inputs), "integrated gradients")
     name = "integrated_gradients"
     return Explanation(torch.stack(maps), 0.0, certificates(classifier, name, inputs, classes, known))
+
+
+def _counts(steps: int, tolerance: float) -> Iterator[int]:
+    """Yield the numbers of steps to try, until one is enough."""
+    yield steps
+    while tolerance and 2 * steps <= MOST_STEPS:
+        steps *= 2
+        yield steps
+
+
+def _remedy(steps: int, tolerance: float) -> str:
+    if tolerance:
+        return f"{steps} steps are too few: set quadrature='gauss_legendre', or another baseline."
+    return f"Raise 'steps' (now {steps}), or set a tolerance such as 0.05, which chooses them."

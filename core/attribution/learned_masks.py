@@ -40,7 +40,7 @@ class Faded:
         """A number that has the gradient of the output with respect to the mask (H, W), but not its value."""
         shown = self.shown(mask)
         inputs = shown.detach()[None].to(self.classifier.device).requires_grad_()
-        with self.classifier.exclusive() as module, torch.enable_grad():
+        with self.classifier.exclusive() as module, self.classifier.gradients(), torch.enable_grad():
             # A clone is no leaf, so that a network may begin with an in-place operation.
             said = chosen(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
             (gradient,) = torch.autograd.grad(said.sum(), inputs)

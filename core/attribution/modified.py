@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import chosen_layer, hooked, unreached
+from core.attribution.activations import hooked, unreached
 from core.attribution.cam import enlarged, grad_cam_map
 from core.attribution.common import certificates, checked, gradient_and_logits, in_parts
+from core.attribution.places import chosen_layer
 from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -138,7 +139,7 @@ def _rectifying(
     method: str, classifier: Classifier, rule: Rule, others: set[str]
 ) -> Iterator[tuple[nn.Module, Rectifiers]]:
     """The network, its ReLUs under ``rule``; notes its other activations, and refuses one without ReLUs."""
-    with classifier.exclusive() as module:
+    with classifier.exclusive() as module, classifier.gradients():
         if hides_calls(module):
             raise ForetellError(
                 f"{classifier.name} has TorchScript or compiled parts, in which {method} cannot change the ReLUs. "

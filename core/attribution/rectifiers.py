@@ -74,6 +74,13 @@ def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     return _clamp(z, min_val, max_val, inplace)
 
 
+def _maximum(z: Tensor, other: Any = None, **_: Any) -> Call | None:
+    """The larger of z and 0."""
+    if not isinstance(other, Tensor) or bool(other.any()) or other.ndim > z.ndim or other.numel() > z.numel():
+        return None
+    return z, math.inf, False
+
+
 FORMS: Mapping[str, Callable[..., Call | None]] = {
     "relu": _relu,
     "relu6": _relu6,
@@ -81,6 +88,9 @@ FORMS: Mapping[str, Callable[..., Call | None]] = {
     "clamp": _clamp,
     "clip": _clamp,
     "clamp_min": _clamp,
+    "maximum": _maximum,
+    "max": _maximum,
+    "fmax": _maximum,
 }
 """What computes min(max(z, 0), ceiling) in PyTorch, by name; `torch.nn.ReLU6` is a hardtanh."""
 
@@ -88,8 +98,8 @@ FORMS: Mapping[str, Callable[..., Call | None]] = {
 class Rectifiers(TorchFunctionMode):
     """While active in this thread, every ReLU passes gradients backwards by ``rule``; its output stays what it was.
 
-    A ReLU with a ceiling (ReLU6) counts, and so does ``clamp(min=0)``. Not seen are ReLUs inside TorchScript or
-    compiled code, and those written as arithmetic, such as ``x * (x > 0)``.
+    A ReLU with a ceiling (ReLU6) counts, and so do ``clamp(min=0)`` and ``torch.maximum(x, zeros)``. Not seen are ReLUs
+    inside TorchScript or compiled code, and those written as arithmetic, such as ``x * (x > 0)``.
 
     Attributes
     ----------

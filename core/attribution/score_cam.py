@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import Sign, enlarged, warnings
 from core.attribution.common import certificates, checked
+from core.attribution.places import chosen_layer
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.masked import Fill, masked_scores

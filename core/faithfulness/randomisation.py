@@ -144,7 +144,7 @@ def _reinitialise(layer: nn.Module, seed: int) -> None:
 
 def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
     """The classifier with another network."""
-    return Classifier(
+    sibling = Classifier(
         module,
         classifier.preprocess,
         classifier.categories,
@@ -152,6 +152,8 @@ def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
         device=classifier.device,
         mean_colour=classifier.mean_colour,
     )
+    sibling.copied_from = classifier
+    return sibling
 
 
 def _distances(explanation: Explanation) -> np.ndarray:

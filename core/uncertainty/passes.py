@@ -39,7 +39,7 @@ def with_noisy_values(
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
     inputs, seed = checked(classifier, images, passes, generator)
-    with classifier.differentiable() as module, torch.inference_mode():
+    with classifier.copied() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
         noisy = partial(_once, module, kind=kind, seed=seed, first=first)
         return _by_picture(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)

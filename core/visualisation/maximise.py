@@ -106,7 +106,7 @@ def maximise(
 
 def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
     """The unit's answer before the step, and whether there was a gradient to climb."""
-    with classifier.exclusive() as module, torch.enable_grad():
+    with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
         value = response(module, unit, canvas.seen())[0]
         return float(value.detach()), canvas.climb(value)
 

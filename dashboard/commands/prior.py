@@ -32,6 +32,7 @@ def prior(
     Example: python foretell.py prior --model scenes --set scenes --setting split=pool --out scenes.prior.safetensors
     """
     from core.errors import ForetellError
+    from study.building.averaged import compare_on
     from study.building.priors import learn_prior
     from study.config import IMAGE_SETS, ImageSource
     from study.sources import open_classifier, open_set
@@ -42,19 +43,23 @@ def prior(
         raise ForetellError(IMAGE_SETS.unknown(images))
     source = ImageSource.model_validate({"set": images, **settings(setting or [])})
     with Bars() as progress:
+        classifier, pool = open_classifier(model, Path.cwd()), open_set(source, Path.cwd())
         stored = learn_prior(
-            open_classifier(model, Path.cwd()),
-            open_set(source, Path.cwd()),
+            classifier,
+            pool,
             out,
             tau=tau,
             damping=damping,
             resume=resume,
             progress=progress,
         )
+    averaged = compare_on(classifier, pool, stored.prior)
     features, classes = stored.prior.conditions
     say(f"{stored.prior.images} images; condition numbers: features {features:.2g}, classes {classes:.2g}")
     if features > ILL or classes > ILL:
         say("Ill-conditioned: few digits of the inverse are right. Set --damping, e.g. 0.001, or give more images.")
+    if averaged:
+        say(averaged.text)
     say(str(out))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -36,6 +37,7 @@ def build(
     """
     if check:
         return _check(study_file, device, workers)
+    from study.building.averaged import AVERAGED
     from study.building.build import build as run
     from study.building.workers import Engine, Helpers, workers_here
     from study.workspace import home
@@ -48,9 +50,13 @@ def build(
     say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
     for dropped in manifest.dropped:
         say(f"dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}")
-    noisy = [trial.id for trial in manifest.trials if trial.saliency["warnings"]]
-    if noisy:
-        say(f"noisy maps in {len(noisy)} trial(s), raise 'samples': {', '.join(noisy)}")
+    warned = Counter(warning for trial in manifest.trials for warning in trial.saliency["warnings"])
+    for warning, trials in warned.most_common(MOST_FAULTS):
+        say(f"{trials} trial(s): {warning}")
+    for note in {trial.saliency["drawing"] for trial in manifest.trials if "drawing" in trial.saliency}:
+        say(note)
+    if AVERAGED in manifest.environment:
+        say(manifest.environment[AVERAGED])
     say(f"study hash {bundle.study_hash}")
     say(str(bundle.folder))
 

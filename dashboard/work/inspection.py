@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from core.attribution.activations import chosen_layer
 from core.attribution.cost import Cost
+from core.attribution.places import chosen_layer
 from core.classifier import Classifier
 from core.parameters import declared, parsed
 from core.types import Progress

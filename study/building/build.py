@@ -18,6 +18,7 @@ from core.geometry import Geometry
 from core.teaching.prior import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
+from study.building.averaged import AVERAGED, Averaged, compare
 from study.building.claims import shared
 from study.building.design import ROLE_OF_TYPE, Material
 from study.building.differences import ARITHMETIC, differences
@@ -133,7 +134,8 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         progress,
         "explaining trials",
     )
-    manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior)
+    averaged = compare(planner.prior, material.pool.features, material.pool.truth, config.study.seed)
+    manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior, averaged)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)
 
@@ -163,7 +165,13 @@ def _whole(path: Path) -> bool:
 
 
 def _manifest(
-    sources: Sources, plan: Plan, made: list[Trial], material: Material, folder: Path, prior: KroneckerPrior
+    sources: Sources,
+    plan: Plan,
+    made: list[Trial],
+    material: Material,
+    folder: Path,
+    prior: KroneckerPrior,
+    averaged: Averaged | None,
 ) -> Manifest:
     config, classifier = sources.config, sources.classifier
     assets = sorted({name for trial in made for name in trial.assets.every})
@@ -186,7 +194,12 @@ def _manifest(
             | ({"near_duplicates": plan.repeats} if role == "pool" else {})
             for role, s in sources.sets.items()
         },
-        environment={**environment(sources.base), ARITHMETIC: arithmetic(classifier.device), DRAWING: MEASURED},
+        environment={
+            **environment(sources.base),
+            ARITHMETIC: arithmetic(classifier.device),
+            DRAWING: MEASURED,
+            **({AVERAGED: averaged.text} if averaged else {}),
+        },
         trials=tuple(made[: len(plan.trials)]),
         practice=tuple(made[len(plan.trials) :]),
         dropped=plan.dropped,

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from core.attribution.activations import chosen_layer, refuse_unknown
+from core.attribution.activations import refuse_unknown
+from core.attribution.places import chosen_layer
 from core.classifier import Classifier
 from core.concepts.effect import observed_effect
 from core.concepts.tcav import tcav

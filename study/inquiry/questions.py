@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from core.attribution.activations import chosen_layer
+from core.attribution.places import chosen_layer
 from core.errors import ForetellError
 from core.representation.consistency import ORDERS
 from core.representation.consistency import consistency as _consistency

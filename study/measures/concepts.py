@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.attribution.activations import chosen_layer, refuse_unknown
+from core.attribution.activations import refuse_unknown
+from core.attribution.places import chosen_layer
 from core.concepts.sensitivity import Directions, derivatives, directions_of
 from core.concepts.tcav import KNOWN
 from core.concepts.vector import LEAST

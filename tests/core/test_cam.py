@@ -8,8 +8,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution import METHODS
-from core.attribution.activations import activation_and_gradient, chosen_layer
+from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
+from core.attribution.places import chosen_layer
 from core.attribution.score_cam import score_cam
 from core.classifier import Classifier
 from core.errors import ForetellError

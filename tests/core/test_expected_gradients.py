@@ -122,3 +122,10 @@ def test_the_certificate_knows_the_references_and_no_form_asks_for_them():
 def test_what_it_cannot_use_is_refused(given, says):
     with pytest.raises(ForetellError, match=says):
         expected_gradients(awkward(), pictures(1), [0], **given)
+
+
+def test_few_samples_that_miss_the_change_are_warned_of():
+    """Two samples of a network with ReLUs: the residual is as large as it is said to be."""
+    (certificate,) = expected_gradients(awkward(3), pictures(1), [0], samples=2).certificates
+    assert abs(certificate.completeness) > 0.05
+    assert f"by {abs(certificate.completeness):.0%} of that change. Raise 'samples' (now 2)." in certificate.warnings[0]

@@ -7,6 +7,7 @@ from torch import nn
 from core.attribution.baselines import baselines
 from core.attribution.gradients import gradient, input_x_gradient, integrated_gradients
 from core.classifier import Classifier
+from core.errors import ForetellError
 from tests.core.networks import SIDE, ToyA, awkward, pictures, raw, unit
 
 X = torch.tensor([20.0, 50.0, 30.0]).view(1, 1, 1, 3)
@@ -180,3 +181,36 @@ def test_the_noise_baseline_is_a_picture_of_the_given_seed():
     assert torch.equal(first, baselines(classifier, images, "noise", 1))
     assert float((first - second).abs().mean()) > 0.3
     assert -1 <= float(first.min()) < -0.9 < 0.9 < float(first.max()) <= 1
+
+
+def test_a_map_that_misses_what_it_explains_says_so_and_names_the_remedy():
+    """f = s^3 of one pixel s = 1 from 0: the midpoint of one step gives 3 / 4 of f(1) - f(0) = 1."""
+    x = torch.tensor([[[[1.0, 0.0, 0.0]]]])
+    (certificate,) = integrated_gradients(toy(Cube()), x, [0], steps=1, baseline="zero").certificates
+    assert certificate.completeness == pytest.approx(-0.25, abs=1e-6)
+    assert certificate.warnings == (
+        "The sum of this map misses the change it explains by 25% of that change. Raise 'steps' (now 1), or set a "
+        "tolerance such as 0.05, which chooses them.",
+    )
+    assert integrated_gradients(toy(Cube()), x, [0], steps=8, baseline="zero").certificates[0].warnings == ()
+
+
+def test_a_tolerance_chooses_the_steps():
+    """n midpoints of s^3 miss 1 / (4 n^2) of it: 4 steps miss .0156, 8 miss .0039, 16 miss .001."""
+    x = torch.tensor([[[[1.0, 0.0, 0.0]]]])
+    for tolerance, steps in ((0.02, 4), (0.005, 8), (0.004, 8), (0.002, 16)):
+        explanation = integrated_gradients(toy(Cube()), x, [0], steps=1, baseline="zero", tolerance=tolerance)
+        certificate = explanation.certificates[0]
+        assert certificate.parameters["steps"] == steps
+        assert abs(certificate.completeness) <= tolerance
+        torch.testing.assert_close(
+            explanation.map, integrated_gradients(toy(Cube()), x, [0], steps=steps, baseline="zero").map
+        )
+    with pytest.raises(ForetellError, match="must not be negative"):
+        integrated_gradients(toy(Cube()), x, [0], tolerance=-1)
+
+
+class Cube(torch.nn.Module):
+    def forward(self, x):
+        s = x.flatten(1).sum(1, keepdim=True)
+        return torch.cat([s**3, -(s**3)], 1)

@@ -250,3 +250,18 @@ def test_bad_settings_are_refused():
         bayesian_teaching(awkward(), pictures(1), [0], tolerance=-0.1)
     with pytest.raises(ForetellError, match="amplitude"):
         bayesian_teaching(awkward(), pictures(1), [0], amplitude=0)
+
+
+def test_few_masks_that_all_count_are_not_said_not_to_count():
+    """A network that says the same of every mask gives all of them one weight."""
+
+    class Same(torch.nn.Module):
+        def forward(self, x):
+            return torch.tensor([[1.0, 0.0]]).expand(len(x), 2)
+
+    classifier = Classifier(Same(), unit, name="same")
+    (certificate,) = bayesian_teaching(classifier, pictures(1), [0], samples=64).certificates
+    assert certificate.effective_samples == pytest.approx(64)
+    assert certificate.warnings == ("Only 64 masks were shown: much of this map is noise. Raise 'samples'.",)
+    (certificate,) = bayesian_teaching(classifier, pictures(1), [0], samples=128).certificates
+    assert certificate.warnings == ()

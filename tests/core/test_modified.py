@@ -42,6 +42,9 @@ WRITTEN = {
     "clamp": lambda z: z.clamp(min=0),
     "clip": lambda z: torch.clip(z, 0, 9),
     "clamp_min_": lambda z: z.clamp_min_(0),
+    "torch.maximum": lambda z: torch.maximum(z, torch.zeros_like(z)),
+    "Tensor.maximum": lambda z: z.maximum(torch.zeros(())),
+    "torch.max": lambda z: torch.max(z, torch.zeros(1)),
 }
 TABLE = {"gradient": [1.0, -1.0, 0.0, 0.0], "deconvnet": [1.0, 0.0, 1.0, 0.0], "guided": [1.0, 0.0, 0.0, 0.0]}
 
@@ -84,6 +87,8 @@ def test_above_its_ceiling_relu6_is_as_shut_as_below_0(name):
         F.hardtanh,
         F.leaky_relu,
         lambda z: z.clamp(min=-1),
+        lambda z: torch.maximum(z, torch.ones_like(z)),
+        lambda z: torch.max(z, 0, keepdim=True).values * z,
         lambda z: z.clamp(max=1),
         lambda z: z.clamp(min=torch.zeros(2)),
         lambda z: z.mul(3).long().clamp(min=0) * z,

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
+from core import loading
 from core.attribution.taylor import taylor_decomposition
 from core.classifier import Classifier
 from tests.core.networks import awkward, pictures, raw
@@ -53,7 +55,7 @@ def test_the_root_is_where_the_class_stops_leading():
     classifier, images = awkward(9), pictures(4, seed=8)
     answers = classifier.logits(images).argmax(1).tolist()
     explanation = taylor_decomposition(classifier, images, answers, baseline="mean")
-    assert not any(certificate.warnings for certificate in explanation.certificates)
+    assert not any("No root" in warning for found in explanation.certificates for warning in found.warnings)
     far = classifier.fill("mean").double()
     with classifier.exclusive() as module:
         network = module.double()
@@ -71,3 +73,31 @@ def test_the_root_is_where_the_class_stops_leading():
         (gradient,) = torch.autograd.grad(lead(root), root)
         expected = (gradient * (x - root.detach())).sum(0)
         torch.testing.assert_close(found.double(), expected, rtol=1e-3, atol=1e-4 * float(expected.abs().max()))
+
+
+def test_a_large_remainder_is_warned_of():
+    """f = s^3 - 1 at s = 3 from its root s = 1, where the gradient is 3: 6 of 26, so that 20 / 26 are remainder."""
+
+    class Bent(torch.nn.Module):
+        def forward(self, x):
+            s = x.flatten(1).sum(1, keepdim=True)
+            return torch.cat([s**3 - 1, torch.zeros_like(s)], 1)
+
+    (certificate,) = taylor_decomposition(
+        Classifier(Bent(), raw, name="bent"), row(3.0, 0.0, 0.0), [0], baseline="zero"
+    ).certificates
+    assert certificate.completeness == pytest.approx(-20 / 26, abs=1e-3)
+    assert certificate.warnings[0].startswith("The remainder is 77% of the lead")
+
+
+@pytest.mark.real
+def test_a_map_does_not_depend_on_its_batch(real):
+    """Rounding differs from batch to batch: it must not choose between two roots on either side of a kink."""
+    classifier = loading.load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
+    files = sorted((real / "imagenet" / "images").glob("*/*"))[:3]
+    images = torch.stack([classifier.preprocess(Image.open(file)) for file in files])
+    answers = classifier.logits(images).argmax(1).tolist()
+    together = taylor_decomposition(classifier, images, answers).map
+    for map_, x, k in zip(together, images, answers, strict=True):
+        alone = taylor_decomposition(classifier, x[None], [k]).map[0]
+        assert (map_ - alone).norm() < 1e-4 * alone.norm()

@@ -1,0 +1,108 @@
+"""What a network returns, examined once when it is loaded: every number that follows depends on it."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import PROBE_SIDE, Classifier
+from core.errors import ForetellError
+
+SAME, MOST = 1e-3, 0.05
+"""Difference between two passes that is warned of, and that is refused: as shares of how far images are apart."""
+ROUNDING = 1e-4
+"""Share of the largest logit that float32 may change."""
+SUM = 1e-3
+"""How far the sum of probabilities may be from 1."""
+PHOTOGRAPHS = 3
+
+
+def examine(classifier: Classifier) -> tuple[str, ...]:
+    """Return what a user must know of the network's output; all its maps carry these sentences.
+
+    Raises
+    ------
+    ForetellError
+        The output is not what every method takes it for: logits, at least two, finite, the same each time, and of one
+        image whatever the others in its batch are. The cause is named.
+    """
+    name = classifier.name
+    inputs = torch.stack([classifier.preprocess(image) for image in _photographs()])
+    logits = _logits(classifier, inputs)
+    if logits.shape[1] == 1:
+        raise ForetellError(
+            f"{name} returns one number for an image. Foretell compares classes: wrap the network so that it returns "
+            "two logits, torch.cat([torch.zeros_like(z), z], 1) for the logit z of the second class."
+        )
+    if not torch.isfinite(logits).all():
+        raise ForetellError(
+            f"{name} returns NaN or infinite logits. Make its transforms and its layers give finite numbers."
+        )
+    if bool((logits >= 0).all()) and bool(((logits.sum(1) - 1).abs() <= SUM).all()):
+        raise ForetellError(
+            f"{name} returns probabilities (they sum to 1), and Foretell would apply the softmax again. Return the "
+            "logits, which the last layer gives before the softmax."
+        )
+    moved = _moved(_logits(classifier, inputs), logits)
+    if moved > MOST:
+        raise ForetellError(
+            f"{name} returns other logits each time for the same image: something in it is random in eval mode, such "
+            "as F.dropout without training=self.training. No heatmap of it could be made again."
+        )
+    mixed = _moved(torch.cat([_logits(classifier, one[None]) for one in inputs]), logits)
+    if mixed > MOST:
+        raise ForetellError(
+            f"{name} returns other logits for an image when others are in its batch: it normalises by the batch in "
+            "eval mode, such as BatchNorm2d with track_running_stats=False. Use the statistics of the training."
+        )
+    return tuple(_warnings(classifier, logits, max(moved, mixed)))
+
+
+def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]:
+    found = []
+    if moved > SAME:
+        found.append(
+            f"The logits of {classifier.name} move by {moved:.1%} of what tells images apart, from pass to pass or "
+            "with the batch, as with layers quantised as they run: heatmaps move with them."
+        )
+    if bool(((logits >= 0) & (logits <= 1)).all()):
+        found.append(
+            f"All outputs of {classifier.name} lie between 0 and 1. If they are probabilities of separate labels (a "
+            "sigmoid), return the logits before it: Foretell applies a softmax."
+        )
+    if not torch.isfinite(
+        _logits(classifier, torch.stack([classifier.fill(kind) for kind in ("black", "mean")]))
+    ).all():
+        found.append(
+            f"{classifier.name} returns NaN for images of one colour, as when transforms divide by an image's own "
+            "spread: methods that mask parts of an image may fail."
+        )
+    if classifier.transforms_vary:
+        found.append(
+            f"The transforms of {classifier.name} change at random: each heatmap is of one random change of its image."
+        )
+    return found
+
+
+def _photographs() -> list[Image.Image]:
+    """Make coarse and fine noise in colour, which stands for photographs."""
+    draws = np.random.default_rng(0)
+    coarse = [draws.integers(0, 256, (side, side, 3), np.uint8) for side in (PROBE_SIDE, 8, 32)[:PHOTOGRAPHS]]
+    return [Image.fromarray(one).resize((PROBE_SIDE, PROBE_SIDE), Image.Resampling.BICUBIC) for one in coarse]
+
+
+@torch.no_grad()
+def _logits(classifier: Classifier, inputs: Tensor) -> Tensor:
+    with classifier.exclusive() as module:
+        logits: Tensor = module(inputs.to(classifier.device, copy=True))
+    return logits.double().cpu()
+
+
+def _moved(one: Tensor, other: Tensor) -> float:
+    """Return the largest difference as a share of how far the logits of images are apart; 0 where it is rounding."""
+    difference = float((one - other).abs().max())
+    if difference <= ROUNDING * float(other.abs().max()):
+        return 0.0
+    return difference / max(float((other - other.mean(0)).abs().max()), torch.finfo(torch.float64).tiny)

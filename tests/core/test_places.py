@@ -1,0 +1,160 @@
+"""Layers of class activation maps: only those whose axes are places of the image; token transformers are refused."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from core.attribution import METHODS
+from core.attribution.places import chosen_layer
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.faithfulness.randomisation import cascading_randomisation
+from core.loading import torchvision
+
+SIDE, PATCH, WIDTH = 32, 4, 16
+GRID = SIDE // PATCH
+CAM_FAMILY = ("grad_cam", "grad_cam_plus_plus", "layer_cam", "score_cam", "erasure", "cam")
+
+
+class Attention(nn.Module):
+    """Attention whose parts are modules, as timm's are: queries (B, heads, N, d) and weights (B, heads, N, N)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.norm, self.drop = nn.LayerNorm(WIDTH // 2), nn.Dropout(0.1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(2, (3, 2, WIDTH // 2)).permute(2, 0, 3, 1, 4)
+        weights = self.drop((self.norm(q) @ self.norm(k).transpose(2, 3)).softmax(3))
+        return self.out((weights @ v).transpose(1, 2).flatten(2))
+
+
+class Tokens(nn.Module):
+    """A vision transformer: the places of its patches are a list (B, N, K)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(3, WIDTH, PATCH, PATCH)
+        self.attention = nn.ModuleList(Attention() for _ in range(3))
+        self.head = nn.Linear(WIDTH, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        for layer in self.attention:
+            x = x + layer(x)
+        return self.head(x.mean(1))
+
+
+class ChannelsLast(nn.Module):
+    """A network that ends in (B, h, w, K), as Swin transformers do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.mix = nn.Conv2d(3, WIDTH, PATCH, PATCH), nn.Linear(WIDTH, WIDTH)
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.norm(self.mix(self.embed(x).permute(0, 2, 3, 1)).relu()).mean((1, 2)))
+
+
+class Branches(nn.Module):
+    """Two branches side by side, joined: the one that runs last holds half of what counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.one, self.two = nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 1), nn.Conv2d(8, 8, 3, 1, 1)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x).relu()
+        return self.head(torch.cat([self.one(x), self.two(x)], 1).relu().mean((2, 3)))
+
+
+class Biased(nn.Module):
+    """A convolutional network that reads a table of position biases through a module, last of all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.table, self.head = nn.Conv2d(3, 8, 3, 2, 1), nn.Identity(), nn.Linear(8, 5)
+        self.bias = nn.Parameter(torch.randn(1, 8, GRID, GRID))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x).relu().mean((2, 3)) + self.table(self.bias).mean((2, 3)))
+
+
+def classifier(network: nn.Module, side: int = SIDE) -> Classifier:
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.ndim > 1:
+                parameter.normal_(0, parameter[0].numel() ** -0.5, generator=generator)
+    image = torch.rand(3, side, side, generator=generator)
+    return Classifier(network, lambda _: image, name="mine")
+
+
+@pytest.mark.parametrize("method", CAM_FAMILY)
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [(Tokens, "as a list of tokens"), (ChannelsLast, "last two axes are not the places of the image")],
+)
+def test_networks_without_maps_of_places_are_refused_in_words(
+    method: str, network: type[nn.Module], sentence: str
+) -> None:
+    with pytest.raises(ForetellError, match=sentence):
+        METHODS[method](classifier(network()), torch.rand(1, 3, SIDE, SIDE), [0])
+
+
+@pytest.mark.parametrize("layer", ["attention.2.drop", "attention.1.norm"])
+def test_a_layer_that_mixes_places_is_refused_also_by_name(layer: str) -> None:
+    with pytest.raises(ForetellError, match="Its map would mean nothing"):
+        METHODS["grad_cam"](classifier(Tokens()), torch.rand(1, 3, SIDE, SIDE), [0], layer=layer)
+
+
+def test_the_embedding_of_patches_is_used_where_it_is_asked_for() -> None:
+    assert chosen_layer(classifier(Tokens()), "embed") == "embed"
+
+
+@pytest.mark.parametrize(("network", "layer"), [(Branches, "stem"), (Biased, "body")])
+def test_the_layer_is_one_that_everything_passes_through(network: type[nn.Module], layer: str) -> None:
+    """Not the branch, nor the table of biases, that happens to run last."""
+    assert chosen_layer(classifier(network()), "") == layer
+
+
+def small(name: str) -> nn.Module:
+    """Build one of torchvision's architectures with few and narrow layers."""
+    models = torchvision().models
+    if name == "vit":
+        return models.VisionTransformer(SIDE, 8, num_layers=2, num_heads=2, hidden_dim=32, mlp_dim=64)
+    if name == "swin":
+        return models.SwinTransformer([4, 4], 16, depths=[1, 1], num_heads=[2, 2], window_size=[4, 4])
+    if name == "convnext":
+        settings = importlib.import_module("torchvision.models.convnext").CNBlockConfig
+        return models.ConvNeXt([settings(16, 32, 1), settings(32, None, 1)])
+    return models.get_model(name, weights=None, **({"init_weights": False} if name == "googlenet" else {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "layer"),
+    [("resnet18", "layer4"), ("squeezenet1_1", "classifier.2"), ("googlenet", "inception5b"),
+     ("convnext", "features"), ("swin", "permute")],
+)  # fmt: skip
+def test_torchvisions_networks(name: str, layer: str) -> None:
+    """Swin's last maps are turned to (B, K, h, w) before they are averaged: that layer is right for it."""
+    assert chosen_layer(classifier(small(name), 64), "") == layer
+
+
+def test_torchvisions_vision_transformer_is_refused() -> None:
+    """Its last maps are the embedding of the patches."""
+    with pytest.raises(ForetellError, match="as a list of tokens"):
+        chosen_layer(classifier(small("vit")), "")
+
+
+def test_a_network_that_forgets_keeps_its_layer() -> None:
+    """Whether places are kept is a matter of the structure: random weights must not stop the randomisation check."""
+    network = classifier(Branches())
+    cascading_randomisation(network, torch.rand(1, 3, SIDE, SIDE), [0], "grad_cam", parameters={"layer": ""})
