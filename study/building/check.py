@@ -19,8 +19,10 @@ from core.device import one_thread
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
+from study.building.averaged import compare
 from study.building.build import Sources, material_of, open_sources, planner_of
 from study.building.categories import CategoryShortage, Supply, count_of, describe
+from study.building.design import Material
 from study.building.plan import Plan, Planner
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
@@ -96,7 +98,7 @@ def _planned(sources: Sources, cache: Path, progress: Progress, sets: tuple[str,
     notes: tuple[str, ...] = ()
     try:
         planner = planner_of(sources, cache, progress, material)
-        notes = tuple(_prior_notes(planner))
+        notes = tuple(_prior_notes(planner, material))
         plan = planner.plan(progress)
     except CategoryShortage as error:
         return Check(sets, notes, (error.summary,), supply)
@@ -135,14 +137,17 @@ def _unmatched(sources: Sources) -> Iterator[str]:
             yield str(error)
 
 
-def _prior_notes(planner: Planner) -> Iterator[str]:
-    """Yield what the learner's prior needed."""
+def _prior_notes(planner: Planner, material: Material) -> Iterator[str]:
+    """Yield what the learner's prior needed, and how accurate the classifier averaged over it is."""
     prior, settings = planner.prior, planner.config.teaching
     if settings.prior is None and prior.damping != settings.damping:
         yield (
             f"The pool's {count_of(prior.images, 'image')} do not span the network's {prior.head.shape[1]:,} feature "
             f"directions: damping = {prior.damping:.3g} was chosen by the rule of Ledoit and Wolf (2004)."
         )
+    averaged = compare(prior, material.pool.features, material.pool.truth, planner.seed)
+    if averaged is not None:
+        yield averaged.text
 
 
 def _legend_notes(config: StudyConfig) -> Iterator[str]:
