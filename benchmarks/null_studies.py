@@ -9,6 +9,8 @@ studies simulated (Clopper & Pearson).
 
 from __future__ import annotations
 
+import json
+import sys
 from functools import cache, partial
 from itertools import pairwise
 from typing import Any
@@ -50,6 +52,7 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
         found = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
         for (choice, test), part in found.groupby(["choice", "test"], sort=False):
             rows.append({"world": world, "choice": choice, "test": test, **_share(part["p"])})
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)  # a long run can be read on the way
     return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}
 
 

@@ -93,7 +93,7 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
     figure.add_vline(x=0, line=plots.DOTTED)
     for place, name in zip(places, names, strict=True):
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 12}
+            x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 11}
         )
     plots.laid_out(figure, "", percent=False)
     title = {"text": MODES["sim"], "font": {"size": 15}, "x": 0, "y": 0.98} if simulated else None
@@ -101,4 +101,6 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
         height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 50 if simulated else 20, "b": 50}, title=title
     )
     figure.update_xaxes(title="Percentage points", gridcolor=plots.GRID, zeroline=False, nticks=6, tickangle=0)
-    return figure.update_yaxes(showticklabels=False, showgrid=False, range=[-0.6, len(places) - 0.1])
+    return figure.update_yaxes(
+        showticklabels=False, showgrid=False, range=[-0.6, len(places) - 0.1], title=None, automargin=False
+    )

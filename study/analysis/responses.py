@@ -140,19 +140,25 @@ def _content(path: Path) -> bytes:
 
 
 def parse(content: bytes, name: str) -> pd.DataFrame:
-    """The columns of a CSV as text, so that a participant ``007`` keeps her name.
+    """The columns of a CSV as text, so that a participant ``007`` keeps their name.
+
+    Commas, semicolons or tabs, UTF-8 or UTF-16: spreadsheets write all of them.
 
     Raises
     ------
     ForetellError
-        The content is empty or no CSV in UTF-8.
+        The content is empty or no such file.
     """
     try:
-        return pd.read_csv(io.BytesIO(content), dtype="str", keep_default_na=False, na_values=_MISSING)
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        text = content.decode(encoding)
+        head = text.partition("\n")[0]
+        separator = max(",;\t", key=head.count)
+        return pd.read_csv(io.StringIO(text), sep=separator, dtype="str", keep_default_na=False, na_values=_MISSING)
     except pd.errors.EmptyDataError:
         raise ForetellError(f"{name} is empty. Export the responses again.") from None
     except (pd.errors.ParserError, UnicodeDecodeError):
-        raise ForetellError(f"{name} is not a CSV file in UTF-8. Save it as one.") from None
+        raise ForetellError(f"{name} is not a CSV file in UTF-8 or UTF-16. Save it as one.") from None
 
 
 def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, name: str = "The responses") -> Responses:

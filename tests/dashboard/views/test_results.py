@@ -222,7 +222,7 @@ def test_own_file_with_other_names(app: AppTest) -> None:
     ("content", "said"),
     [
         (b"", "mine.csv is empty"),
-        (b"\xff\xfe\x00a", "mine.csv is not a CSV file in UTF-8"),
+        (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
         (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
         (study(1, 8, 6, seed=5), "names only one person"),

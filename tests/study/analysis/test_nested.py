@@ -135,7 +135,7 @@ def test_agrees_with_the_reference(real: Path, name: str) -> None:
     [
         ("zero_variance", "Boundary (singular) fit: the standard deviation between levels of participant is"),
         ("separation", "standard correct in condition none: all 1,200 answers are right"),
-        ("absent_condition", f"{TERMS[9]}, {TERMS[10]}, {TERMS[11]} dropped"),
+        ("absent_condition", f"{TERMS[9]}, {TERMS[10]}, {TERMS[11]} left out"),
         ("tiny", "standard correct in condition none: all 8 answers are right"),
     ],
 )

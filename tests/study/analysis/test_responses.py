@@ -170,3 +170,14 @@ def test_quality_counts_people_and_answers(frame: pd.DataFrame) -> None:
     quality = responses.prepare(frame.iloc[1:]).quality().set_index("condition")
     assert quality.loc["none"].to_dict() == {"participants": 2, "answers": 23, "fewest": 11, "most": 12}
     assert quality.loc["both"].to_dict() == {"participants": 2, "answers": 24, "fewest": 12, "most": 12}
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16"), (";", "utf-16")]
+)
+def test_files_of_spreadsheets_are_read(tmp_path: Path, separator: str, encoding: str) -> None:
+    """Catches the files that a spreadsheet writes in another country or as Unicode text."""
+    frame = study(seed=11)
+    path = tmp_path / "responses.csv"
+    path.write_bytes(frame.to_csv(index=False, sep=separator).encode(encoding))
+    pd.testing.assert_frame_equal(responses.read(path).frame, responses.prepare(frame.astype(str)).frame)
