@@ -54,14 +54,20 @@ class Averaged:
 
 
 def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], seed: int) -> Averaged | None:
-    """Compare both on images with these features (N, M) and true classes (N,), -1 where not known; None without any."""
+    """Compare both on images with these features (N, M) and true classes (N,), -1 where not known; None without any.
+
+    Only the classes of these images compete: a class without any has a prior that says nothing, and is no option of a
+    trial either.
+    """
     rows = np.flatnonzero(truth != UNMATCHED)
     rows = rows[np.unique(np.linspace(0, max(len(rows) - 1, 0), MOST).astype(int))] if len(rows) else rows
     if not len(rows) or not features.shape[1]:
         return None
-    chosen, labels = features[torch.from_numpy(rows)].double(), torch.from_numpy(truth[rows])
+    chosen = features[torch.from_numpy(rows)].double()
+    classes, labels = torch.unique(torch.from_numpy(truth[rows]), return_inverse=True)
     answers, _ = probabilistic_answers(prior, chosen, DRAWS, torch.Generator().manual_seed(seed))
-    return Averaged(_accuracy(answers, labels), _accuracy(with_bias(chosen) @ prior.head.T, labels), len(rows))
+    plain = with_bias(chosen) @ prior.head.T
+    return Averaged(_accuracy(answers[:, classes], labels), _accuracy(plain[:, classes], labels), len(rows))
 
 
 def compare_on(classifier: Classifier, images: ImageSet, prior: KroneckerPrior, seed: int = 0) -> Averaged | None:
