@@ -12,10 +12,11 @@ from dashboard.table import SCALINGS, Scaling
 BIND: Literal["query-params"] = "query-params"
 
 
-def look(*, object_known: bool, clip: float) -> Look:
+def look(*, object_known: bool, clip: float, clip_key: str = "clip") -> Look:
     """Choose colours, outline or the heatmap alone, how strong, and whether the object's edge is drawn.
 
-    ``clip`` is the percentage of pixels that get the full colour until the reader chooses another.
+    ``clip`` is the percentage of pixels that get the full colour until the reader chooses another; views with other
+    defaults need other keys, or a link would not say which value it means.
     """
     style = st.segmented_control(
         "Heatmap as",
@@ -37,7 +38,7 @@ def look(*, object_known: bool, clip: float) -> Look:
             20.0,
             clip,
             0.5,
-            key="clip",
+            key=clip_key,
             bind=BIND,
             width=180,
             help="So many of the strongest pixels all get the full colour. More makes weaker values visible.",
@@ -48,14 +49,14 @@ def look(*, object_known: bool, clip: float) -> Look:
     return Look(style, opacity, percent, outline, clip)
 
 
-def scaling(default: Scaling = "Shared") -> Scaling:
+def scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
     """Choose one scale for each method, or one for each heatmap."""
     chosen: Scaling = st.segmented_control(
         "Scale",
         list(SCALINGS),
         default=default,
         required=True,
-        key="scale",
+        key=key,
         bind=BIND,
         help="Methods have different units, so maps of different methods never share a scale. "
         "Shared: the maps of one method compare. Own: each map uses all its colours.",

@@ -93,8 +93,8 @@ def _controls() -> Any:
 
 def _showing(object_known: bool, default: Scaling = "Shared") -> Callable[[list[Explained], Settings, int, str], None]:
     """Controls of how maps are shown; then what shows them so."""
-    look = appearance.look(object_known=object_known, clip=CLIP)
-    scaling = appearance.scaling(default)
+    look = appearance.look(object_known=object_known, clip=CLIP, clip_key="grid.clip")
+    scaling = appearance.scaling(default, "scale" if default == "Shared" else "pair.scale")
     measured = appearance.measured()
 
     def show(explained: list[Explained], methods: Settings, seed: int, kind: str) -> None:
