@@ -100,9 +100,10 @@ def test_only_registered_methods_have_a_sign_of_their_own():
 def test_a_batch_equals_its_images_one_by_one(name):
     classifier, images = awkward(), pictures(3)
     together = explain(name, classifier, images, [0, 1, 2]).map
+    rounding = 1e-6 * max(1.0, float(together.abs().max()))  # of the largest sum: processors add up batches differently
     for i in range(3):
         alone = explain(name, classifier, images[i : i + 1], [i]).map[0]
-        torch.testing.assert_close(together[i], alone, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(together[i], alone, rtol=1e-5, atol=rounding)
 
 
 @every_method
