@@ -159,7 +159,7 @@ def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> N
     page.goto(f"{researcher.url}/power?sizes=4,6&studies=10")
     finished(page)
     page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_test_id("stPlotlyChart")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_text("null - explanation").first).to_be_visible()
 
 
@@ -179,5 +179,5 @@ def test_a_file_of_answers_is_analysed_in_the_browser(researcher: Server, page: 
     expect(page.get_by_test_id("stAlertContentError")).to_contain_text("Column 'correct' is missing")
     page.get_by_label("correct", exact=True).click()
     page.get_by_role("option", name="hit").click()
-    expect(page.get_by_test_id("stPlotlyChart")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
