@@ -131,7 +131,8 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     expect(page.locator("#withdraw-hint")).to_have_text(words["refused_code"])
     page.fill("#withdraw-code", private)
     page.click("#erase")
-    expect(page.locator("#end .prose")).to_have_text(words["withdrawn"])
+    kept = words["withdrawn_id"].replace("{days}", "180")
+    expect(page.locator("#end .prose p")).to_have_text([words["withdrawn"], kept])
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
     with Service(server.home) as service:
         assert service.verify() == []
@@ -352,7 +353,7 @@ def test_withdrawing_from_the_last_page_is_two_keys(page: Page, server: Server) 
     page.keyboard.press("Enter")
     tab_to(page, "#erase")
     page.keyboard.press("Enter")
-    expect(page.locator("#end .prose")).to_have_text(CATALOGUES["en"]["withdrawn"])
+    expect(page.locator("#end .prose p").first).to_have_text(CATALOGUES["en"]["withdrawn"])
     expect(page.locator("#withdraw-now")).to_be_hidden()
     assert query(server, kept, me) == [(0,)]
 
