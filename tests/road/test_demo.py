@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from study.workspace import ROOT, bundle_named
 from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
+PAGES = ("/", "/run/demo", "/_stcore/health")
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +43,24 @@ def demo(tmp_path_factory):
 
 
 def _ask(port, server, home):
+    """Status of the pages for a stranger and for whoever opens the login link that the server printed."""
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline and server.poll() is None:
         try:
-            pages = ("/", "/run/demo", "/_stcore/health")
-            return {page: httpx.get(f"http://127.0.0.1:{port}{page}", timeout=20).status_code for page in pages}
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
+                strangers = {page: client.get(page).status_code for page in PAGES}
+                (link,) = re.findall(r"http://127\S+/door\S+", (home / "log").read_text())
+                assert client.get(link).status_code in (200, 302, 303)
+                return strangers, {page: client.get(page).status_code for page in PAGES}
         except httpx.TransportError:
             time.sleep(0.2)
     raise AssertionError((home / "log").read_text()[-2000:])
 
 
 def test_the_pages_and_the_participants_link_answer(demo):
-    assert demo[1] == {"/": 200, "/run/demo": 200, "/_stcore/health": 200}
+    strangers, researchers = demo[1]
+    assert strangers == {"/": 401, "/run/demo": 200, "/_stcore/health": 401}
+    assert researchers == {"/": 200, "/run/demo": 200, "/_stcore/health": 200}
 
 
 def test_about_thirty_trials_in_three_matched_types(demo):

@@ -40,7 +40,7 @@ def test_a_planted_square_and_its_map_lie_on_each_other(tmp_path: Path, made: st
 def test_where_the_geometry_is_not_known_the_networks_own_input_is_shown_and_said(tmp_path: Path, made: str) -> None:
     off, facts = drawn(tmp_path, made, photograph((300, 200), (0.52, 0.55)))
     assert off < 0.015
-    assert ["the network's own input is shown instead" in text for text in facts["warnings"]] == [True]
+    assert sum("the network's own input is shown instead" in text for text in facts["warnings"]) == 1
     with Image.open(tmp_path / "out" / "photograph.input_x_gradient.png") as sheet:
         shown = np.asarray(sheet.crop((0, 0, SIDE, SIDE)).resize((64, 64), Image.Resampling.BOX).convert("L"))
     seen = np.load(tmp_path / "out" / "photograph.input_x_gradient.npy") * 100 / 3
