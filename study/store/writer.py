@@ -21,10 +21,6 @@ from study.store.errors import StoreError
 
 MOST_JOBS = 256
 LONGEST_S = 0.005
-MANY = 4
-"""Jobs in one group from which on the next group waits for more: they share pages and one flush of the disk."""
-WAIT_S = 0.03
-"""How long it waits: hardly noticed by a participant, and a fraction of what a disk that cannot keep up costs."""
 
 T = TypeVar("T")
 
@@ -58,17 +54,13 @@ class _Job:
 
 
 class Writer:
-    """The only one of this process who writes to `engine`; other processes' writers take turns with it.
-
-    ``group`` is how many jobs the last commit held.
-    """
+    """The only one of this process who writes to `engine`; other processes' writers take turns with it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        self.group = 0
         self._thread = threading.Thread(target=self._loop, name="foretell-writer", daemon=True)
         self._thread.start()
 
@@ -105,23 +97,20 @@ class Writer:
                         _still_open(connection)
             except Exception as failure:
                 error = failure
-            self.group = len(group)
             for job in group or [first]:
                 job.settle(error)
 
     def _gathered(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
-        """Yield `first` and whatever queues up, within the limits; waits for more only where many came before."""
-        began = time.monotonic()
-        wait = WAIT_S if self.group >= MANY else 0.0
+        """`first` and whatever queued up meanwhile, within the limits; never waits for more."""
+        deadline = time.monotonic() + LONGEST_S
         job: _Job | None = first
         while job is not None:
             group.append(job)
             yield job
-            passed = time.monotonic() - began
-            if len(group) >= MOST_JOBS or passed > max(LONGEST_S, wait):
+            if len(group) >= MOST_JOBS or time.monotonic() > deadline:
                 return
             try:
-                job = self._jobs.get(timeout=wait - passed) if passed < wait else self._jobs.get_nowait()
+                job = self._jobs.get_nowait()
             except queue.Empty:
                 return
         self._jobs.put(None)  # asked to stop: this group is the last, the loop sees it next

@@ -15,10 +15,8 @@ from study.simulate import simulate
 from study.store import Store, StoreError, engine, repository, responses
 from study.store.migrations import MIGRATIONS, fingerprint, migrate
 from study.store.tables import METADATA
-from study.store.writer import MANY, Writer
+from study.store.writer import Writer
 from tests.conftest import MakeBundle
-
-PATIENCE_S = 240
 
 
 @pytest.fixture
@@ -285,20 +283,3 @@ def test_a_response_costs_few_bytes_of_log(bundle: MakeBundle, service: Service)
     responses = simulate(service, name, 16, {"guesser": 1.0}, 0)
     assert responses == 16 * 23
     assert (log.stat().st_size - before) / 1024 / responses < 24
-
-
-def test_a_group_waits_for_more_after_a_large_one(writing: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the wait each job that comes a moment later costs a commit of its own, however many write."""
-    monkeypatch.setattr("study.store.writer.WAIT_S", 60)  # ended by the number of jobs, not by a busy machine's time
-    monkeypatch.setattr("study.store.writer.MOST_JOBS", 2)
-    writer = Writer(writing)
-    writer.run(insert(1))  # type: ignore[arg-type]
-    assert writer.group == 1
-    writer.group = MANY
-    first = writer.submit(insert(2))  # type: ignore[arg-type]
-    with pytest.raises(TimeoutError):
-        first.result(0.5)
-    assert writer.submit(insert(3)).result(PATIENCE_S) == 3  # type: ignore[arg-type]
-    assert first.result(PATIENCE_S) == 2
-    writer.close()
-    assert rows(writing) == [1, 2, 3]
