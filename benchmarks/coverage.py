@@ -3,7 +3,7 @@
 200 simulated studies whose truth is known; of each measure the share of its 95% intervals that hold the truth, with the
 Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
 truth is that of new participants on the same trials, so categories stay the same in all studies; where a mixed model
-is fitted, categories are drawn anew for each study.
+is fitted, each study draws its own categories.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _detected(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _timed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Log times with an effect of saliency, categories drawn anew."""
+    """Simulate log times with an effect of saliency; each study draws its own categories."""
     person = {name: rng.normal(0, 0.3) for name in frame["participant"].unique()}
     category = {name: rng.normal(0, 0.1) for name in frame["category"].unique()}
     log = 7.5 + frame["participant"].map(person) + frame["category"].map(category) + LOG_EFFECT * frame["saliency"]

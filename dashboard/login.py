@@ -46,7 +46,7 @@ def routes() -> list[Route]:
 
 
 async def page(request: Request, message: str = "", code: int = 200) -> Response:
-    """The ways in for who is out, the button for who is in; a login link lets in at once."""
+    """Show how to log in, or the button to log out; a login link logs in at once."""
     key = request.query_params.get(LINK_KEY)
     if key is not None and not message:
         return await _enter_by_link(request, key)

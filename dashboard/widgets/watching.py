@@ -126,7 +126,7 @@ def people(seen: Monitor) -> None:
 
 
 def removing(study: str) -> None:
-    """Release a place or exclude a participant, for a reason that is kept; and who was excluded."""
+    """Release a place or exclude a participant with a logged reason, and list those excluded."""
     service = door.acting()
     with st.expander("Release a place or exclude a participant"):
         st.caption(

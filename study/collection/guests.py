@@ -1,4 +1,4 @@
-"""Who may take part, and who is left out: what a researcher decides during a collection, on the record."""
+"""Access and exclusions: what a researcher decides during a collection, with an audit trail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may take part, and who was left out: access modes, closed lists, exclusions."""
+"""Rows of access modes, closed lists and exclusions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def exclude(db: Connection, session_id: str, reason: str, at: int) -> None:
 
 
 def exclusions(db: Connection, study: str) -> list[Row]:
-    """Everybody who was left out of a study by a researcher, in the order of time."""
+    """Return the participants whom a researcher excluded from a study, in order of time."""
     query = (
         select(exclusion, session.c.participant_id)
         .join(session, session.c.session_id == exclusion.c.session_id)
