@@ -28,7 +28,7 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size, default_device
 from core.types import Explanation
-from study.workspace import home
+from study.workspace.workspace import home
 
 NETWORKS = ("resnet50", "mobilenet_v2")
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -26,7 +26,7 @@ from data.bars.generator import ASPECT, COLOURS, SPREAD
 from data.bars.network import CATEGORIES, train, transforms
 from data.sets import bars, scenes
 from data.types import ImageSet
-from study.sources import open_classifier
+from study.network.sources import open_classifier
 
 SHARES = ((60, 40), (99, 1), (98, 2), (99, 50))
 """Red bars in a hundred horizontal and in a hundred vertical ones: the rows of the paper's table."""

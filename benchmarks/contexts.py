@@ -17,7 +17,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.faithfulness.effects import effect, share
-from core.faithfulness.mass import relevance_mass
+from core.faithfulness.pointing import relevance_mass
 from core.masked import Output
 from data.scenes.generator import Scene
 from data.scenes.interventions import other_contexts, other_objects

@@ -29,8 +29,8 @@ from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.errors import ForetellError
-from study.sources import open_classifier
-from study.workspace import home
+from study.network.sources import open_classifier
+from study.workspace.workspace import home
 
 BUDGET = 20.0
 """Processor seconds that a method's first map of a picture may take, by default."""

@@ -20,7 +20,7 @@ from core.device import chunk_size
 from core.inference import faster_copy, fused_copy
 from core.masked import masked_probabilities
 from core.teaching.masks import MaskPrior
-from study.sources import open_classifier
+from study.network.sources import open_classifier
 
 ROUNDS = 3
 USUAL = ("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0", "convnext_tiny", "vit_b_16", "vgg16")

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.faithfulness.mass import pointing_hit
+from core.faithfulness.pointing import pointing_hit
 from core.faithfulness.ranking import ranks
 from core.geometry import Geometry
 

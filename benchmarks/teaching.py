@@ -31,7 +31,7 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import default_device
 from core.teaching.examples import choose_examples
-from core.teaching.prior import KroneckerPrior, Moments, fit_prior, with_bias
+from core.teaching.kfac import KroneckerPrior, Moments, fit_prior, with_bias
 from core.teaching.scoring import score_sets
 
 FEATURES, CLASSES = 2048, 1000

@@ -11,8 +11,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from core.teaching.kfac import KroneckerPrior
 from core.teaching.learner import expected_sigmoid
-from core.teaching.prior import KroneckerPrior
 
 LABELS = np.array([1.0, 1.0, 0.0, 0.0])
 

@@ -1,6 +1,6 @@
 """The ASGI application: ``uvicorn dashboard.app:app``.
 
-Streamlit's pages at ``/``, behind the gate (`dashboard.gate`); the participant's page at ``/run/{study}``, its
+Streamlit's pages at ``/``, behind the gate (`dashboard.server.gate`); the participant's page at ``/run/{study}``, its
 files at ``/runner``, pictures at
 ``/assets`` and its requests at ``/api/v1``: plain routes of the same process, outside Streamlit's reruns.
 """
@@ -20,8 +20,9 @@ from starlette.middleware import Middleware
 from streamlit.starlette import App
 
 from core.errors import ForetellError
-from dashboard import api, door, login, sso
-from dashboard.gate import Gate
+from dashboard.server import api, login, sso
+from dashboard.server.gate import Gate
+from dashboard.shared import service
 
 FORGETTING_S = 3600.0
 """How often recruiters' ids whose time is over are erased: a server may run for months."""
@@ -35,14 +36,14 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
     logging.getLogger("uvicorn.error").addFilter(names_nobody)
-    await run_in_threadpool(lambda: door.service().provider)
+    await run_in_threadpool(lambda: service.service().provider)
     tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:
         yield {}
     finally:
         for task in tasks:
             task.cancel()
-        await run_in_threadpool(door.close)
+        await run_in_threadpool(service.close)
 
 
 def names_nobody(record: logging.LogRecord) -> bool:
@@ -54,7 +55,7 @@ async def forget_in_time(every_s: float = FORGETTING_S) -> None:
     """Erase the recruiter's ids whose time is over, again and again; a database that is away is asked next time."""
     while True:
         with contextlib.suppress(ForetellError):
-            await run_in_threadpool(lambda: door.service().erase_identities())
+            await run_in_threadpool(lambda: service.service().erase_identities())
         await asyncio.sleep(every_s)
 
 
@@ -62,7 +63,7 @@ async def keep_watch(every_s: float = WATCHING_S) -> None:
     """Keep the ends of the chains outside the database, and the time that was reached, again and again."""
     while True:
         with contextlib.suppress(ForetellError):
-            await run_in_threadpool(lambda: door.service().keep_watch())
+            await run_in_threadpool(lambda: service.service().keep_watch())
         await asyncio.sleep(every_s)
 
 

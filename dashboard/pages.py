@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard import warming
+from dashboard.shared import warming
 
 # A local file: the icon of a Material symbol would be fetched from elsewhere.
 ICON = Path(__file__).parent / "runner" / "icon.svg"
@@ -24,37 +24,37 @@ LEAVE = '<p class="door"><a href="/door" target="_self">Log out</a></p>'
 
 
 def _explore() -> None:
-    from dashboard.views import explore
+    from dashboard.explore import page as explore
 
     explore.page()
 
 
 def _studies() -> None:
-    from dashboard.views import studies
+    from dashboard.studies import page as studies
 
     studies.page()
 
 
 def _monitor() -> None:
-    from dashboard.views import monitor
+    from dashboard.monitor import page as monitor
 
     monitor.page()
 
 
 def _teaching() -> None:
-    from dashboard.views import teaching
+    from dashboard.teaching import page as teaching
 
     teaching.page()
 
 
 def _power() -> None:
-    from dashboard.views import power
+    from dashboard.power import page as power
 
     power.page()
 
 
 def _results() -> None:
-    from dashboard.views import results
+    from dashboard.results import page as results
 
     results.page()
 
@@ -71,7 +71,7 @@ def main() -> None:
     }
 
     def start() -> None:
-        from dashboard.views import home
+        from dashboard.home import page as home
 
         home.page(doors)
 

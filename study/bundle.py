@@ -102,8 +102,8 @@ class Trial(Record):
     categories as (a, b) in an order drawn by the study's seed. ``teaching`` and ``saliency`` hold what is
     known of the explanations (P of the learner, effective sample size, ...); ``relevance`` the share of the
     map's evidence on the object where an object mask exists, else None. ``doubt`` is the stratum of a study that
-    spreads its targets over a measure of their pictures (`study.measures`): measure, sampler where it asks under noise,
-    value (None: infinite), error, stratum (0 has the lowest values), strata.
+    spreads its targets over a measure of their images (`study.building.measures`): measure, sampler where it
+    asks under noise, value (None: infinite), error, stratum (0 has the lowest values), strata.
     """
 
     id: str

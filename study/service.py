@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from study.collection.access import Access
-from study.opened import Mode
+from study.participation.open_workspace import Mode
 from study.participation.participant import Ack, Participant, SimulatedTrial
 
 __all__ = ["Ack", "Mode", "Service", "SimulatedTrial"]

@@ -14,7 +14,7 @@ import numpy as np
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.participation.answer import Answer, CheckAnswers, Filled
-from study.people import Person, sample_mixture
+from study.plan.simulated_participants import Person, sample_mixture
 from study.service import Service
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
@@ -42,7 +42,7 @@ def simulate(
     participants
         Number of people.
     mixture
-        Weight of each kind of person, see `study.people`.
+        Weight of each kind of person, see `study.plan.simulated_participants`.
     seed
         Of people and their answers.
     progress

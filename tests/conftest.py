@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Placebo, Trial, TrialAssets, canonical
 from study.conditions import CONDITIONS, beside
 from study.service import Service
-from study.workspace import DATABASE
+from study.workspace.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
 from tests.postgresql import FOUND, Postgresql
 

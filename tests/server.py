@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 from playwright.sync_api import BrowserContext
 
-from dashboard.door import COOKIE
+from dashboard.shared.service import COOKIE
 from study.service import Service
 from tests.ports import free_port
 

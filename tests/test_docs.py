@@ -24,15 +24,15 @@ from PIL import Image
 import foretell
 from core.attribution import METHODS
 from core.registry import Registry
-from dashboard.cli import app
+from dashboard.cli.main import app
 from data.errors import DataError
 from study.analysis import nested, responses
 from study.conditions import CONDITIONS
-from study.config import IMAGE_SETS, ImageSource
-from study.people import PEOPLE, expected_accuracy
+from study.network.sources import open_classifier, open_set
+from study.plan.config import IMAGE_SETS, ImageSource
+from study.plan.simulated_participants import PEOPLE, expected_accuracy
 from study.service import Service
 from study.simulate import simulate
-from study.sources import open_classifier, open_set
 from tests.core import test_contracts
 from tests.study import test_conditions
 from tests.study.analysis import simulated
@@ -313,7 +313,7 @@ def test_the_statistical_model_of_the_how_to_is_tested_among_the_others(monkeypa
 def test_the_simulated_person_of_the_how_to_takes_part(
     written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
 ) -> None:
-    written("add-a-model.md", "study/people.py", "example_people")
+    written("add-a-model.md", "study/plan/simulated_participants.py", "example_people")
     name = register(monkeypatch, PEOPLE, "add-a-model.md", "example_people")
     standard = test_conditions.TRIAL
     adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.limits import Busy
 from benchmarks.participants import Log, kept
-from dashboard.commands.bench import names
+from dashboard.cli.bench import names
 from study.service import Service
 from study.simulate import simulate
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.teaching.prior import KroneckerPrior
+from core.teaching.kfac import KroneckerPrior
 from core.teaching.scoring import Scorer, halves
 from core.types import TeachingSet
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.teaching.prior import KroneckerPrior, with_bias
+from core.teaching.kfac import KroneckerPrior, with_bias
 
 
 def sampled_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator) -> Iterator[Tensor]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.learner import Prediction, expected_sigmoid, learn
-from core.teaching.prior import KroneckerPrior, with_bias
 
 ENTRIES = 2**16
 """Entries of all kernels of a batch: 4,096 sets of four examples."""

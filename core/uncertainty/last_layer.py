@@ -7,7 +7,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.teaching.prior import KroneckerPrior, with_bias
+from core.teaching.kfac import KroneckerPrior, with_bias
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws
 from core.uncertainty.passes import checked
@@ -24,7 +24,7 @@ def laplace(
 ) -> Tensor:
     """The last layer's weights drawn from their Kronecker-factored Laplace posterior, all others as they are.
 
-    Ritter et al. 2018. ``prior`` is `core.teaching.prior.fit_prior` of a training set: what a learner of the network
+    Ritter et al. 2018. ``prior`` is `core.teaching.kfac.fit_prior` of a training set: what a learner of the network
     believes beforehand is what training has left open. A picture's logits are W z + sqrt(z^T U^-1 z) V^(-1/2) e, e
     standard normal and the same for all pictures: drawn as they are and not by way of the weights. One forward pass.
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from study.preregistration import Spending
+from study.plan.preregistration import Spending
 
 NODES = 400
 FARTHEST = 37.0

@@ -17,7 +17,7 @@ from core.errors import ForetellError
 from study.analysis import plots
 from study.analysis.nested import cell_name
 from study.bundle import Trial
-from study.people import PEOPLE, Theory
+from study.plan.simulated_participants import PEOPLE, Theory
 
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""

@@ -15,8 +15,8 @@ from study.analysis.exploratory import Measure
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
 from study.bundle import Manifest
-from study.preregistration import Plan
-from study.provenance import code_digest
+from study.plan.preregistration import Plan
+from study.workspace.provenance import code_digest
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
 CHANCES = ("p", "p_holm")

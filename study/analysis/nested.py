@@ -6,11 +6,10 @@ participants and of target categories. Folke, Li, Sojitra, Yang & Shafto (2021),
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 from scipy.stats import chi2
@@ -19,12 +18,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import mixed, random_effects, responses
 from study.analysis.records import MixedModel
-from study.bundle import Manifest
-from study.preregistration import NESTED, Plan
-
-if TYPE_CHECKING:
-    from study.analysis.report import Answer
-    from study.analysis.stopping import Look
+from study.plan.preregistration import NESTED
 
 RANDOM = random_effects.INTERCEPTS
 FIXED = NESTED
@@ -166,44 +160,3 @@ def cell_name(cell: Mapping[str, Any]) -> str:
     if not {"saliency", "examples"} <= set(cell):
         return words
     return f"{words} in condition {responses.CONDITIONS[int(cell['saliency']), int(cell['examples'])]}"
-
-
-def analyze_file(
-    path: Path,
-    out: Path,
-    columns: Mapping[str, str] | None = None,
-    seed: int = 0,
-    *,
-    plan: Plan | None = None,
-    manifest: Manifest | None = None,
-    looks: Sequence[Look] | None = None,
-    progress: Progress = silent,
-) -> Answer:
-    """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
-
-    Parameters
-    ----------
-    path
-        The CSV, one row per answer.
-    out
-        Folder for the results; made if absent.
-    columns
-        Our column names to those of the file, where they differ.
-    seed
-        Seed of the bootstrap.
-    plan
-        The analysis plan, if there was one.
-    manifest
-        Of the study that the file answers, if it is known.
-    looks
-        The declared looks that were made at it; None where that is not known.
-
-    Raises
-    ------
-    ForetellError
-        The file cannot be read or analysed.
-    """
-    from study.analysis import results  # it reads what is defined here
-
-    data = responses.read(path, columns)
-    return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)

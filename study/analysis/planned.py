@@ -17,10 +17,10 @@ from study.analysis.bounds import bounds
 from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
-from study.preregistration import Exclusions, Plan
+from study.plan.preregistration import Exclusions, Plan
 
 if TYPE_CHECKING:
-    from study.analysis.stopping import Look
+    from study.analysis.records import Look
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from study.analysis import formula as formulas
 from study.analysis.formula import NOTHING, RandomTerm
 from study.analysis.records import Floats
 from study.bundle import TRIAL_TYPES
-from study.preregistration import PREDICTORS
+from study.plan.preregistration import PREDICTORS
 
 INTERCEPTS = "(1|participant) + (1|category)"
 """The paper's random effects."""

@@ -31,9 +31,9 @@ from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text, words
 from study.bundle import Manifest
-from study.drawing import caveats
-from study.files import write_whole
-from study.spreadsheets import csv_text
+from study.network.placement import caveats
+from study.workspace.files import write_whole
+from study.workspace.spreadsheets import csv_text
 
 TITLE = "Do explanations help participants predict the AI?"
 COLUMNS = ["term", "estimate", "se", "low", "high", "z", "p", "stars", "odds_ratio"]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from core.types import Progress, silent
-from study.analysis import nested, planned, report
+from study.analysis import nested, planned, report, responses
+from study.analysis.records import Look
 from study.analysis.report import Answer
 from study.analysis.responses import Responses
-from study.analysis.stopping import Look
 from study.bundle import Manifest
-from study.preregistration import Plan
+from study.plan.preregistration import Plan
 
 
 def write(
@@ -41,3 +41,42 @@ def write(
     found = report.answer(analysis, stayed, done)
     report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, found=found, progress=progress)
     return found
+
+
+def analyze_file(
+    path: Path,
+    out: Path,
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+    *,
+    plan: Plan | None = None,
+    manifest: Manifest | None = None,
+    looks: Sequence[Look] | None = None,
+    progress: Progress = silent,
+) -> Answer:
+    """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
+
+    Parameters
+    ----------
+    path
+        The CSV, one row per answer.
+    out
+        Folder for the results; made if absent.
+    columns
+        Our column names to those of the file, where they differ.
+    seed
+        Seed of the bootstrap.
+    plan
+        The analysis plan, if there was one.
+    manifest
+        Of the study that the file answers, if it is known.
+    looks
+        The declared looks that were made at it; None where that is not known.
+
+    Raises
+    ------
+    ForetellError
+        The file cannot be read or analysed.
+    """
+    data = responses.read(path, columns)
+    return write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)

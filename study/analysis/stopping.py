@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,54 +11,8 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import planned, responses
 from study.analysis.bounds import bounds
-from study.preregistration import Plan, Stopping
-
-
-@dataclass(frozen=True)
-class Look:
-    """One look.
-
-    Attributes
-    ----------
-    number, of
-        Which look, from 1, and how many the plan declares.
-    participants
-        Per condition, counted by who finished first; the plan's exclusions come after.
-    bound, z
-        ``|z|`` of the planned contrast beyond `bound` ends the collection; `z` is NaN where the model has no finite
-        estimate, which ends nothing.
-    """
-
-    number: int
-    of: int
-    participants: int
-    bound: float
-    z: float
-
-    @property
-    def crossed(self) -> bool:
-        """Whether the contrast is beyond its bound."""
-        return bool(abs(self.z) > self.bound)
-
-    @property
-    def last(self) -> bool:
-        """Whether everybody planned is there."""
-        return self.number == self.of
-
-    @property
-    def closing(self) -> bool:
-        """Whether it ends the collection."""
-        return self.crossed or self.last
-
-    @property
-    def sentence(self) -> str:
-        """What to do, and nothing else: not which way the contrast goes, nor how near the bound it is."""
-        where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"
-        if self.crossed:
-            return f"{where}: the bound is crossed. The collection is closed."
-        if self.last:
-            return f"{where}: the bound is not crossed, and this was the planned end. The collection is closed."
-        return f"{where}: the bound is not crossed. Go on."
+from study.analysis.records import Look
+from study.plan.preregistration import Plan, Stopping
 
 
 def schedule(plan: Plan) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from core.errors import ForetellError
 from study.analysis.contrasts import FACTORS
 from study.analysis.records import MixedModel
 from study.bundle import TRIAL_TYPES, Trial
-from study.people import PERSON_SD, sample_mixture
+from study.plan.simulated_participants import PERSON_SD, sample_mixture
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Theories:
-    """People who answer the frozen trials of a study as their theories say (`study.people`)."""
+    """People who answer the frozen trials of a study as their theories say (`study.plan.simulated_participants`)."""
 
     mixture: Mapping[str, float]
     trials: Sequence[Trial]

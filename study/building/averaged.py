@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.classifier import Classifier
-from core.teaching.prior import KroneckerPrior, with_bias
+from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import probabilistic_answers
 from data.types import ImageSet
-from study.reading import batches
-from study.sources import UNMATCHED, class_of_labels
+from study.network.reading import batches
+from study.network.sources import UNMATCHED, class_of_labels
 
 AVERAGED = "averaged classifier"
 """Key of a bundle's environment, which is no part of the study hash."""

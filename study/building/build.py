@@ -15,25 +15,25 @@ from core.classifier import Classifier
 from core.device import arithmetic, one_thread
 from core.errors import ForetellError
 from core.geometry import Geometry
-from core.teaching.prior import KroneckerPrior
+from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.averaged import AVERAGED, Averaged, compare
-from study.building.claims import shared
 from study.building.design import ROLE_OF_TYPE, Material
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import Plan, PlannedTrial, Planner
-from study.building.predictions import predict, transforms_digest
-from study.building.priors import StoredPrior, load_prior
 from study.building.stimuli import Studio
 from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
-from study.config import StudyConfig, read
-from study.drawing import DRAWING, MEASURED, measured_caveat
-from study.files import write_whole
-from study.provenance import code_digest, environment
-from study.sources import open_classifier, open_sets
+from study.network.claims import shared
+from study.network.placement import DRAWING, MEASURED, measured_caveat
+from study.network.predictions import predict, transforms_digest
+from study.network.priors import StoredPrior, load_prior
+from study.network.sources import open_classifier, open_sets
+from study.plan.config import StudyConfig, read
+from study.workspace.files import write_whole
+from study.workspace.provenance import code_digest, environment
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def build(
         Further workers to start (`study.building.workers`).
     """
     if helpers is not None:
-        with helpers.started(path, home, device):
+        with helpers.started(_build_alone, path, home, device):
             return build(path, home, progress, device=device)
     sources = open_sources(path, device)
     folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
@@ -99,6 +99,10 @@ def build(
             return Bundle(folder)
         (folder / MANIFEST).unlink()
     return _freeze(sources, folder, home / "cache", progress)
+
+
+def _build_alone(path: Path, home: Path, progress: Progress, device: str | None) -> Bundle:
+    return build(path, home, progress, device=device)
 
 
 def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> Material:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from core.errors import ForetellError
 from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, Material, suitable
-from study.building.predictions import Indices
 from study.bundle import TRIAL_TYPES, TrialType
-from study.sources import plain
+from study.network.predictions import Indices
+from study.network.sources import plain
 
 MOST_ROWS = 20
 """Categories that a table in a message lists."""

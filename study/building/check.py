@@ -26,8 +26,8 @@ from study.building.design import Material
 from study.building.plan import Plan, Planner
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
-from study.config import StudyConfig
-from study.sources import UNMATCHED, class_of_labels
+from study.network.sources import UNMATCHED, class_of_labels
+from study.plan.config import StudyConfig
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""

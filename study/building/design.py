@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from study.building.predictions import Indices, Predictions
 from study.bundle import TrialType
+from study.network.predictions import Indices, Predictions
 
 MIN_POOL_IMAGES = 2
 

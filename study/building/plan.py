@@ -14,18 +14,18 @@ import torch
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.teaching.examples import PER_CATEGORY, Search, choose_examples
-from core.teaching.prior import KroneckerPrior, fit_prior
+from core.teaching.kfac import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
 from study.building.categories import chosen_categories
 from study.building.design import Candidate, Material, candidates, shuffled
+from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, TrialType
-from study.config import StudyConfig, Teaching
-from study.measures.ground import Ground
-from study.seeds import seed_of
-from study.sources import plain
+from study.network.sources import plain
+from study.plan.config import StudyConfig, Teaching
+from study.workspace.seeds import seed_of
 
 WRONG = "wrong_examples"
 """The condition whose examples are of other categories."""

@@ -11,11 +11,11 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from study.building.build import Sources, opened, planner_of
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
-from study.building.mapcache import MapCache
 from study.building.plan import Planner
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
-from study.config import StudyConfig
+from study.network.heatmapcache import MapCache
+from study.plan.config import StudyConfig
 
 
 @dataclass(frozen=True)

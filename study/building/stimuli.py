@@ -27,14 +27,14 @@ from data.types import ImageSet
 from study.building.conceptcharts import ConceptEffects, chart, concept_effects
 from study.building.design import Candidate, Material
 from study.building.gauge import gauge
-from study.building.mapcache import MapCache
 from study.building.plan import WRONG, PlannedTrial
 from study.bundle import Example, Placebo, Trial, TrialAssets
 from study.conditions import CONDITIONS
-from study.config import StudyConfig
-from study.files import write_whole
-from study.seeds import seed_of
-from study.sources import plain
+from study.network.heatmapcache import MapCache
+from study.network.sources import plain
+from study.plan.config import StudyConfig
+from study.workspace.files import write_whole
+from study.workspace.seeds import seed_of
 
 WEBP = {"quality": 90, "method": 4}
 STEPS = 100

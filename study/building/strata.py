@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from core.types import silent
-from study.blocks import Blocks
 from study.building.design import Candidate, shuffled
-from study.config import Strata
-from study.measures import MEASURES, UNDER_NOISE
-from study.measures.ground import Ground, Measured
-from study.measures.noise import draws_from_prior
-from study.provenance import code_digest
+from study.building.measures.ground import Ground, Measured
+from study.building.measures.noise import draws_from_prior
+from study.plan.config import Strata
+from study.plan.measures import MEASURES, UNDER_NOISE
+from study.workspace.blocks import Blocks
+from study.workspace.provenance import code_digest
 
 BLOCK = 8
 """Pictures asked in one go: the most that a kill loses."""

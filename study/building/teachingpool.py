@@ -15,12 +15,12 @@ from core.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augmented
-from study.building.claims import shared
-from study.building.duplicates import SAME, repeats, sketches
-from study.building.predictions import Predictions
-from study.config import StudyConfig
-from study.files import replacing
-from study.seeds import seed_of
+from study.network.claims import shared
+from study.network.duplicates import SAME, repeats, sketches
+from study.network.predictions import Predictions
+from study.plan.config import StudyConfig
+from study.workspace.files import replacing
+from study.workspace.seeds import seed_of
 
 SAME_PICTURE = 1e-4
 """Relative distance of features below which a pool image counts as the target image itself."""

@@ -1,7 +1,7 @@
 """Further workers for one build: processes of this machine, or tasks of a Ray cluster that shares the workspace.
 
 A helper does what the builder does (`study.building.build`) and stops when its builder has: what is to be done is
-shared out by the units on disk (`study.building.claims`), so that nothing but a study file, a workspace and a device is
+shared out by the units on disk (`study.network.claims`), so that nothing but a study file, a workspace and a device is
 handed over.
 """
 
@@ -13,7 +13,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +22,12 @@ from typing import Any, Literal, get_args
 import torch
 
 from core.errors import ForetellError
-from study.workspace import ROOT
+from core.types import Progress
+from study.workspace.workspace import ROOT
 
 Engine = Literal["processes", "ray"]
+Build = Callable[[Path, Path, Progress, str | None], object]
+"""``build(study_file, workspace, progress, device)``: a function of a module, which another process can import."""
 MOST = 8
 """Processes at most if nobody says how many: each holds the network and some 0.5 GB of libraries."""
 
@@ -48,11 +51,11 @@ class Helpers:
             raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
 
     @contextmanager
-    def started(self, path: Path, home: Path, device: str | None) -> Iterator[None]:
+    def started(self, build: Build, path: Path, home: Path, device: str | None) -> Iterator[None]:
         """The helpers at work while the block runs; each takes the next GPU where no device is named."""
         places = [device or _place(k + 1) for k in range(self.count)]
         start = _tasks if self.engine == "ray" else _processes
-        with start(path.resolve(), home, places):
+        with start(build, path.resolve(), home, places):
             yield
 
 
@@ -74,10 +77,8 @@ def _place(k: int) -> str | None:
     return f"cuda:{k % torch.cuda.device_count()}" if torch.cuda.is_available() else None
 
 
-def help_build(path: Path, home: Path, device: str | None, builder: int | None) -> None:
-    """Be a helper of the process ``builder`` (None: of another machine's)."""
-    from study.building.build import build
-
+def help_build(build: Build, path: Path, home: Path, device: str | None, builder: int | None) -> None:
+    """Help the process ``builder`` (None: on another machine) with ``build``."""
     if builder is not None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave no half-written file
 
@@ -86,17 +87,18 @@ def help_build(path: Path, home: Path, device: str | None, builder: int | None) 
             sys.exit(0)  # the builder was killed: its helpers do not outlive it
 
     try:
-        build(path, home, watch, device=device)
+        build(path, home, watch, device)
     finally:
         if builder is not None:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it goes anyway, and Python's own goodbye must not stumble
 
 
 @contextmanager
-def _processes(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
+def _processes(build: Build, path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
     context = multiprocessing.get_context("spawn")
     started = [
-        context.Process(target=help_build, args=(path, home, place, os.getpid()), daemon=True) for place in places
+        context.Process(target=help_build, args=(build, path, home, place, os.getpid()), daemon=True)
+        for place in places
     ]
     for process in started:
         process.start()
@@ -109,7 +111,7 @@ def _processes(path: Path, home: Path, places: list[str | None]) -> Iterator[Non
 
 
 @contextmanager
-def _tasks(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
+def _tasks(build: Build, path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
     ray: Any = importlib.import_module("ray")
     own = not ray.is_initialized()
     if own:
@@ -119,7 +121,7 @@ def _tasks(path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
         ray.init(address=address, include_dashboard=False, runtime_env={"env_vars": environment}, **size)
     # Ray itself shows each task its own GPU.
     task = ray.remote(num_cpus=1, num_gpus=1 if torch.cuda.is_available() else 0, max_retries=0)(help_build)
-    tasks = [task.remote(path, home, None, None) for _ in places]
+    tasks = [task.remote(build, path, home, None, None) for _ in places]
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ from core.errors import ForetellError
 from study.bundle import Bundle
 from study.service import Service
 from study.store import copies
-from study.workspace import database
+from study.workspace.workspace import database
 
 LABEL = "backup.json"
 ANSWERS, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key"

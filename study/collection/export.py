@@ -11,7 +11,7 @@ import pandas as pd
 
 from study.collection import published as theirs
 from study.service import Mode, Service
-from study.spreadsheets import csv_text
+from study.workspace.spreadsheets import csv_text
 
 DICTIONARY: dict[str, dict[str, str]] = {
     "participant": {"meaning": "pseudonym of the person, the same in every row of a person"},

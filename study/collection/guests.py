@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.collection.frames import pseudonym
-from study.opened import Opened
+from study.participation.open_workspace import Opened
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, repository
 from study.store.rows import Row

@@ -11,11 +11,11 @@ import pandas as pd
 from core.errors import ForetellError
 from core.types import Progress
 from study.bundle import Manifest
-from study.preregistration import Plan, frozen_with
+from study.plan.preregistration import Plan, frozen_with
 from study.store import Connection, audit, repository
 
 if TYPE_CHECKING:
-    from study.analysis.stopping import Look
+    from study.analysis.records import Look
 
 LOOKED = "looked as planned"
 _OF_A_LOOK = ("number", "of", "participants", "bound", "z")
@@ -101,7 +101,7 @@ def keep(db: Connection, study: str, study_hash: str, look: Look, now: int, acto
 
 def made(db: Connection, study_hash: str) -> tuple[Look, ...]:
     """The looks that were made at a frozen study, in their order."""
-    from study.analysis.stopping import Look
+    from study.analysis.records import Look
 
     details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == LOOKED]
     mine = [{key: d[key] for key in _OF_A_LOOK} for d in details if d["study_hash"] == study_hash]

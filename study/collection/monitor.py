@@ -14,11 +14,11 @@ import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.frames import pseudonym
-from study.disk import LEAST_FREE, free_bytes
 from study.participation.session import UNDER_WAY
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
 from study.store import Connection, guests, repository, timemark, watch
 from study.store.rows import Row
+from study.workspace.disk import LEAST_FREE, free_bytes
 
 Where = Literal["waiting", "answering", "silent", "finished", "ended"]
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from study.bundle import Manifest
 from study.collection.frames import pseudonym
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.guests import exclusions
 from study.store.rows import Row

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from core.errors import ForetellError
-from study.tomlfile import checked
+from study.workspace.tomlfile import checked
 
 FILE = "oidc.toml"
 CALLBACK = "/door/sso/callback"

@@ -13,7 +13,7 @@ import pandas as pd
 from core.errors import ForetellError
 from study.bundle import Manifest
 from study.participation.session import UNDER_WAY
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
 from study.store import Connection, audit, repository
 from study.store.rows import Row
 

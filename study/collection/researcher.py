@@ -19,17 +19,17 @@ from study.collection.interim import Looks
 from study.collection.monitor import Monitor, look
 from study.collection.persons import person_frame
 from study.collection.status import StudyStatus, nested
-from study.opened import Mode
 from study.participation import entrance
 from study.participation.answer import Recruit
 from study.participation.links import signed_path
+from study.participation.open_workspace import Mode
 from study.participation.receipt import Receipt, checked
+from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, repository, responses, timemark, witness
 from study.store.rows import Row
-from study.texts import texts_of
 
 if TYPE_CHECKING:
-    from study.analysis.stopping import Look
+    from study.analysis.records import Look
 
 
 class Researcher(Guests):

@@ -21,11 +21,11 @@ from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.blocks import Blocks, table_files
 from study.inquiry.exemplars import Pictures, of_set, requested
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
-from study.sources import open_classifier, plain
+from study.network.sources import open_classifier, plain
+from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 32
 """Pictures judged before what was found is kept: the most that a kill loses."""

@@ -24,9 +24,9 @@ from core.uncertainty.reliability import (
     error_detection,
 )
 from data.types import ImageSet
-from study.building.predictions import probabilities_of
 from study.inquiry.debugging import ends_linearly
-from study.sources import UNMATCHED, class_of_labels
+from study.network.predictions import probabilities_of
+from study.network.sources import UNMATCHED, class_of_labels
 
 Made = TypeVar("Made")
 LEAST = 2

@@ -22,11 +22,11 @@ from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.blocks import Columns, Pieces, table_files
 from study.inquiry.conceptsets import Concept, asked, material
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, answers, spread
-from study.sources import class_of_labels, open_classifier, plain, set_named
+from study.network.sources import class_of_labels, open_classifier, plain, set_named
+from study.workspace.blocks import Columns, Pieces, table_files
 
 CHANCE = 20
 """Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""

@@ -16,12 +16,12 @@ from core.classifier import Classifier
 from core.debugging.labels import LabelErrors, confident_learning
 from core.debugging.neighbours import Neighbours, nearest, principal_plane
 from core.errors import ForetellError
-from core.representation.probe import out_of_fold
-from core.teaching.prior import with_bias
+from core.layers.probe import out_of_fold
+from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
-from study.building.predictions import Predictions, predict
-from study.sources import UNMATCHED, plain
+from study.network.predictions import Predictions, predict
+from study.network.sources import UNMATCHED, plain
 
 FOLDS = 5
 Judge = Literal["answers", "features", "both"]

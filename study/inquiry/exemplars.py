@@ -16,13 +16,13 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
-from core.visualisation.display import displayed
-from core.visualisation.unit import Unit, known, response
-from core.visualisation.units import field, projection, top_activations
+from core.units.display import displayed
+from core.units.exemplars import field, projection, top_activations
+from core.units.unit import Unit, known, response
 from data.types import ImageSet
-from study.config import ImageSource
-from study.inquiry.pictures import find_pictures, open_picture
-from study.sources import open_set, set_named
+from study.inquiry.image_files import find_pictures, open_picture
+from study.network.sources import open_set, set_named
+from study.plan.config import ImageSource
 
 COUNT = 9
 """Pictures of a unit, as in the figures of Zeiler & Fergus 2013 (arXiv:1311.2901)."""

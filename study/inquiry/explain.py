@@ -22,10 +22,10 @@ from core.errors import ForetellError
 from core.parameters import declared, parsed
 from core.types import Explanation, Progress, silent
 from core.views import view
-from study.inquiry.mapfiles import Seen, stored_key, write_map
-from study.inquiry.pictures import find_pictures, open_picture
-from study.provenance import code_digest
-from study.sources import open_classifier
+from study.inquiry.heatmap_files import Seen, stored_key, write_map
+from study.inquiry.image_files import find_pictures, open_picture
+from study.network.sources import open_classifier
+from study.workspace.provenance import code_digest
 
 MOST_AT_ONCE = 32
 """Pictures explained in one call: the most that a kill loses of a method."""
@@ -63,7 +63,7 @@ class Outcome:
 def explain_files(request: Request, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
     """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each picture and method.
 
-    ``images`` are files, folders and patterns (`study.inquiry.pictures`). Names and settings are checked
+    ``images`` are files, folders and patterns (`study.inquiry.image_files`). Names and settings are checked
     before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which pictures are
     explained together changes no map: every call draws from the request's seed.
 

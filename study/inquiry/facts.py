@@ -9,7 +9,7 @@ from typing import Any
 
 from core.attribution.common import versions
 from core.classifier import Classifier
-from study.provenance import code_digest
+from study.workspace.provenance import code_digest
 
 
 def facts_of(classifier: Classifier, own: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The questions of `study.inquiry.inspection` about small changes of a picture: attacks, margins, coarse and fine."""
+"""The questions of `study.inquiry.layers` about small changes of a picture: attacks, margins, coarse and fine."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
 from core.shares import Share, share_of
 from core.types import Progress, silent
-from study.blocks import Blocks
-from study.inquiry.inspection import Inspected
+from study.inquiry.layers import Inspected
+from study.workspace.blocks import Blocks
 
 LEVELS = 255
 """Grey levels from black to white: the unit of the radii."""

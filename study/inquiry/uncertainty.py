@@ -21,11 +21,11 @@ from core.types import Progress, silent
 from core.uncertainty import MEASURES, SAMPLERS
 from core.uncertainty.measures import predictive_mean
 from core.uncertainty.reliability import calibration, compare_detection, cross_fitted, error_detection
-from study.blocks import Blocks, table_files
-from study.building.priors import StoredPrior, load_prior
 from study.inquiry.exemplars import Pictures, requested
 from study.inquiry.facts import facts_of, key_of
-from study.sources import class_of_labels, open_classifier, plain
+from study.network.priors import StoredPrior, load_prior
+from study.network.sources import class_of_labels, open_classifier, plain
+from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 64
 """Pictures asked about in one go: the most that a kill loses."""

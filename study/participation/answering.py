@@ -11,7 +11,7 @@ from study.participation.answer import Answer, ClientEvent
 from study.participation.page import progress_of
 from study.participation.refusals import Refused
 from study.participation.session import ENDED, Event, IllegalStep, Progress, step
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import Row
 

@@ -10,20 +10,20 @@ from functools import cached_property
 from typing import Any
 
 from core.errors import ForetellError
-from study import disk
 from study.bundle import Manifest
-from study.opened import Mode, Opened
 from study.participation import answering, ending
 from study.participation.answer import Proof, Recruit
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
+from study.participation.open_workspace import Mode, Opened
 from study.participation.page import entry
 from study.participation.refusals import Refused
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
+from study.plan.texts import texts_of
 from study.store import Connection, guests, identities, repository
 from study.store.rows import Row
-from study.texts import texts_of
+from study.workspace import disk
 
 DAY_NS = 24 * 3600 * 10**9
 LIVE_NS = 10 * 60 * 10**9

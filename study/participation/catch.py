@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from study.bundle import Manifest, Trial, TrialAssets
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
 
 NO_PICTURES = TrialAssets(target="", target_map="", examples=())
 

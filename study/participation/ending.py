@@ -12,7 +12,7 @@ from study.participation.answering import move, stepped
 from study.participation.pay import bonus, formula
 from study.participation.refusals import Refused
 from study.participation.session import UNDER_WAY
-from study.procedure import Item, procedure_of
+from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, repository, responses
 from study.store.rows import Row
 

@@ -15,10 +15,10 @@ from study.participation.ending import give_code
 from study.participation.refusals import Refused
 from study.participation.screens import plan
 from study.participation.session import Progress, step
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
+from study.plan.texts import boxes, consented
 from study.store import Connection, repository, timemark
 from study.store.rows import Row
-from study.texts import boxes, consented
 
 MINUTE_NS = 60 * 10**9
 PATIENCE = 2.5

@@ -11,10 +11,10 @@ from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.screens import planned
 from study.participation.session import ENDED, Progress
-from study.procedure import procedure_of
+from study.plan.procedure import procedure_of
+from study.plan.texts import boxes, contact, debrief, example, id_kept, page_words, texts_of, worded
 from study.store import Connection, repository
 from study.store.rows import Row
-from study.texts import boxes, contact, debrief, example, id_kept, page_words, texts_of, worded
 
 AHEAD = 4
 """The trial to answer, and three that may be shown before its answer is acknowledged."""

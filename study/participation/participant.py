@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from study import disk
 from study.bundle import Trial
 from study.conditions import CONDITIONS
 from study.participation import answering, ending, entrance, lease
@@ -17,10 +16,11 @@ from study.participation.catch import catch_trials
 from study.participation.page import page_state, remaining_assets
 from study.participation.receipt import receipt
 from study.participation.refusals import Refused
-from study.procedure import Procedure, procedure_of
+from study.plan.procedure import Procedure, procedure_of
+from study.plan.texts import texts_of
 from study.store import Connection, identities, repository
 from study.store.rows import Row
-from study.texts import texts_of
+from study.workspace import disk
 
 R = TypeVar("R")
 WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from study.procedure import Pay
+from study.plan.procedure import Pay
 
 
 def bonus(pay: Pay, right: int) -> int:

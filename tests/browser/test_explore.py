@@ -19,7 +19,7 @@ import torch
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from study.sources import open_classifier
+from study.network.sources import open_classifier
 from tests.conftest import ROOT
 from tests.dashboard.views.test_explore import OTHER
 from tests.server import Server, serving

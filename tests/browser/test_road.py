@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from study.bundle import Bundle
-from study.catalogue import CATALOGUES
+from study.locales import CATALOGUES
 from study.participation.answer import CheckAnswers
 from study.service import Service
 from tests.browser.road import WHOLE, agree, at_main, newest, query, shown, tab_to

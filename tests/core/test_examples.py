@@ -10,7 +10,7 @@ import torch
 
 from core.errors import ForetellError
 from core.teaching.examples import choose_examples
-from core.teaching.prior import fit_prior
+from core.teaching.kfac import fit_prior
 from core.teaching.scoring import score_sets
 
 FEATURES, CLASSES, IMAGES = 5, 4, 60

@@ -11,7 +11,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import MEASURES
 from core.faithfulness.curves import deletion, insertion
-from core.faithfulness.mass import pointing_hit, relevance_mass, relevance_rank
+from core.faithfulness.pointing import pointing_hit, relevance_mass, relevance_rank
 from data.scenes import classifier as scene_net
 from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit

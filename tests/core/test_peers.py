@@ -16,7 +16,7 @@ from core.attribution.lrp import lrp_0, lrp_composite
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.loading import imagenet_transforms, torchvision
-from study.sources import open_classifier
+from study.network.sources import open_classifier
 from tests.core.test_lrp import resnet
 
 

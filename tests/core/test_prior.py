@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from core.errors import ForetellError
 from core.loading import load, torchvision
-from core.teaching.prior import KroneckerPrior, Moments, fit_prior, with_bias
+from core.teaching.kfac import KroneckerPrior, Moments, fit_prior, with_bias
 from core.teaching.probabilistic import probabilistic_answers, sampled_heads
 
 CLASSES, HIDDEN, IMAGES = 4, 5, 50

@@ -11,12 +11,12 @@ from torch.nn import functional as F
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.representation.consistency import consistency
-from core.representation.deletion import delete_units
-from core.representation.dissection import dissect
-from core.representation.layers import maps_of, means_of
-from core.representation.probe import _fitted, linear_probe, out_of_fold
-from core.representation.similarity import svcca
+from core.layers.consistency import consistency
+from core.layers.deletion import delete_units
+from core.layers.dissection import dissect
+from core.layers.layers import maps_of, means_of
+from core.layers.probe import _fitted, linear_probe, out_of_fold
+from core.layers.similarity import svcca
 from data.scenes.splits import picture
 from tests.core.networks import awkward, pictures
 from tests.core.scenes import scene_net

@@ -12,8 +12,8 @@ from scipy.special import expit
 from sklearn.covariance import ledoit_wolf
 
 from core.errors import ForetellError
+from core.teaching.kfac import fit_prior, with_bias
 from core.teaching.learner import expected_sigmoid, learn
-from core.teaching.prior import fit_prior, with_bias
 from core.teaching.scoring import Scorer, score_sets
 
 FEATURES, CLASSES, IMAGES = 5, 4, 60

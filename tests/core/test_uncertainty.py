@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.teaching.prior import fit_prior, with_bias
+from core.teaching.kfac import fit_prior, with_bias
 from core.teaching.probabilistic import sampled_heads
 from core.uncertainty import MEASURES, SAMPLERS, measures, noise
 from core.uncertainty.draws import LEVELS, Draws, dropped_levels, enlargement

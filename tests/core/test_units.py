@@ -10,8 +10,8 @@ from torch.nn import functional as F
 from core.attribution.modified import deconvnet
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.visualisation.unit import Unit
-from core.visualisation.units import at, field, projection, top_activations
+from core.units.exemplars import at, field, projection, top_activations
+from core.units.unit import Unit
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import answered, scene_net
 from tests.core.test_contracts import assert_same, snapshot

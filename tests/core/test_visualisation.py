@@ -14,11 +14,11 @@ from torch import nn
 from core import loading
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.visualisation import PARAMETERISATIONS
-from core.visualisation.display import black_and_white, displayed
-from core.visualisation.maximise import Maximised, maximise
-from core.visualisation.parameterisations import AXES, Fourier, Pixels, colours, strength
-from core.visualisation.unit import Unit, known, response
+from core.units import PARAMETERISATIONS
+from core.units.display import black_and_white, displayed
+from core.units.maximise import Maximised, maximise
+from core.units.parameterisations import AXES, Fourier, Pixels, colours, strength
+from core.units.unit import Unit, known, response
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import answered, scene_net
 from tests.core.test_contracts import assert_same, snapshot

@@ -10,9 +10,9 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from dashboard import cache, door
-from dashboard.cache import Gallery
-from study.workspace import VARIABLE
+from dashboard.shared import cache, service
+from dashboard.shared.cache import Gallery
+from study.workspace.workspace import VARIABLE
 
 PATIENCE_S = 240
 """A machine that does much else is slow; nothing here waits for the clock."""
@@ -26,9 +26,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     home.mkdir()
     monkeypatch.setenv(VARIABLE, str(home))
     torch.set_num_threads(1)
-    door.close()
+    service.close()
     yield home
-    door.close()
+    service.close()
 
 
 def gallery_of(model: str, name: str) -> Gallery:

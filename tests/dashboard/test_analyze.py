@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.bundle import Bundle
 from study.collection.export import export
 from study.service import Service
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.conftest import write_bundle
 from tests.study.participants import answer, to_trials
 

@@ -9,8 +9,8 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard import door
-from dashboard.api import MOST_BYTES, routes
+from dashboard.server.api import MOST_BYTES, routes
+from dashboard.shared import service
 
 MakeBundle = Callable[..., Path]
 
@@ -18,10 +18,10 @@ MakeBundle = Callable[..., Path]
 @pytest.fixture
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    door.service().open_study(bundle(), per_condition=1)
+    service.service().open_study(bundle(), per_condition=1)
     with TestClient(Starlette(routes=routes()), base_url="http://study.test") as opened:
         yield opened
-    door.close()
+    service.close()
 
 
 def begin(client: TestClient, **body: Any) -> dict[str, str]:
@@ -183,7 +183,7 @@ def test_a_full_study_says_so(client: TestClient) -> None:
 
 def test_a_broken_database_asks_for_another_try(client: TestClient) -> None:
     me = begin(client)
-    door.service().close()
+    service.service().close()
     reply = client.post("/api/v1/consent", json={"agreed": True}, headers=me)
     assert reply.status_code == 503
     assert reply.headers["retry-after"] == "1"

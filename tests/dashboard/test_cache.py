@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from PIL import Image
 
-from dashboard import cache
-from dashboard.keys import digest, tensor_digest
+from dashboard.shared import cache
+from dashboard.shared.keys import digest, tensor_digest
 from tests.dashboard.conftest import gallery_of
 
 MODEL = """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dashboard.canvas import PIXELS, Box, Line, Picture, Sheet, Words, png, svg, wrapped
+from dashboard.explore.canvas import PIXELS, Box, Line, Picture, Sheet, Words, png, svg, wrapped
 
 NOISE = Image.fromarray(np.random.default_rng(0).integers(0, 255, (20, 30, 3), dtype=np.uint8))
 NASTY = "</text><script>alert(1)</script> & \"quoted\" 'ünïcode' 鱼"

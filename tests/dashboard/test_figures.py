@@ -12,7 +12,7 @@ from PIL import Image
 from core.geometry import Geometry
 from core.types import Certificate, Explanation
 from core.views import View
-from dashboard import figures
+from dashboard.explore import figures
 
 HALF = ((3.0, 0.0, 10.0), (0.0, 3.0, 0.0))
 """A network that sees the middle 60 x 60 of 80 x 60 px in 20 x 20."""

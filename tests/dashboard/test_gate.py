@@ -23,12 +23,14 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from core.errors import ForetellError
-from dashboard import cli, door, gate
-from dashboard.gate import COOKIE, Gate
+from dashboard.cli import main as cli
+from dashboard.server import gate
+from dashboard.server.gate import COOKIE, Gate
+from dashboard.shared import service as door
 from study.collection.access import LINK_NS, LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
 from study.participation.refusals import Refused
 from study.service import Service
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.conftest import write_bundle
 from tests.ports import free_port, wait_for_port
 from tests.server import Server, serving

@@ -11,8 +11,8 @@ import pytest
 
 from core.errors import ForetellError
 from core.types import Progress
-from dashboard import jobs
-from dashboard.jobs import Job, Pool
+from dashboard.shared import jobs
+from dashboard.shared.jobs import Job, Pool
 from tests.conftest import ROOT
 
 PATIENCE_S = 20
@@ -153,9 +153,9 @@ def test_the_process_ends_in_order_while_a_map_is_made() -> None:
     """A daemon thread inside torch at the end of Python aborts the process: exit code 134."""
     code = """
 import time, torch
-from dashboard.jobs import pool
+from dashboard.shared.jobs import pool
 from core.attribution import METHODS
-from study.sources import open_classifier
+from study.network.sources import open_classifier
 from pathlib import Path
 classifier = open_classifier("scenes", Path.cwd())
 shown = classifier.fill("mean")[None]

@@ -11,8 +11,8 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from dashboard.door import COOKIE
-from dashboard.listening import HEADERS_S
+from dashboard.server.listening import HEADERS_S
+from dashboard.shared.service import COOKIE
 from study.service import Service
 from tests.conftest import write_bundle
 from tests.server import Server, serving

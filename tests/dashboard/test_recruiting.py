@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard.cli import app
+from dashboard.cli.main import app
 from study.participation.answer import Recruit
 from study.service import Service
 from tests.conftest import write_bundle

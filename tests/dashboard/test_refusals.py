@@ -12,9 +12,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard import door
-from dashboard.api import MOST_BYTES, routes
-from study.catalogue import CATALOGUES
+from dashboard.server.api import MOST_BYTES, routes
+from dashboard.shared import service as door
+from study.locales import CATALOGUES
 from study.participation.arrival import CODES
 from study.participation.refusals import Says
 from study.service import Service

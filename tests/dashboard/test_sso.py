@@ -20,14 +20,16 @@ from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard import cli, door, sso
-from dashboard.commands import doctor
-from dashboard.door import COOKIE
-from dashboard.sso import untrue
+from dashboard.cli import doctor
+from dashboard.cli import main as cli
+from dashboard.server import sso
+from dashboard.server.sso import untrue
+from dashboard.shared import service as door
+from dashboard.shared.service import COOKIE
 from study.collection.access import LOGIN_NS, MOST_TRIES
 from study.service import Service
 from study.store import audit
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.dashboard.test_gate import BROWSER, RESEARCHERS, get, stream_code
 from tests.oidc import CLIENT, SECRET, Provider, pressed, providing
 from tests.server import Server

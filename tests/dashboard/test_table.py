@@ -19,13 +19,14 @@ from core import loading
 from core.rendering import scale_of
 from core.types import Certificate, Explanation, silent
 from core.views import view
-from dashboard import canvas, reproduce, table
-from dashboard.figures import Look
-from dashboard.table import Cell, Column, Source, Table
-from dashboard.widgets.cells import Seen
-from dashboard.widgets.source import of_set, uploaded
-from dashboard.work.maps import Faithfulness, FaithfulnessRequest, MapRequest
-from study.workspace import ROOT
+from dashboard.explore import canvas, table
+from dashboard.explore.figures import Look
+from dashboard.explore.heatmap_jobs import Faithfulness, FaithfulnessRequest, MapRequest
+from dashboard.explore.heatmaps import reproduce
+from dashboard.explore.heatmaps.cells import Seen
+from dashboard.explore.source import of_set, uploaded
+from dashboard.explore.table import Cell, Column, Source, Table
+from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
 from tests.dashboard.views.test_explore import OTHER

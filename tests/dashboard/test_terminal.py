@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dashboard import cli
-from dashboard.terminal import Bars, say, shown
+from dashboard.cli import main as cli
+from dashboard.cli.terminal import Bars, say, shown
 from study.service import Service
 from tests.conftest import write_bundle
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dashboard import warming
+from dashboard.shared import warming
 from tests.conftest import ROOT
 
 
@@ -18,7 +18,7 @@ def imported_by(statement: str) -> set[str]:
 
 def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> None:
     """Catches a network's library on the way to a table, and a list of libraries that the page has left behind."""
-    modules = imported_by("import dashboard.views.results")
+    modules = imported_by("import dashboard.results.page")
     assert "torch" not in modules
     assert set(warming.LIBRARIES) <= modules
 
@@ -28,8 +28,8 @@ def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> Non
     page = str(ROOT / "dashboard/pages.py")
     run = f"from streamlit.testing.v1 import AppTest; AppTest.from_file({page!r}, default_timeout=60).run()"
     modules = imported_by(f"import os; os.environ['FORETELL_HOME'] = {str(tmp_path)!r}; {run}")
-    assert "dashboard.views.home" in modules  # it was the start page that ran
-    assert "dashboard.views.results" in modules
+    assert "dashboard.home.page" in modules  # it was the start page that ran
+    assert "dashboard.results.page" in modules
 
 
 def test_it_begins_once() -> None:

@@ -10,12 +10,12 @@ import torch
 
 from core.faithfulness.curves import deletion
 from core.faithfulness.infidelity import infidelity
-from core.faithfulness.mass import relevance_mass
+from core.faithfulness.pointing import relevance_mass
 from core.faithfulness.randomisation import cascading_randomisation
 from core.types import Explanation, Progress
-from dashboard import cache
-from dashboard.jobs import Job, pool
-from dashboard.work.maps import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
+from dashboard.explore.heatmap_jobs import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
+from dashboard.shared import cache
+from dashboard.shared.jobs import Job, pool
 from tests.dashboard.conftest import PATIENCE_S
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from study.config import ImageSource
-from study.sources import open_set
-from study.workspace import ROOT
+from study.network.sources import open_set
+from study.plan.config import ImageSource
+from study.workspace.workspace import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.collection.backup import LABEL, backup, restore
 from study.participation.answer import Recruit
 from study.participation.links import signature
 from study.service import Service
-from study.workspace import DATABASE, VARIABLE
+from study.workspace.workspace import DATABASE, VARIABLE
 from tests.conftest import write_bundle
 from tests.faults.soak import Client
 from tests.server import Server, serving

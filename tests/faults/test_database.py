@@ -123,7 +123,7 @@ def test_a_really_full_disk_refuses_in_words_and_goes_on(
     small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No space left on the device (ENOSPC) under a real server: 503 in words, then room, then the same again is 201."""
-    monkeypatch.setattr("study.disk.LEAST_FREE", 0)  # here only: the server lets nobody new in on such a disk
+    monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 0)  # here only: the server lets nobody new in on such a disk
     with Service(small_disk) as service:
         folder = write_bundle(tmp_path / "bundle", name="demo", trials=300, practice=0, side=8)
         service.open_study(folder, per_condition=1)

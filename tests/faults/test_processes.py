@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from study.service import Service
-from study.workspace import DATABASE
+from study.workspace.workspace import DATABASE
 from tests.conftest import write_bundle
 from tests.faults.soak import Client
 from tests.postgresql import Postgresql

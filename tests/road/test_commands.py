@@ -14,7 +14,7 @@ from PIL import Image
 
 import foretell
 from core.attribution import METHODS
-from study.workspace import ROOT
+from study.workspace.workspace import ROOT
 
 
 def run(*arguments, home=None, cwd=None):
@@ -40,7 +40,7 @@ def test_each_verb_has_help_and_an_example(verb):
 
 
 def test_help_lists_every_verb_and_the_command_line_has_exactly_those():
-    from dashboard.cli import app
+    from dashboard.cli.main import app
 
     done = run("--help")
     assert done.returncode == 0
@@ -159,7 +159,7 @@ def test_glmm_prints_one_model_of_models_json(tmp_path):
 
 def test_versions_of_a_study_are_not_pooled(capsys):
     """Two builds of one name: the answers to the one answered last, and how many were left out."""
-    from dashboard.commands.analysis import newest_version
+    from dashboard.cli.analysis import newest_version
 
     frame = pd.DataFrame(
         {"study_hash": ["b" * 64, "a" * 64, "a" * 64], "received_at": ["1", "2", "3"], "correct": [1, 0, 1]}

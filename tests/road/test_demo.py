@@ -13,12 +13,12 @@ import httpx
 import numpy as np
 import pytest
 
-from dashboard.commands.serve import SIMULATED
-from dashboard.commands.study import MIXTURE, weights
+from dashboard.cli.serve import SIMULATED
 from study.conditions import CONDITIONS
-from study.people import expected_accuracy
+from study.plan.mixture import MIXTURE, parse_mixture
+from study.plan.simulated_participants import expected_accuracy
 from study.service import Service
-from study.workspace import ROOT, bundle_named
+from study.workspace.workspace import ROOT, bundle_named
 from tests.ports import free_port
 
 pytestmark = pytest.mark.slow
@@ -101,7 +101,7 @@ def test_accuracy_by_cell_is_what_the_models_of_the_people_say(demo):
     trials = bundle_named(demo[0], "demo").manifest.trials
     with Service(demo[0]) as service:
         frame = service.responses("demo", ("sim",))
-    mixture = weights(MIXTURE)
+    mixture = parse_mixture(MIXTURE)
     seen = {}
     for (condition, trial_type), rows in frame.groupby(["condition", "trial_type"]):
         shows = CONDITIONS[condition].shows_saliency

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from data.scenes.generator import render
-from study.workspace import ROOT
+from study.workspace.workspace import ROOT
 from tests.road.test_commands import run
 
 PICTURES, KILLS = 40, 2

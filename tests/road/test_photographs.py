@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from core.classifier import Classifier
-from dashboard.commands.study import MIXTURE, weights
-from study.analysis.nested import analyze_file
+from study.analysis.results import analyze_file
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
 from study.inquiry.explain import Request, explain_files, open_picture
+from study.network.sources import open_classifier
+from study.plan.mixture import MIXTURE, parse_mixture
 from study.service import Service
 from study.simulate import simulate
-from study.sources import open_classifier
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 
@@ -44,7 +44,7 @@ def test_trials_of_all_three_types_with_maps_and_examples(photographs):
 def test_forty_simulated_people_and_the_results(photographs, tmp_path):
     with Service(tmp_path) as service:
         name = service.open_study(photographs.bundle.folder, 10)
-        simulate(service, name, 40, weights(MIXTURE), 0)
+        simulate(service, name, 40, parse_mixture(MIXTURE), 0)
         path = export(service, name, tmp_path / "responses.csv", ("sim",))
     analysis = analyze_file(path, tmp_path / "results", {}, 0).analysis
     models = json.loads((tmp_path / "results" / "models.json").read_text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from study.bundle import TRIAL_TYPES
-from study.workspace import bundle_named
+from study.workspace.workspace import bundle_named
 from tests.road.test_commands import run
 from tests.study.studies import TINY
 

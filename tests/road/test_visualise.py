@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from data.scenes.generator import render
-from study.workspace import ROOT
+from study.workspace.workspace import ROOT
 from tests.road.test_commands import run
 
 DEAD = """

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from core.types import silent
-from study.blocks import Blocks, Pieces
+from study.workspace.blocks import Blocks, Pieces
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 and no more", b"not an archive"])

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from dashboard.api import RUNNER
-from study.catalogue import CATALOGUES
-from study.procedure import Procedure
+from dashboard.server.api import RUNNER
+from study.locales import CATALOGUES
+from study.plan.procedure import Procedure
 
 ENGLISH = CATALOGUES["en"]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.collection import backup, export
 from study.participation.answer import Recruit
 from study.service import Service
 from study.store.timemark import LIVED_NS
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, answer, query, to_trials
 
 HOUR = 3600 * 10**9

@@ -16,12 +16,12 @@ from study.building.build import build, verify
 from study.building.conceptcharts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
-from study.config import read
-from study.people import BayesianLearner
+from study.network.sources import open_sets
+from study.plan.config import read
+from study.plan.simulated_participants import BayesianLearner
+from study.plan.texts import example, texts_of, worded
 from study.service import Service
 from study.simulate import simulate
-from study.sources import open_sets
-from study.texts import example, texts_of, worded
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
 

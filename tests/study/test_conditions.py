@@ -8,7 +8,7 @@ from core.errors import ForetellError
 from study.bundle import Example, Placebo, Trial, TrialAssets
 from study.conditions import CONDITIONS, beside, placebos
 from study.participation.screens import assets, planned, shown_hash
-from study.people import BayesianLearner, MapReader
+from study.plan.simulated_participants import BayesianLearner, MapReader
 
 EXAMPLES = tuple(
     Example(category=category, source="pool", image=f"{category}{k}", map=f"{category}{k}-map")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from core.errors import ForetellError
-from study.config import read
-from study.workspace import ROOT
+from study.plan.config import read
+from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.service import Service
 from study.store import witness
 from tests.study.participants import MakeBundle, answer, query, take_part, tamper, to_trials

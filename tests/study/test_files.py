@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from study.files import replacing, write_whole
+from study.workspace.files import replacing, write_whole
 
 
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from dashboard.api import RUNNER
-from study.procedure import TAKEN, Keys, Procedure
+from dashboard.server.api import RUNNER
+from study.plan.procedure import TAKEN, Keys, Procedure
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from core.teaching.masks import MaskPrior, elsewhere
 from study.building.build import build
 from study.bundle import Bundle
 from study.conditions import placebos
-from study.config import read
+from study.network.sources import open_sets
+from study.plan.config import read
 from study.service import Service
 from study.simulate import simulate
-from study.sources import open_sets
 from tests.study.studies import TINY
 
 MakeBundle = Callable[..., Path]

@@ -11,8 +11,8 @@ from study.bundle import Bundle
 from study.collection.frames import COLUMNS
 from study.participation.answer import ClientEvent
 from study.participation.refusals import Refused
+from study.plan.texts import DEFAULTS
 from study.service import Service
-from study.texts import DEFAULTS
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, tamper, to_trials
 
 OTHER = "CASE choice WHEN 'a' THEN 'b' ELSE 'a' END"

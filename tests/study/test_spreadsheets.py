@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.widgets import numbers
-from study.blocks import table_files
+from dashboard.shared import numbers
 from study.collection.export import write_csv
-from study.spreadsheets import csv_text
+from study.workspace.blocks import table_files
+from study.workspace.spreadsheets import csv_text
 
 EVIL = "=cmd|' /C calc'!A0"
 FRAME = pd.DataFrame({EVIL: [1.5, -2.0], "participant": [EVIL, "+1"], "kind": pd.Categorical(["@x", "fish"])})
@@ -74,4 +74,4 @@ def test_no_table_is_written_another_way() -> None:
         for path in (root / folder).rglob("*.py")
         if ".to_csv(" in path.read_text(encoding="utf-8")
     }
-    assert found == {"study/spreadsheets.py", "study/analysis/responses.py"}
+    assert found == {"study/workspace/spreadsheets.py", "study/analysis/responses.py"}

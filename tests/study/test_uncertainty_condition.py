@@ -13,9 +13,9 @@ from study.building.build import build, verify
 from study.building.gauge import FULL, gauge
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
+from study.plan.texts import example, texts_of, worded
 from study.service import Service
 from study.simulate import simulate
-from study.texts import example, texts_of, worded
 from tests.study.studies import TINY
 
 SMALL = TINY.replace("categories = 3", "categories = 1").replace("practice = 2", "practice = 1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from study.workspace import bundle_named, bundles, study_files
+from study.workspace.workspace import bundle_named, bundles, study_files
 from tests.conftest import write_bundle
 
 

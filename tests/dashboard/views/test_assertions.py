@@ -11,10 +11,11 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from core.types import silent
-from dashboard import cache
-from dashboard.jobs import Cancelled
-from dashboard.widgets import assertions, debugging
-from dashboard.work.debugging import AssertionsRequest
+from dashboard.explore.debugging import assertions
+from dashboard.explore.debugging import view as debugging
+from dashboard.explore.debugging.jobs import AssertionsRequest
+from dashboard.shared import cache
+from dashboard.shared.jobs import Cancelled
 from study.inquiry.assertions import BLOCK, Request, assertion_files
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_debugging import _numbers, view
@@ -74,7 +75,7 @@ def test_the_worst_pictures_come_first_with_how_bad_they_are(view, told, rules: 
     def kept(gallery, name, ranked, picked, lines) -> None:
         seen.update(ranked=ranked, lines=[lines(i) for i in ranked], picked=picked)
 
-    monkeypatch.setattr("dashboard.widgets.picker.told", kept)
+    monkeypatch.setattr("dashboard.explore.picker.told", kept)
     view(**LINK, rules="mine.py", rule=SEVERE)
     table, _ = told
     severities = table[SEVERE].to_numpy()
@@ -128,7 +129,7 @@ def test_where_there_is_no_file_the_page_says_where_to_put_one(view, workspace: 
     ],
 )
 def test_an_error_in_a_rule_is_its_sentence(view, rules: Path, code: str, sentence: str, monkeypatch) -> None:
-    monkeypatch.setattr("dashboard.work.debugging.LIMIT_S", 0.2)
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.LIMIT_S", 0.2)
     (rules.parent / "bad.py").write_text(code)
     app = view(**LINK, rules="bad.py")
     (error,) = app.error

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from statsmodels.stats.proportion import proportion_confint
 
-from dashboard import cache
-from dashboard.jobs import pool
-from dashboard.widgets import calibration, debugging
-from dashboard.work.debugging import CalibrationRequest
+from dashboard.explore.debugging import calibration
+from dashboard.explore.debugging import view as debugging
+from dashboard.explore.debugging.jobs import CalibrationRequest
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
 from study.inquiry.calibration import believed
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_debugging import _numbers, view
@@ -82,7 +83,7 @@ def test_labels_that_the_classifier_does_not_know_say_nothing(view, workspace: P
 def test_an_ai_that_is_always_right_has_no_temperature(view, monkeypatch) -> None:
     """Catches a number where there can be none."""
     sure = np.tile(np.array([[0.8, 0.2]], np.float32), (6, 1))
-    monkeypatch.setattr("dashboard.work.debugging.calibrated", lambda *_: believed(sure, np.zeros(6, int)))
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.calibrated", lambda *_: believed(sure, np.zeros(6, int)))
     request = CalibrationRequest(cache.classifier("scenes"), gallery_of("scenes", "adversarial").images)
     pool().forget(request.key)  # another test's, and this one's is nobody else's
     app = view(**LINK)

@@ -14,11 +14,12 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.types import silent
-from dashboard import cache
-from dashboard.jobs import pool
-from dashboard.widgets import debugging, points
-from dashboard.work.debugging import NoiseRequest
-from dashboard.work.debugging import opened as debug_job
+from dashboard.explore.debugging import points
+from dashboard.explore.debugging import view as debugging
+from dashboard.explore.debugging.jobs import NoiseRequest
+from dashboard.explore.debugging.jobs import opened as debug_job
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
 from study.inquiry.debugging import debugged
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
@@ -99,8 +100,8 @@ def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
 
 
 def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> None:
-    monkeypatch.setattr("dashboard.work.debugging.PASSES", 6)
-    monkeypatch.setattr("dashboard.widgets.debugging.PASSES", 6)
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.PASSES", 6)
+    monkeypatch.setattr("dashboard.explore.debugging.view.PASSES", 6)
     app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
     classifier = cache.classifier("scenes")
@@ -134,7 +135,7 @@ def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
 
 def test_a_reader_is_spoken_of_where_there_is_one(view, found, monkeypatch) -> None:
     """Catches a caption about a judge that is not there, or none about one that is."""
-    monkeypatch.setattr("dashboard.work.debugging.debugged", lambda *_: replace(found, read=found.labels))
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.debugged", lambda *_: replace(found, read=found.labels))
     (said,) = [c.value for c in view(part=debugging.LABELS).caption if "confident learning" in c.value]
     assert debugging.READER in said
     assert debugging.NO_READER not in said
@@ -149,7 +150,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
             progress(1, 5, "reading the features")
         return debugged(classifier, images, cache, progress)
 
-    monkeypatch.setattr("dashboard.work.debugging.debugged", slow)
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.debugged", slow)
     app = AppTest.from_function(script, default_timeout=60)
     app.query_params["view"] = "Debugging"
     app.run()

@@ -8,8 +8,8 @@ import torch
 
 from core.uncertainty import MEASURES
 from core.uncertainty.samplers import inserted_dropout
-from dashboard import cache
-from dashboard.widgets import doubt
+from dashboard.explore.uncertainty import view as doubt
+from dashboard.shared import cache
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import app, opened, settled
 

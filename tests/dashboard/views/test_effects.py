@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from core.representation.deletion import delete_units
-from core.representation.dissection import dissect
-from core.representation.layers import maps_of
-from dashboard import cache
-from dashboard.widgets import effects
-from dashboard.work.effects import EffectsRequest
-from study.inquiry.questions import concept_masks, lit_share
-from study.reading import batches
-from study.sources import class_of_labels
+from core.layers.deletion import delete_units
+from core.layers.dissection import dissect
+from core.layers.layers import maps_of
+from dashboard.explore.units import effects
+from dashboard.explore.units.effect_jobs import EffectsRequest
+from dashboard.shared import cache
+from study.inquiry.layer_questions import concept_masks, lit_share
+from study.network.reading import batches
+from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import app, opened, settled
 from tests.dashboard.views.test_units import QUICK

@@ -14,14 +14,14 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
 from core.parameters import declared
-from dashboard import cache
-from dashboard.jobs import pool
-from dashboard.keys import PICTURE, PICTURES
-from dashboard.table import words
-from dashboard.widgets import grid as grid_widget
-from dashboard.widgets import picker, source
-from dashboard.widgets.cells import Seen
-from dashboard.widgets.parameters import HIDDEN
+from dashboard.explore import picker, source
+from dashboard.explore.heatmaps import grid as grid_widget
+from dashboard.explore.heatmaps.cells import Seen
+from dashboard.explore.parameters import HIDDEN
+from dashboard.explore.table import words
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import PICTURE, PICTURES
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
@@ -40,7 +40,7 @@ def build():
 
 
 def script() -> None:
-    from dashboard.views import explore
+    from dashboard.explore import page as explore
 
     explore.page()
 

@@ -10,14 +10,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.types import silent
-from dashboard import cache
-from dashboard.inspectionfigures import FIGURES
-from dashboard.widgets import inside
-from dashboard.work.inspection import PASSES, InspectionRequest
-from study.config import ImageSource
-from study.inquiry.inspection import QUESTIONS, Inspected, Request, blocks
+from dashboard.explore.layers import view as inside
+from dashboard.explore.layers.figures import FIGURES
+from dashboard.explore.layers.jobs import PASSES, InspectionRequest
+from dashboard.shared import cache
 from study.inquiry.interventions import spread
-from study.sources import open_set
+from study.inquiry.layers import QUESTIONS, Inspected, Request, blocks
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import OTHER, opened, settled
 

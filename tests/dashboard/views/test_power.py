@@ -12,10 +12,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
-from dashboard.jobs import pool
-from dashboard.work.power import Question, answers, listed, multiples
-from study import config
+from dashboard.power.jobs import Question, answers, listed, multiples
+from dashboard.shared.jobs import pool
 from study.analysis import power, truths
+from study.plan import config
 from tests.conftest import ROOT
 from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.analysis.simulated import study
@@ -24,7 +24,7 @@ DEMO = ROOT / "data" / "studies" / "demo.toml"
 
 
 def script() -> None:
-    from dashboard.views import power
+    from dashboard.power import page as power
 
     power.page()
 

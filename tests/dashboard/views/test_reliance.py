@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from core.errors import ForetellError
-from dashboard import cache
-from dashboard.widgets import reliance
-from dashboard.work import reliance as work
-from dashboard.work.reliance import PushRequest, RelianceRequest
+from dashboard.explore.units import concept_jobs as work
+from dashboard.explore.units import concepts
+from dashboard.explore.units.concept_jobs import PushRequest, RelianceRequest
+from dashboard.shared import cache
 from study.inquiry import concepts as verb
 from study.inquiry.interventions import spread
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
@@ -49,13 +49,13 @@ def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
         return float(classifier.probabilities(classifier.preprocess(factor.do(i, value))[None])[0, fish])
 
     difference = [answer(i, "sea") - np.mean([answer(i, v) for v in factor.values if v != "sea"]) for i in rows]
-    bars = reliance.changes(found, fish).data[0]
+    bars = concepts.changes(found, fish).data[0]
     place = bars.y.index("context: sea")
     assert bars.x[place] == pytest.approx(np.mean(difference), abs=1e-5)
     error = np.std(difference, ddof=1) / CHANGED**0.5
     assert bars.error_x.array[place] == pytest.approx(1.96 * error, abs=1e-5)
     assert np.all(np.diff(np.abs(bars.x)) >= 0)
-    assert abs(bars.x[0]) >= sorted(abs(float(e.value[fish])) for e in found.effects.values())[-reliance.TOP]
+    assert abs(bars.x[0]) >= sorted(abs(float(e.value[fish])) for e in found.effects.values())[-concepts.TOP]
 
 
 def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world) -> None:

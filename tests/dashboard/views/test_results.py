@@ -15,15 +15,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
-from dashboard import door
-from dashboard.tasks import Task
-from dashboard.widgets import answers
-from dashboard.work import analysis as work
+from dashboard.results import jobs as work
+from dashboard.results import responses as answers
+from dashboard.shared import service as door
+from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.bundle import MANIFEST, Bundle
 from study.participation.answer import Answer
-from study.preregistration import Plan
+from study.plan.preregistration import Plan
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
@@ -33,7 +33,7 @@ from tests.study.analysis.simulated import study
 
 def script() -> None:
     """The page over the real service."""
-    from dashboard.views import results
+    from dashboard.results import page as results
 
     results.page()
 

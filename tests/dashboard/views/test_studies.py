@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import door
-from dashboard.widgets import exporting, shelf
+from dashboard.shared import service
+from dashboard.studies import exporting, workspace_studies
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import made
 
 
 def script() -> None:
-    from dashboard.views import studies
+    from dashboard.studies import page as studies
 
     studies.page()
 
@@ -80,20 +80,20 @@ def test_open_add_places_close(opened: Open, tiny: Path) -> None:
 
 
 def test_a_newer_build_can_supersede_the_open_one(opened: Open, tiny: Path, workspace: Path) -> None:
-    door.service().open_study(tiny, 1)
+    service.service().open_study(tiny, 1)
     write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)
     app = opened(study="tiny")
     assert any("newer build" in warning.value for warning in app.warning)
     press(app, "Open the new version")
     assert not app.warning
-    assert [status.state for status in door.service().studies()] == ["superseded", "open"]
+    assert [status.state for status in service.service().studies()] == ["superseded", "open"]
 
 
 def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny: Path) -> None:
-    door.service().open_study(tiny, 2)
-    token = door.service().begin("tiny")
-    door.service().consent(token, True)
-    door.service().ready(token)
+    service.service().open_study(tiny, 2)
+    token = service.service().begin("tiny")
+    service.service().consent(token, True)
+    service.service().ready(token)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(8)
     press(app, "Simulate")
@@ -108,7 +108,7 @@ def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny:
 
 
 def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
-    door.service().open_study(tiny, 2)
+    service.service().open_study(tiny, 2)
     app = opened(study="tiny", section="Simulate")
     for slider in app.slider:
         slider.set_value(0.0)
@@ -128,7 +128,7 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     assert not app.exception
     assert len(_trials(app)) == 6
     known = dict(_trials(app)[0].to_numpy().tolist())
-    trial = shelf.shelf(tiny.parents[1], door.service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
+    trial = workspace_studies.shelf(tiny.parents[1], service.service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
     assert known["Truth"] == trial.truth
     assert known["The AI's answer"] == f"{trial.target} (75.0%)"
     assert known["Learner's P after the examples"] == "0.900"
@@ -179,7 +179,7 @@ def _trials(app: AppTest) -> list[pd.DataFrame]:
 def test_export(opened: Open, tiny: Path) -> None:
     app = opened(study="tiny", section="Export")
     assert app.info[0].value == "Nothing was collected yet."
-    door.service().open_study(tiny, 2)
+    service.service().open_study(tiny, 2)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(4)
     press(app, "Simulate")
@@ -215,7 +215,7 @@ def test_a_picture_that_changed_cannot_be_opened(opened: Open, tiny: Path) -> No
     asset.write_bytes(asset.read_bytes() + b"x")
     app = press(opened(study="tiny"), "Start a collection")
     assert "was changed since the study was frozen" in app.error[0].value
-    assert door.service().studies() == []
+    assert service.service().studies() == []
 
 
 def test_faults_of_a_study_file_are_all_said(opened: Open, workspace: Path) -> None:

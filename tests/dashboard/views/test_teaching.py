@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.jobs import pool
+from dashboard.shared.jobs import pool
 from study.building.build import open_sources, planner_of
 from study.building.lessons import lesson
-from study.workspace import bundle_named
+from study.workspace.workspace import bundle_named
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.studies import TINY
 
 
 def script() -> None:
-    from dashboard.views import teaching
+    from dashboard.teaching import page as teaching
 
     teaching.page()
 

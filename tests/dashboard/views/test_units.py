@@ -8,12 +8,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from core.visualisation.unit import Unit
-from dashboard import cache
-from dashboard.jobs import pool
-from dashboard.work.units import FoundRequest, MadeRequest
+from core.units.unit import Unit
+from dashboard.explore.units.jobs import FoundRequest, MadeRequest
+from dashboard.shared import cache
+from dashboard.shared.jobs import pool
 from study.inquiry.exemplars import exemplars, of_set
-from study.inquiry.visualise import Settings
+from study.inquiry.units import Settings
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FLAT, OTHER, opened, settled
 

@@ -13,7 +13,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from core.errors import ForetellError
-from dashboard.widgets.uploads import MOST_BYTES, decoded
+from dashboard.explore.uploads import MOST_BYTES, decoded
 
 UNPICKLED: list[bool] = []
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study import people
 from study.analysis import cognitive
 from study.bundle import Trial
+from study.plan import simulated_participants
 from tests.study.test_people import trial
 
 TRUE = {
@@ -31,7 +31,7 @@ def trials() -> dict[str, Trial]:
     }
 
 
-def answers(theory: people.Theory, known: dict[str, Trial], seed: int) -> pd.DataFrame:
+def answers(theory: simulated_participants.Theory, known: dict[str, Trial], seed: int) -> pd.DataFrame:
     """Each of 60 people answers every trial, in one of the four conditions."""
     rng, rows = np.random.default_rng(seed), []
     for person in range(60):
@@ -47,7 +47,7 @@ def test_parameters_are_recovered(name: str) -> None:
     # Bounds from the spread of the estimate over seeds: about four standard deviations. lapse and absence of the
     # inattentive add up to one rate of errors, so only that rate is asked for.
     known = trials()
-    theory = people.PEOPLE[name](**TRUE[name])
+    theory = simulated_participants.PEOPLE[name](**TRUE[name])
     found = cognitive.fit(answers(theory, known, 5), known, name)
     if name == "inattentive":
         wrong = (1 - found.parameters["absence"]) * found.parameters["lapse"] + found.parameters["absence"] / 2
@@ -61,7 +61,7 @@ def test_parameters_are_recovered(name: str) -> None:
 def test_the_right_theory_is_told_from_the_others() -> None:
     known = trials()
     for name in ("map_reader", "bayesian_learner", "belief_projector", "guesser"):
-        frame = answers(people.PEOPLE[name](**TRUE[name]), known, 7)
+        frame = answers(simulated_participants.PEOPLE[name](**TRUE[name]), known, 7)
         criteria = {other: cognitive.fit(frame, known, other).aic for other in TRUE if other != "inattentive"}
         best = min(criteria.values())
         assert criteria[name] <= best + 4  # a richer theory that contains it may fit as well, at 2 a parameter
@@ -69,7 +69,7 @@ def test_the_right_theory_is_told_from_the_others() -> None:
 
 def test_people_beside_theory() -> None:
     known = trials()
-    frame = answers(people.MapReader(**TRUE["map_reader"]), known, 5)
+    frame = answers(simulated_participants.MapReader(**TRUE["map_reader"]), known, 5)
     table = cognitive.overlay(frame, known, cognitive.fit(frame, known, "map_reader"))
     assert len(table) == 12
     assert table["answers"].sum() == len(frame)
@@ -78,7 +78,7 @@ def test_people_beside_theory() -> None:
 
 def test_refusals() -> None:
     known = trials()
-    frame = answers(people.Guesser(), known, 5)
+    frame = answers(simulated_participants.Guesser(), known, 5)
     with pytest.raises(ForetellError, match="no column 'item'"):
         cognitive.fit(frame.drop(columns="item"), known, "guesser")
     with pytest.raises(ForetellError, match="1 items that the study does not have: 'i99'"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from study.analysis import nested, planned, report, responses, results
-from study.preregistration import Plan
+from study.plan.preregistration import Plan
 from tests.study.analysis.simulated import study
 from tests.study.analysis.test_report import answered
 

@@ -9,7 +9,7 @@ import pytest
 from core.errors import ForetellError
 from study.analysis import contrasts, nested, placebos, planned, responses
 from study.analysis.contrasts import Contrast
-from study.preregistration import Exclusions, Plan, PlannedContrast
+from study.plan.preregistration import Exclusions, Plan, PlannedContrast
 from tests.study.analysis import simulated
 
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from core.errors import ForetellError
 from study.analysis import contrasts, nested, planned, responses
-from study.preregistration import Exclusions, Plan
+from study.plan.preregistration import Exclusions, Plan
 from tests.study.analysis.simulated import study
 
 

@@ -12,7 +12,7 @@ from scipy.special import logit
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard.cli import app
+from dashboard.cli.main import app
 from study.analysis import mixed, printing
 from tests.study.analysis import lme4
 from tests.study.analysis.simulated import slopes

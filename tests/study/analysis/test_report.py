@@ -19,8 +19,8 @@ from study.analysis import cognitive, crosschecks, nested, report, responses, re
 from study.analysis.nested import RatioTest
 from study.analysis.records import Coefficient, MixedModel
 from study.bundle import Bundle, Manifest
-from study.people import PEOPLE
-from study.preregistration import Plan
+from study.plan.preregistration import Plan
+from study.plan.simulated_participants import PEOPLE
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 

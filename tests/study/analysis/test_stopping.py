@@ -13,7 +13,7 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from study.analysis import stopping
 from study.analysis.bounds import bounds
-from study.preregistration import Plan, Spending
+from study.plan.preregistration import Plan, Spending
 from tests.study.analysis.simulated import study
 
 PUBLISHED = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.teaching.prior import KroneckerPrior
+from core.teaching.kfac import KroneckerPrior
 from study.building.averaged import DRAWS, compare
 
 CLASSES, WIDTH, IMAGES = 6, 8, 600

@@ -11,7 +11,7 @@ from core.errors import ForetellError
 from study.building import build as building
 from study.building.build import build, verify
 from study.bundle import MANIFEST, TRIAL_TYPES, Bundle
-from study.workspace import bundle_named, bundles
+from study.workspace.workspace import bundle_named, bundles
 from tests.study.studies import TINY
 
 

@@ -16,10 +16,10 @@ from core.loading import _squash, load, torchvision
 from core.types import Explanation, silent
 from study.building.categories import chosen_categories
 from study.building.design import Material, foil
-from study.building.predictions import predict
 from study.building.stimuli import drawn_values
-from study.config import ImageSource, read
-from study.sources import open_classifier, open_set
+from study.network.predictions import predict
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource, read
 from tests.study.building.test_design import POOL, SHIFTED, K, answers, material
 from tests.study.studies import TINY
 

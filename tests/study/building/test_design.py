@@ -9,7 +9,7 @@ import torch
 from core.errors import ForetellError
 from study.building.categories import Supply, chosen_categories
 from study.building.design import Material, candidates, foil
-from study.building.predictions import Predictions
+from study.network.predictions import Predictions
 
 NAMES = ("ant", "bee", "cat", "dog", "eel")
 K = len(NAMES)

@@ -16,8 +16,8 @@ from study.building.build import build, verify
 from study.building.reopening import Reopened, reopen
 from study.building.stimuli import WEBP
 from study.bundle import Bundle
-from study.drawing import DRAWING, caveats, measured_caveat, misplacement
-from study.files import write_whole
+from study.network.placement import DRAWING, caveats, measured_caveat, misplacement
+from study.workspace.files import write_whole
 from tests.study.studies import TINY
 
 ZOOM = """

@@ -16,10 +16,10 @@ from core.types import silent
 from data.sets import imagenet_a
 from data.sets.wnids import imagenet_names
 from study.building.build import build, open_sources
-from study.building.predictions import predict
 from study.bundle import TRIAL_TYPES, Manifest
-from study.config import read
-from study.workspace import ROOT
+from study.network.predictions import predict
+from study.plan.config import read
+from study.workspace.workspace import ROOT
 
 PAPER = ROOT / "data" / "studies" / "folke2021.toml"
 

@@ -10,22 +10,22 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from core.teaching.prior import fit_prior
+from core.teaching.kfac import fit_prior
 from study.building.build import build, verify
-from study.building.priors import learn_prior, load_prior
-from study.config import ImageSource, read
-from study.files import write_whole
-from study.sources import open_classifier, open_set
-from study.workspace import ROOT
+from study.network.priors import learn_prior, load_prior
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource, read
+from study.workspace.files import write_whole
+from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
 SIZE = 160
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from study.config import ImageSource
-from study.building.priors import learn_prior
-from study.sources import open_classifier, open_set
+from study.plan.config import ImageSource
+from study.network.priors import learn_prior
+from study.network.sources import open_classifier, open_set
 
 def progress(done, total, what):
     if done > 100:
@@ -38,7 +38,7 @@ LIMITED = """
 import resource, signal, sys
 from pathlib import Path
 from core.errors import ForetellError
-from study.files import write_whole
+from study.workspace.files import write_whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

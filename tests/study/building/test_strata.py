@@ -10,18 +10,18 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from core.teaching.prior import fit_prior
+from core.teaching.kfac import fit_prior
 from core.uncertainty.measures import mutual_information
 from core.uncertainty.samplers import inserted_dropout
 from study.building.build import build
 from study.building.design import Candidate
+from study.building.measures.ground import Ground
 from study.building.strata import Stratifier, files_digest, strata_of
 from study.bundle import Bundle
-from study.config import ImageSource, Strata, StudyConfig, read
-from study.measures import MEASURES
-from study.measures.ground import Ground
-from study.seeds import seed_of
-from study.sources import open_set
+from study.network.sources import open_set
+from study.plan.config import ImageSource, Strata, StudyConfig, read
+from study.plan.measures import MEASURES
+from study.workspace.seeds import seed_of
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
 

@@ -12,10 +12,10 @@ from PIL import Image
 
 from study.building.augmentation import augmented
 from study.building.build import build
-from study.building.duplicates import repeats, sketches
-from study.config import ImageSource
-from study.sources import open_classifier, open_set
-from study.workspace import ROOT
+from study.network.duplicates import repeats, sketches
+from study.network.sources import open_classifier, open_set
+from study.plan.config import ImageSource
+from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
 

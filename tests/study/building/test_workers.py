@@ -17,12 +17,12 @@ import torch
 from core.errors import ForetellError
 from core.types import silent
 from study.building.build import build, open_sources, planner_of
-from study.building.claims import shared
 from study.building.stimuli import Studio
 from study.building.workers import MOST, Helpers, helpers_here
 from study.bundle import MANIFEST
-from study.sources import open_classifier
-from study.workspace import ROOT
+from study.network.claims import shared
+from study.network.sources import open_classifier
+from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
 

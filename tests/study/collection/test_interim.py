@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from study.analysis import planned, responses, stopping
 from study.bundle import Bundle
 from study.collection.interim import LOOKED
-from study.preregistration import Plan
+from study.plan.preregistration import Plan
 from study.service import Service
 from study.store import audit
 from tests.study.participants import answer, to_trials

@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard import cli
-from dashboard.widgets.shelf import shelf
+from dashboard.cli import main as cli
+from dashboard.studies.workspace_studies import shelf
 from study.bundle import Bundle
 from study.collection.backup import backup, restore
 from study.service import Service
 from study.store import StoreError
-from study.workspace import VARIABLE, bundles
+from study.workspace.workspace import VARIABLE, bundles
 from tests.study.participants import MakeBundle
 
 ROOT = Path(__file__).parents[3]

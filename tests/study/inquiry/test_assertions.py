@@ -14,10 +14,10 @@ from PIL import Image, ImageOps
 from scipy.stats import beta
 
 from core.errors import ForetellError
-from study.config import ImageSource
 from study.inquiry.assertions import Request, assertion_files
 from study.inquiry.rules import Answer, load_assertions, severity
-from study.sources import open_set
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.conftest import ROOT
 from tests.core.scenes import scene_net
 from tests.study.inquiry.killing import killed_and_whole

@@ -10,11 +10,11 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import silent
-from study.building.predictions import SHARD
-from study.config import ImageSource
 from study.inquiry.calibration import COOLED, GIVEN, believed, calibrated
 from study.inquiry.debugging import debugged
-from study.sources import open_set
+from study.network.predictions import SHARD
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 COUNT = 240
@@ -126,7 +126,7 @@ def test_the_answers_of_an_open_set_are_not_asked_for_again(tmp_path, monkeypatc
     def refuse(*_: object) -> None:
         raise AssertionError("asked again")
 
-    monkeypatch.setattr("study.building.predictions._asked", refuse)
+    monkeypatch.setattr("study.network.predictions._asked", refuse)
     found = calibrated(classifier, images, tmp_path, silent)
     assert found.accuracy.value == pytest.approx(answers.correct.mean())
     assert found.given.confidence == pytest.approx(answers.probability.mean(), abs=1e-6)

@@ -17,7 +17,7 @@ from data.sets import scenes
 from study.inquiry import concepts as module
 from study.inquiry.concepts import Request, concept_files, concepts
 from study.inquiry.interventions import spread
-from study.sources import class_of_labels
+from study.network.sources import class_of_labels
 from tests.core.scenes import scene_net
 
 SETTINGS = {"split": "standard", "size": 160}

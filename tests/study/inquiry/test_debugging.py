@@ -12,9 +12,9 @@ from torch import nn
 from core.classifier import Classifier
 from core.types import silent
 from core.uncertainty.reliability import error_detection
-from study.config import ImageSource
 from study.inquiry.debugging import debugged, label_evidence, outlier_evidence
-from study.sources import open_set
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 SIZE, PLANTED = 240, 24

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from study.inquiry.explain import Request, explain_files
-from study.inquiry.mapfiles import SIDE
+from study.inquiry.heatmap_files import SIDE
 from tests.planted import MADE, RANDOM, SWIRL, misplaced, network_file, photograph
 
 PLACES = ((0.5, 0.5), (0.45, 0.6), (0.57, 0.42))

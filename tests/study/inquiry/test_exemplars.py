@@ -10,12 +10,12 @@ from torch import nn
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.visualisation.unit import Unit
+from core.units.unit import Unit
 from data.scenes.generator import render
-from study.inquiry import unitsheets
+from study.inquiry import unit_sheets
 from study.inquiry.exemplars import Pictures, exemplars, open_pictures
-from study.sources import open_classifier
-from study.workspace import ROOT
+from study.network.sources import open_classifier
+from study.workspace.workspace import ROOT
 
 LAYER = "features.3.1"
 
@@ -122,7 +122,7 @@ def test_where_there_can_be_no_projection_the_pictures_are_found_all_the_same():
     assert [one.projection for one in found.found] == [None, None]
     assert len(found.warnings) == 1
     assert "a deconvnet cannot change the ReLUs" in found.warnings[0]
-    assert len(unitsheets.found(found)) == 2
+    assert len(unit_sheets.found(found)) == 2
 
 
 def test_progress_only_goes_forward_in_each_of_two_rounds(scenes, pictures):
@@ -148,24 +148,24 @@ def test_the_box_is_drawn_around_the_part_and_a_projection_of_nothing_is_grey(sc
     """Places on the tile worked out by hand: 96 px of the network's input on a cell."""
     found = exemplars(scenes, Unit(12, LAYER), pictures, count=1)
     (one,) = found.found
-    (tile,) = unitsheets.found(found)
-    cell, gap = unitsheets.CELL, unitsheets.GAP
+    (tile,) = unit_sheets.found(found)
+    cell, gap = unit_sheets.CELL, unit_sheets.GAP
     assert tile.image.size == (3 * cell + 2 * gap, cell)
     top, left, _, _ = one.box
     drawn = np.asarray(tile.image.convert("RGB"))
-    assert tuple(drawn[round(top * cell / 96) + 1, round(left * cell / 96) + 1]) == unitsheets.FIELD
+    assert tuple(drawn[round(top * cell / 96) + 1, round(left * cell / 96) + 1]) == unit_sheets.FIELD
     assert np.asarray(tile.image)[:, cell : cell + gap, 3].max() == 0
     assert one.projection is not None
     one.projection.zero_()
-    (blank,) = unitsheets.found(found)
+    (blank,) = unit_sheets.found(found)
     assert (np.asarray(blank.image.convert("RGB"))[:, -cell:] == 128).all()
 
 
 def test_words_stay_under_their_own_picture():
     """A path that is longer than the tile loses its middle; nothing is drawn beside it."""
-    tile = unitsheets.Tile(Image.new("RGB", (120, 60), (1, 2, 3)), "a/very/long/path/" * 9 + "end.png")
-    drawn = np.asarray(unitsheets.sheet(["title"], [tile, unitsheets.Tile(tile.image, "")], 2))
-    margin = unitsheets.MARGIN
-    under = drawn[-margin - unitsheets.SIZE :, margin + 120 + 1 :]
-    assert (drawn[-margin - unitsheets.SIZE :, margin : margin + 120] < 200).any()
+    tile = unit_sheets.Tile(Image.new("RGB", (120, 60), (1, 2, 3)), "a/very/long/path/" * 9 + "end.png")
+    drawn = np.asarray(unit_sheets.sheet(["title"], [tile, unit_sheets.Tile(tile.image, "")], 2))
+    margin = unit_sheets.MARGIN
+    under = drawn[-margin - unit_sheets.SIZE :, margin + 120 + 1 :]
+    assert (drawn[-margin - unit_sheets.SIZE :, margin : margin + 120] < 200).any()
     assert (under == 255).all()

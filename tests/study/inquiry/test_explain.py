@@ -10,7 +10,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from data.scenes.generator import render
-from study.inquiry import explain, mapfiles
+from study.inquiry import explain, heatmap_files
 from study.inquiry.explain import Outcome, Request, explain_files, parameters_of
 
 GRADIENT = Request("scenes", ("gradient",), target="fish")
@@ -106,7 +106,7 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mapfiles, "_drawn", cut_off)
+    monkeypatch.setattr(heatmap_files, "_drawn", cut_off)
     with pytest.raises(KeyboardInterrupt):
         explain_files(Request("scenes", ("gradient",), target="boat"), [picture], out)
     monkeypatch.undo()

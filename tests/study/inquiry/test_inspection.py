@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from core.representation.deletion import delete_units
-from core.representation.layers import means_of
-from core.representation.probe import linear_probe
-from core.representation.similarity import svcca
-from study.config import ImageSource
-from study.inquiry.inspection import QUESTIONS, Inspected, Request, blocks, inspect_files
-from study.sources import open_set
+from core.layers.deletion import delete_units
+from core.layers.layers import means_of
+from core.layers.probe import linear_probe
+from core.layers.similarity import svcca
+from study.inquiry.layers import QUESTIONS, Inspected, Request, blocks, inspect_files
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 from tests.study.inquiry.killing import killed_and_whole
 
@@ -76,9 +76,9 @@ def test_dissection_finds_what_a_unit_was_made_to_see(asked, monkeypatch):
     boat = images.categories.index("boat")
     masks = torch.from_numpy(np.stack([images.mask(i) & (images.labels[i] == boat) for i in range(len(images))]))
     planted = torch.stack([masks, torch.rand(masks.shape, generator=torch.Generator().manual_seed(0))], 1).float()
-    monkeypatch.setattr("study.inquiry.questions.maps_of", lambda *_: planted)
+    monkeypatch.setattr("study.inquiry.layer_questions.maps_of", lambda *_: planted)
     share = float(masks.float().mean())
-    monkeypatch.setattr("study.inquiry.questions.TOP", share)
+    monkeypatch.setattr("study.inquiry.layer_questions.TOP", share)
     _, table = asked("dissection", ("features.1",))
     assert table.iloc[0][["concept", "detects"]].tolist() == ["boat", True]
     assert table["agreement"].iloc[0] > 0.95

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from core.errors import ForetellError
-from study.inquiry.pictures import find_pictures, open_picture
+from study.inquiry.image_files import find_pictures, open_picture
 
 
 @pytest.fixture

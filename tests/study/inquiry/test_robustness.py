@@ -13,10 +13,10 @@ from core.robustness.attacks import fgsm
 from core.robustness.boundary import critical_samples, directions_between
 from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
-from study.config import ImageSource
-from study.inquiry.inspection import Inspected, Request, inspect_files
+from study.inquiry.layers import Inspected, Request, inspect_files
 from study.inquiry.robustness import attacks, frequencies, margins
-from study.sources import open_set
+from study.network.sources import open_set
+from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 SETTINGS = {"split": "adversarial", "size": 48}

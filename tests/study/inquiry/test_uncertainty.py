@@ -14,12 +14,12 @@ import torch
 from core.errors import ForetellError
 from core.uncertainty import MEASURES, reliability
 from core.uncertainty.samplers import inserted_dropout
-from study.building.priors import learn_prior
-from study.config import ImageSource
 from study.inquiry import uncertainty as module
 from study.inquiry.exemplars import of_set
 from study.inquiry.uncertainty import Request, uncertainty, uncertainty_files
-from study.sources import class_of_labels, open_set
+from study.network.priors import learn_prior
+from study.network.sources import class_of_labels, open_set
+from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 SIZE = 40

@@ -10,12 +10,12 @@ import torch
 from PIL import Image
 
 from core.errors import ForetellError
-from core.visualisation.unit import Unit
+from core.units.unit import Unit
 from data.scenes.generator import render
-from study.inquiry import visualise
-from study.inquiry.visualise import Request, Settings, parsed, visualise_files
-from study.sources import open_classifier
-from study.workspace import ROOT
+from study.inquiry import units
+from study.inquiry.units import Request, Settings, parsed, visualise_files
+from study.network.sources import open_classifier
+from study.workspace.workspace import ROOT
 
 LAYER = "features.3.1"
 QUICK = Settings(starts=2, steps=6)
@@ -147,7 +147,7 @@ def test_an_unreadable_picture_stops_it_before_anything_long_is_done(folder, tmp
 
 def test_cut_off_while_writing_no_facts_stand_beside_files_they_are_not_of(folder, tmp_path, monkeypatch):
     """Over files of another seed and with pictures: what is left has neither facts nor another one's sheet."""
-    out, writing = tmp_path / "out", visualise.write_whole
+    out, writing = tmp_path / "out", units.write_whole
     visualise_files(Request("scenes", f"{LAYER}:12", None, QUICK, str(folder)), out)
 
     def cut_off(path, content):
@@ -155,7 +155,7 @@ def test_cut_off_while_writing_no_facts_stand_beside_files_they_are_not_of(folde
             raise KeyboardInterrupt
         return writing(path, content)
 
-    monkeypatch.setattr(visualise, "write_whole", cut_off)
+    monkeypatch.setattr(units, "write_whole", cut_off)
     with pytest.raises(KeyboardInterrupt):
         visualise_files(Request("scenes", f"{LAYER}:12", None, Settings(starts=1, steps=2, seed=5)), out)
     assert sorted(path.name for path in out.iterdir()) == [f"{STEM}.npz", f"{STEM}.png"]

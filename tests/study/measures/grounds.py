@@ -8,12 +8,12 @@ from pathlib import Path
 
 import torch
 
-from core.teaching.prior import fit_prior
+from core.teaching.kfac import fit_prior
 from study.building.design import Candidate
-from study.config import ImageSource, Strata
-from study.measures import MEASURES
-from study.measures.ground import Ground, Number
-from study.sources import class_of_labels, open_set
+from study.building.measures.ground import Ground, Number
+from study.network.sources import class_of_labels, open_set
+from study.plan.config import ImageSource, Strata
+from study.plan.measures import MEASURES
 from tests.core.scenes import scene_net
 
 SIZES = {"pool": 160, "standard": 40, "adversarial": 40}

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from study.seeds import seed_of
-from study.sources import class_of_labels
+from study.network.sources import class_of_labels
+from study.workspace.seeds import seed_of
 from tests.study.measures.grounds import asked, ground
 
 

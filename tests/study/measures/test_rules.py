@@ -10,7 +10,7 @@ from core.debugging.labels import confident_learning
 from core.errors import ForetellError
 from core.types import silent
 from study.inquiry.debugging import debugged
-from study.sources import class_of_labels
+from study.network.sources import class_of_labels
 from tests.study.measures.grounds import asked, ground
 
 RULES = """

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.collection.frames import pseudonym
 from study.collection.monitor import CROWD
 from study.participation.answer import Recruit
@@ -19,7 +19,7 @@ from study.participation.limits import MOST_SOURCES, Allowance
 from study.participation.links import signature
 from study.participation.refusals import Refused
 from study.service import Service
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, query, take_part, to_place, to_trials
 
 pytestmark = pytest.mark.usefixtures("database")

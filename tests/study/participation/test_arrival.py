@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dashboard import cli
+from dashboard.cli import main as cli
 from study.participation.answer import Proof, Recruit
 from study.participation.arrival import LIVE_NS
 from study.participation.refusals import Refused
 from study.service import Service
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, answer, query, to_trials
 
 MINE, OTHER = Proof(browser="a" * 36), Proof(browser="b" * 36)

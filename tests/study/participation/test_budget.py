@@ -57,7 +57,7 @@ def test_before_a_place_it_is_smaller(service: Service, study: str) -> None:
 def test_below_the_reserve_only_responses_are_kept(
     service: Service, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.disk.LEAST_FREE", 1 << 62)
+    monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
     assert service.events(token, events(0, 3)) == 0
     assert service.record(token, answer(0)).code == 201
 

@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 from study.bundle import Bundle
-from study.catalogue import CATALOGUES
-from study.procedure import Contact, Procedure
+from study.locales import CATALOGUES
+from study.plan.procedure import Contact, Procedure
+from study.plan.texts import contact
 from study.service import Service
-from study.texts import contact
 from tests.study.participants import MakeBundle, query
 
 WHOLE = {"researcher": "Dr Ada", "email": "ada@example.org", "board": "Board", "approval": "7/21"}

@@ -12,7 +12,7 @@ from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle, canonical
 from study.participation.entrance import MINUTE_NS
 from study.participation.refusals import Refused
-from study.procedure import Road
+from study.plan.procedure import Road
 from study.service import Service
 from tests.study.participants import CONDITIONS, MakeBundle, answer, everything, query, take_part, to_place, to_trials
 
@@ -275,7 +275,7 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
 
 def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = service.begin(study, participant="begun")
-    monkeypatch.setattr("study.disk.LEAST_FREE", 1 << 62)
+    monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
     with pytest.raises(Refused, match="pausing"):
         service.begin(study, participant="new")
     assert to_trials(service, begun)["stage"] == "practice"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import ForetellError
-from dashboard.commands import study as verbs
+from dashboard.cli import study as verbs
 from study.participation.receipt import PATTERN
 from study.service import Service
-from study.workspace import VARIABLE
+from study.workspace.workspace import VARIABLE
 from tests.conftest import write_bundle
 from tests.study.participants import answer, tamper, to_trials
 

@@ -15,11 +15,11 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.catalogue import CATALOGUES
 from study.collection.export import PERSONS
 from study.collection.persons import COLUMNS
 from study.conditions.condition import Shown, no_examples
 from study.conditions.saliency import CONDITION
+from study.locales import CATALOGUES
 from study.participation.answer import CheckAnswers, ClientEvent, Device, Filled
 from study.participation.catch import catch_trials, places
 from study.participation.refusals import Refused

@@ -17,7 +17,7 @@ from study.participation.answer import Proof, Recruit
 from study.participation.arrival import DAY_NS
 from study.participation.pay import bonus
 from study.participation.refusals import Refused
-from study.procedure import Pay
+from study.plan.procedure import Pay
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
 

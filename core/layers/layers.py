@@ -1,0 +1,39 @@
+"""What a layer says of many pictures."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
+from core.types import Progress, silent
+from core.units.unit import Unit, known, outputs_of
+
+
+def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:
+    """Outputs (N, K, h, w) of a layer, float32 on the CPU, for inputs (N, C, H, W); (N, K, 1, 1) of one without places.
+
+    Raises
+    ------
+    ForetellError
+        No such layer (with the nearest), or one whose output is no (N, K) or (N, K, h, w).
+    """
+    known(classifier, Unit(0, layer))
+    done = 0
+
+    def read(part: Tensor) -> Tensor:
+        nonlocal done
+        with classifier.exclusive() as module, torch.no_grad(), outputs_of(module, layer) as kept:
+            module(part.to(classifier.device, copy=True))
+            found = kept[0].float().cpu()
+        done += len(part)
+        progress(done, len(inputs), f"reading {layer}")
+        return found if found.ndim == 4 else found[:, :, None, None]
+
+    return in_chunks(read, inputs, chunk_size(inputs[0]))
+
+
+def means_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:
+    """`maps_of`, each channel's mean over its places: (N, K)."""
+    return maps_of(classifier, inputs, layer, progress=progress).mean((2, 3))

@@ -1,0 +1,15 @@
+"""What a unit of a network answers to: pictures made for it, and pictures found for it.
+
+`maximise` draws a picture that drives a unit up (`PARAMETERISATIONS` names the ways of drawing); `units` finds what in
+a set of pictures drives it most, and projects it down to the pixels.
+"""
+
+from core.registry import Registry
+
+PARAMETERISATIONS = Registry(
+    "parameterisation",
+    {
+        "fourier": "core.units.parameterisations:Fourier",
+        "pixels": "core.units.parameterisations:Pixels",
+    },
+)

@@ -1,0 +1,125 @@
+"""Activation maximisation: pictures that drive a unit as high as they can, from several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.device import draw_seed, stream
+from core.errors import ForetellError
+from core.types import Progress, silent
+from core.units import PARAMETERISATIONS
+from core.units.display import displayed
+from core.units.parameterisations import Canvas
+from core.units.unit import Unit, known, response
+
+Parameterisation = Literal["fourier", "pixels"]
+
+
+@dataclass(frozen=True)
+class Maximised:
+    """Pictures made for a unit, one from each of S starts.
+
+    Attributes
+    ----------
+    unit, parameterisation, seed
+        What they were made for, how, and from which draws.
+    pictures
+        (S, C, H, W) float32 in the network's input space.
+    shown
+        (S, H, W, 3) uint8, the same as colours; what ``"pixels"`` drew beyond black or white is cut off.
+    activations
+        (S,) float32: what the unit answers to each picture as it is.
+    trace
+        (S, steps) float32: what it answered before each step to what it was shown, which ``"fourier"`` moves a little.
+    warnings
+        Sentences a user must read before believing the pictures.
+    """
+
+    unit: Unit
+    parameterisation: str
+    seed: int
+    pictures: Tensor
+    shown: Tensor
+    activations: Tensor
+    trace: Tensor
+    warnings: tuple[str, ...]
+
+
+def maximise(
+    classifier: Classifier,
+    unit: Unit,
+    *,
+    generator: torch.Generator | None = None,
+    progress: Progress = silent,
+    parameterisation: Parameterisation = "fourier",
+    starts: int = 4,
+    steps: int = 256,
+    rate: float = 0.05,
+) -> Maximised:
+    """Pictures that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random pictures.
+
+    ``"pixels"`` after Erhan et al. 2009, ``"fourier"`` after Olah et al. 2017 (doi:10.23915/distill.00007); see
+    `core.units.parameterisations`. Several starts, because each ends at a local maximum: what they share is the
+    unit's, what they do not is the start's. Each has a random stream of its own: more starts leave the first as they
+    are.
+
+    Raises
+    ------
+    ForetellError
+        No such unit; starts, steps or rate out of range; inputs that cannot be shown as pictures.
+    """
+    if starts < 1 or steps < 1:
+        raise ForetellError(f"starts={starts}, steps={steps}: a picture needs at least 1 of each.")
+    if not 0 < rate < float("inf"):
+        raise ForetellError(f"rate={rate}: give a step above 0, such as 0.05.")
+    known(classifier, unit)
+    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    pictures, traces, stuck = [], [], []
+    for start in range(starts):
+        canvas: Canvas = PARAMETERISATIONS[parameterisation](classifier, stream(seed, start), rate)
+        values, moved = [], False
+        for step in range(steps):
+            value, climbed = _step(classifier, unit, canvas)
+            values.append(value)
+            moved = moved or climbed
+            progress(start * steps + step + 1, starts * steps, "steps")
+        pictures.append(canvas.picture().detach()[0].cpu())
+        traces.append(values)
+        stuck += [] if moved else [start]
+    made = torch.stack(pictures)
+    return Maximised(
+        unit,
+        parameterisation,
+        seed,
+        made,
+        displayed(classifier, made),
+        _answers(classifier, unit, made),
+        torch.tensor(traces),
+        _warnings(stuck),
+    )
+
+
+def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
+    """The unit's answer before the step, and whether there was a gradient to climb."""
+    with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
+        value = response(module, unit, canvas.seen())[0]
+        return float(value.detach()), canvas.climb(value)
+
+
+def _answers(classifier: Classifier, unit: Unit, pictures: Tensor) -> Tensor:
+    with classifier.exclusive() as module, torch.no_grad():
+        return torch.cat([response(module, unit, one[None].to(classifier.device)).cpu() for one in pictures]).float()
+
+
+def _warnings(stuck: list[int]) -> tuple[str, ...]:
+    if not stuck:
+        return ()
+    return (
+        f"No gradient was met from start {', '.join(map(str, stuck))}, and nothing drawn: that picture is random. "
+        "Choose the layer before the ReLU, or more starts.",
+    )

@@ -1,0 +1,138 @@
+"""Ways of drawing a picture that a unit can be climbed with: as pixels of bounded norm, or as waves of colour."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from core.classifier import Classifier
+from core.units.display import black_and_white
+
+
+class Canvas(Protocol):
+    """A picture in the making, (1, C, H, W) in the network's input space."""
+
+    def picture(self) -> Tensor:
+        """The picture as it is, with its graph."""
+
+    def seen(self) -> Tensor:
+        """What the network is shown of it in this step."""
+
+    def climb(self, value: Tensor) -> bool:
+        """One step up the gradient of ``value`` (), a function of `seen`; False where there is none."""
+
+
+class Pixels:
+    """A picture at a fixed distance from the mean colour.
+
+    Erhan, Bengio, Courville & Vincent 2009 (Visualizing higher-layer features of a deep network, technical report
+    1341, Université de Montréal), section 3: the maximum over all inputs of one norm, by steps along the gradient,
+    each carried back to that norm. Of a linear unit w it is norm * w / |w|.
+    """
+
+    def __init__(self, classifier: Classifier, generator: torch.Generator, rate: float) -> None:
+        mean = classifier.fill("mean")[None]
+        # Half-way from the mean colour to black or white: about the contrast of a photograph.
+        self.norm = max(float((end - mean).norm()) for end in black_and_white(classifier)) / 2
+        self._rate = rate
+        self._centre = mean.to(classifier.device)
+        drawn = torch.randn(mean.shape, generator=generator).to(classifier.device)
+        self._direction = _of_length_one(drawn).requires_grad_()
+
+    def picture(self) -> Tensor:
+        """The mean colour and ``norm`` in one direction from it."""
+        return self._centre + self.norm * self._direction
+
+    def seen(self) -> Tensor:
+        """The picture itself."""
+        return self.picture()
+
+    def climb(self, value: Tensor) -> bool:
+        """Turn the direction towards the gradient by ``rate`` of its length."""
+        (gradient,) = torch.autograd.grad(value, self._direction)
+        moved = self._direction.detach() + self._rate * _of_length_one(gradient)
+        self._direction = _of_length_one(moved).requires_grad_()
+        return bool(gradient.any())
+
+
+def _of_length_one(tensor: Tensor) -> Tensor:
+    """``tensor`` of Euclidean norm 1; zeros stay zeros."""
+    length: Tensor = torch.linalg.vector_norm(tensor)
+    return tensor / length.clamp_min(torch.finfo(tensor.dtype).tiny)
+
+
+AXES = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
+"""Brightness, red against blue, green against both: uncorrelated in natural pictures (Ruderman, Cronin & Chiao 1998,
+doi:10.1364/JOSAA.15.002036)."""
+SPREAD = (1.0, 0.28, 0.13)
+"""How much natural pictures vary along each, against brightness."""
+FAINT = 0.01
+"""Standard deviation of the first spectrum: nearly grey."""
+TURN, ZOOM, SHIFT = 10.0, 0.1, 0.04
+"""Most degrees, share of the size, and share of the side that a picture is moved by before each step."""
+
+
+class Fourier:
+    """A picture made of waves of uncorrelated colours, each as strong as in natural pictures, shown a little moved.
+
+    Olah, Mordvintsev & Schubert 2017 (doi:10.23915/distill.00007), "Preconditioning and parameterization" and
+    "Transformation robustness". Every picture on the way lies between black and white. Adam climbs.
+    """
+
+    def __init__(self, classifier: Classifier, generator: torch.Generator, rate: float) -> None:
+        self._black, self._white = (end.to(classifier.device) for end in black_and_white(classifier))
+        channels, self._height, self._width = self._black.shape
+        self._strength = strength(self._height, self._width).to(classifier.device)
+        self._colours = colours(channels).to(classifier.device)
+        self._generator = generator
+        first = FAINT * torch.randn(channels, *self._strength.shape, 2, generator=generator)
+        self._spectrum = first.to(classifier.device).requires_grad_()
+        self._climber = torch.optim.Adam([self._spectrum], lr=rate)
+
+    def picture(self) -> Tensor:
+        """The waves added up, coloured, and squeezed between black and white."""
+        waves = torch.view_as_complex(self._spectrum) * self._strength
+        field = torch.fft.irfft2(waves, s=(self._height, self._width), norm="ortho")
+        levels = torch.einsum("rc,chw->rhw", self._colours, field).sigmoid()
+        return (self._black + levels * (self._white - self._black))[None]
+
+    def seen(self) -> Tensor:
+        """The picture turned, enlarged and shifted at random, so that no single pixel can be played on."""
+        turn, zoom, down, across = (2 * torch.rand(4, generator=self._generator) - 1).tolist()
+        angle, size = math.radians(TURN * turn), 1 + ZOOM * zoom
+        cos, sin = size * math.cos(angle), size * math.sin(angle)
+        move = torch.tensor([[[cos, -sin, 2 * SHIFT * across], [sin, cos, 2 * SHIFT * down]]])
+        picture = self.picture()
+        grid = F.affine_grid(move.to(picture.device), list(picture.shape), align_corners=False)
+        moved: Tensor = F.grid_sample(picture, grid, padding_mode="reflection", align_corners=False)
+        return moved
+
+    def climb(self, value: Tensor) -> bool:
+        """One step of Adam on the spectrum."""
+        (gradient,) = torch.autograd.grad(value, self._spectrum)
+        self._spectrum.grad = -gradient
+        self._climber.step()
+        return bool(gradient.any())
+
+
+def strength(height: int, width: int) -> Tensor:
+    """Strength (height, width // 2 + 1) of each wave of `torch.fft.rfft2`: 1 / frequency, as in natural pictures.
+
+    Scaled so that independent standard normal coefficients make a picture of variance 1; the mean is as strong as the
+    longest wave.
+    """
+    down, across = torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width)[None]
+    whole = 1 / torch.hypot(down, across).clamp_min(1 / max(height, width))
+    return (whole / whole.square().mean().sqrt())[:, : width // 2 + 1]
+
+
+def colours(channels: int) -> Tensor:
+    """From uncorrelated channels to colours, (C, C), the colours' mean variance being 1; 1 for a single channel."""
+    if channels == 1:
+        return torch.ones(1, 1)
+    mixing = F.normalize(torch.tensor(AXES), dim=1).T * torch.tensor(SPREAD)
+    return mixing * math.sqrt(channels / float(mixing.square().sum()))

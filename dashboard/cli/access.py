@@ -1,0 +1,76 @@
+"""``password``, ``login``, ``backup``, ``restore``: who may see the researcher's pages, and what must not be lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.cli.study import MOST_FAULTS
+from dashboard.cli.terminal import say
+
+
+def password() -> None:
+    """Set the password of the researcher's pages; every login and every login link ends.
+
+    Without one the pages open by a login link only. Participants never need it.
+
+    Example: python foretell.py password
+    """
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    chosen = typer.prompt("New password", hide_input=True, confirmation_prompt="Once more")
+    with Service(home()) as service:
+        service.set_password(chosen)
+    say("The password is set.")
+
+
+def login(
+    address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
+) -> None:
+    """Print a link that logs in to the researcher's pages; it works for 30 days, or until a password is set.
+
+    Example: python foretell.py login --address https://study.example.org
+    """
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        say(address.rstrip("/") + service.login_link())
+
+
+def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> None:
+    """Everything that must not be lost, in one folder, while people take part: answers, ids, the key, opened bundles.
+
+    Whoever has the folder can tell who is who: keep it as you keep the workspace.
+
+    Example: python foretell.py backup backups/monday
+    """
+    from study.collection.backup import backup as run
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        run(service, out)
+    say(str(out))
+
+
+def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup made.")]) -> None:
+    """A backup into an empty workspace and an empty database, then checked row by row. Exit code 1 on a fault.
+
+    Example: python foretell.py restore backups/monday
+    """
+    from study.collection.backup import restore as run
+    from study.workspace.workspace import home
+
+    faults = run(folder, home())
+    for fault in faults[:MOST_FAULTS]:
+        say(f"Fault: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    say(f"{home()}: answers, plans and places are what they were.")
+
+
+VERBS = [password, login, backup, restore]

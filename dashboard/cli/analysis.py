@@ -1,0 +1,197 @@
+"""``analyze``, ``glmm`` and ``power``: from responses to the models, and from models to the size of a study."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from core.errors import ForetellError
+from dashboard.cli.options import pairs
+from dashboard.cli.terminal import Bars, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from study.analysis.report import Answer
+    from study.analysis.stopping import Look
+    from study.bundle import Manifest
+    from study.plan.preregistration import Plan
+
+
+def analyze(
+    responses: Annotated[str, typer.Argument(help="A CSV file, or the name of a study.")],
+    out: Annotated[Path, typer.Option(help="Folder for models.json, Table 1, Figure 1 and the report.")] = Path(
+        "results"
+    ),
+    column: Annotated[list[str] | None, typer.Option(help="A column under another name, ours=theirs.")] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="Of a study: simulated participants.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    plan: Annotated[Path | None, typer.Option(help="Of a CSV: a study file whose [analysis] is the plan.")] = None,
+    study: Annotated[
+        str | None, typer.Option(help="Of a CSV: the built study that it answers, with its plan and trials.")
+    ] = None,
+) -> None:
+    """The nested mixed models, their tests, Table 1, Figure 1, contrasts, and what no plan named, labelled so.
+
+    A CSV has one row per answer with the columns participant, category, trial_type, saliency, examples, correct.
+    The plan of a study is the one it was frozen with.
+
+    Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
+    """
+    from study.analysis import crosschecks
+    from study.analysis.results import analyze_file
+
+    with Bars() as progress:
+        if responses.endswith(".csv") or Path(responses).is_file():
+            columns = pairs(column or [], "--column", "ours=theirs")
+            planned, manifest, looks = _claimed(plan, study)
+            found = analyze_file(
+                Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
+            )
+        else:
+            found = _analyze_study(responses, out, seed, simulated, progress)
+    analysis = found.analysis
+    for line in (*found.sentences, *analysis.reduction):
+        say(line)
+    for name, model in analysis.models.items():
+        for message in model.messages:
+            say(f"{name}: {message}")
+    if (without := crosschecks.left_out(analysis.largest.n)) is not None:
+        say(without)
+    say(str(out / "models.json"))
+
+
+def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None, tuple[Look, ...] | None]:
+    """The plan, the trials and the looks that a file belongs to, as its reader says."""
+    from study.plan import config
+    from study.plan.preregistration import frozen_with
+    from study.service import Service
+    from study.workspace.workspace import bundle_named, home
+
+    if plan is not None and study is not None:
+        raise ForetellError("--plan and --study name two plans: give one of them.")
+    if study is None:
+        return (config.read(plan).plan if plan else None), None, None
+    manifest = bundle_named(home(), study).manifest
+    with Service(home()) as service:
+        return frozen_with(manifest), manifest, service.looks_made(manifest.study_hash)
+
+
+def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
+    from study.analysis import responses, results
+    from study.bundle import Bundle
+    from study.plan.preregistration import frozen_with
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
+        folders = {version.study_hash: version.folder for version in service.studies()}
+        answered = frame["study_hash"].iloc[0] if len(frame) else ""
+        looks = () if simulated else service.looks_made(answered)
+    data = responses.prepare(frame, name=name)
+    manifest = Bundle(folders[answered]).manifest
+    plan = frozen_with(manifest)
+    return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
+
+
+def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers to the version of a study that was answered last; those to earlier versions are counted aloud.
+
+    Versions differ in pictures, texts or settings: pooled they would answer no question.
+    """
+    if frame["study_hash"].nunique() < 2:
+        return frame
+    newest = frame.loc[frame["received_at"].idxmax(), "study_hash"]
+    kept = frame[frame["study_hash"] == newest]
+    say(f"Version {newest[:12]} only: {len(frame) - len(kept)} answers to earlier versions of the study are left out.")
+    return kept
+
+
+def glmm(
+    csv: Annotated[Path, typer.Argument(help="A CSV file.")],
+    formula: Annotated[str, typer.Option(help="As in lme4.")],
+    family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
+    link: Annotated[str | None, typer.Option(help="Of a binomial model: logit or probit.")] = None,
+    factor: Annotated[list[str] | None, typer.Option(help="A column of numbers that are names.")] = None,
+    reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of prior weights.")] = None,
+    reml: Annotated[bool, typer.Option("--reml", help="Of a gaussian model: restricted maximum likelihood.")] = False,
+    agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the model; - is stdout.")] = None,
+) -> None:
+    """Fit one mixed model to a CSV.
+
+    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Columns that only group rows are read as names.
+
+    Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
+    """
+    from study.analysis import coding, mixed, printing, responses
+    from study.analysis import formula as formulas
+
+    names = [*(factor or ()), *formulas.groupings(formula)]
+    frame = coding.with_reference(
+        responses.table(csv, names, optional=len(names) - len(factor or ())),
+        pairs(reference or [], "--reference", "column=level"),
+    )
+    model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
+    if json_file is None:
+        say("\n".join(printing.lines(model)))
+    elif str(json_file) == "-":
+        say(json.dumps(model.as_dict(), indent=1))
+    else:
+        json_file.write_text(json.dumps(model.as_dict(), indent=1) + "\n", encoding="utf-8")
+
+
+def power(
+    study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
+    participants: Annotated[str, typer.Option(help="Sizes to try, per condition.")] = "10,20,40,60",
+    studies: Annotated[int, typer.Option(help="Simulated studies for each size and effect.")] = 200,
+    effects: Annotated[str, typer.Option(help="Multiples of the assumed effects.")] = "1",
+    pilot: Annotated[Path | None, typer.Option(help="A CSV of responses to take the effects from.")] = None,
+    mixture: Annotated[str | None, typer.Option(help="Simulated people instead; needs the study built.")] = None,
+    pay: Annotated[float, typer.Option(help="What one participant costs.")] = 0.0,
+    currency: Annotated[str, typer.Option(help="In which currency.")] = "EUR",
+    seed: Annotated[int, typer.Option(help="Seed of the simulated studies.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; every core if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
+) -> None:
+    """How many participants a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
+
+    Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
+    """
+    from dashboard.power import jobs as work
+    from study.analysis import power as simulations
+    from study.analysis import responses
+    from study.plan import config
+    from study.plan.mixture import parse_mixture
+    from study.workspace.spreadsheets import csv_text
+
+    study = config.read(study_file)
+    question = work.Question(
+        study,
+        work.listed(participants, int, "--participants"),
+        studies,
+        work.multiples(effects, "--effects"),
+        responses.read(pilot) if pilot else None,
+        parse_mixture(mixture) if mixture else None,
+        seed,
+    )
+    with Bars() as progress:
+        table = question.curve(progress, workers)
+    conditions = len(study.conditions)
+    table = simulations.with_cost(table, conditions, pay)
+    say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
+    for sentence in work.answers(table, conditions, pay, currency):
+        say(sentence)
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
+        simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+        say(str(out / "power.csv"))
+
+
+VERBS = [analyze, glmm, power]

@@ -1,0 +1,144 @@
+"""``doctor``: is this installation able to do its work?"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from dashboard.cli.terminal import say
+
+OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
+
+
+def doctor() -> None:
+    """Check this installation, one line a check. Exit code 1 if something must be mended.
+
+    Example: python foretell.py doctor
+    """
+    from study.workspace.workspace import ROOT
+
+    os.chdir(ROOT)  # as serve does: Streamlit reads its settings from the working directory
+    failed = 0
+    for check in (
+        _python,
+        _packages,
+        _torchvision,
+        _classifier,
+        _workspace,
+        _modes,
+        _sqlite,
+        _sso,
+        _telemetry,
+        _browser,
+    ):
+        name = check.__name__.strip("_")
+        try:
+            say(f"ok    {name}: {check()}")
+        except Exception as error:
+            failed += 1
+            say(f"FAIL  {name}: {error}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def _python() -> str:
+    return sys.version.split()[0]
+
+
+def _packages() -> str:
+    from study.workspace.workspace import ROOT
+
+    pins = [line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
+    wrong = [f"{name} is not {version}" for name, version in pins if _installed(name) != version]
+    if wrong:
+        raise RuntimeError("; ".join(wrong) + ". Run: pip install -r requirements.txt")
+    return f"{len(pins)} at their pinned versions"
+
+
+def _installed(package: str) -> str:
+    try:
+        return importlib.metadata.version(package).split("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return "installed"
+
+
+def _torchvision() -> str:
+    from core import loading
+    from core.device import default_device
+
+    module = loading.torchvision()
+    repaired = " (operators declared for a CPU build of torch)" if loading.repaired() else ""
+    return f"{module.__version__} on {default_device()}{repaired}"
+
+
+def _classifier() -> str:
+    from study.network.sources import open_classifier
+
+    classifier = open_classifier("scenes", Path.cwd())
+    return f"built-in network of {len(classifier.categories)} categories, {classifier.fingerprint[:12]}"
+
+
+def _workspace() -> str:
+    from study.workspace.workspace import home
+
+    with tempfile.NamedTemporaryFile(dir=home()):
+        free = shutil.disk_usage(home()).free / 2**30
+    if free < 1:
+        raise RuntimeError(f"{home()} has {free:.1f} GiB free; make room for at least 1 GiB")
+    return f"{home()} ({free:.0f} GiB free)"
+
+
+def _modes() -> str:
+    """Who else of this machine's users can read ids, responses and the key."""
+    from study.workspace.workspace import home
+
+    if os.name != "posix":
+        return "not checked on this system"
+    private = [home(), home() / "participants.key", *home().glob("*.db*"), *home().glob("*.ends")]
+    readable = [path for path in private if path.exists() and path.stat().st_mode & 0o077]
+    if readable:
+        commands = "; ".join(f"chmod {700 if path.is_dir() else 600} {path}" for path in readable)
+        raise RuntimeError(f"other users of this machine can read the workspace. Run: {commands}")
+    return f"{home()} is readable by its owner only"
+
+
+def _sqlite() -> str:
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise RuntimeError(f"SQLite {sqlite3.sqlite_version} is too old; use a Python with 3.37 or newer")
+    return sqlite3.sqlite_version
+
+
+def _sso() -> str:
+    from study.collection.provider import FILE, provider_of
+    from study.workspace.workspace import home
+
+    provider = provider_of(home())
+    if provider is None:
+        return f"no provider ({home() / FILE} is not there)"
+    listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
+    return f"{provider.name}, {provider.issuer}; {listed}; to be registered there: {provider.callback}"
+
+
+def _telemetry() -> str:
+    from streamlit import config
+
+    if config.get_option("browser.gatherUsageStats"):
+        raise RuntimeError("Streamlit would report usage; start through foretell.py, or set browser.gatherUsageStats")
+    return "off"
+
+
+def _browser() -> str:
+    found: Callable[[str], str | None] = shutil.which
+    path = os.environ.get("FORETELL_CHROMIUM") or found("chromium") or found("google-chrome")
+    return path or "no Chromium found; only the browser tests need one"
+
+
+VERBS = [doctor]

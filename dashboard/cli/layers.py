@@ -1,0 +1,60 @@
+"""``inspect``: what a network holds inside, and how near its boundaries are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.cli.options import pairs, settings
+from dashboard.cli.terminal import Bars, say
+
+
+def inspect(
+    question: Annotated[str | None, typer.Argument(help="What to ask; --list names the questions.")] = None,
+    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    layer: Annotated[list[str] | None, typer.Option(help="Of which layer. Repeatable; some by default.")] = None,
+    other: Annotated[str | None, typer.Option(help="A second network to compare with.")] = None,
+    other_layer: Annotated[list[str] | None, typer.Option(help="Its layers; the same names by default.")] = None,
+    param: Annotated[list[str] | None, typer.Option(help="k=v of the question.")] = None,
+    image_set: Annotated[str, typer.Option("--set", help="Pictures with labels: an image set.")] = "scenes",
+    setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("inspection"),
+    list_questions: Annotated[bool, typer.Option("--list", help="Print the questions and stop.")] = False,
+) -> None:
+    """What a network holds inside, and how near its boundaries are: MODEL.QUESTION.csv, and .json of how it was found.
+
+    The same command goes on after an interruption.
+
+    Example: python foretell.py inspect dissection --setting size=160 --layer features.4 --out inspection
+    """
+    from core.errors import ForetellError
+    from core.parameters import summary
+    from study.inquiry.layers import QUESTIONS, Request, inspect_files
+
+    if list_questions:
+        for name in QUESTIONS:
+            say(f"{name}: {summary(QUESTIONS[name])}")
+        return
+    if question is None:
+        raise ForetellError(f"Say what to ask: {', '.join(QUESTIONS)}.")
+    request = Request(
+        question=question,
+        model=model,
+        image_set=image_set,
+        settings=settings(setting or []),
+        layers=tuple(layer or ()),
+        other=other,
+        other_layers=tuple(other_layer or ()),
+        parameters=pairs(param or [], "--param", "name=value"),
+        seed=seed,
+    )
+    with Bars() as progress:
+        files = inspect_files(request, out, progress)
+    for file in files:
+        say(str(file))
+
+
+VERBS = [inspect]

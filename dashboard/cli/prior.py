@@ -1,0 +1,66 @@
+"""``prior``: what the learner believes before any example, learned over a training set and kept in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.cli.options import settings
+from dashboard.cli.terminal import Bars, say
+
+ILL = 1e10
+"""Condition number from which few digits of an inverse are right."""
+
+
+def prior(
+    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    images: Annotated[str, typer.Option("--set", help="The image set: scenes, folder, imagenet, ...")] = "scenes",
+    setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("prior.safetensors"),
+    damping: Annotated[float, typer.Option(help="Added to U's diagonal, as a share of its mean.")] = 0.0,
+    tau: Annotated[float, typer.Option(help="Precision of the isotropic part.")] = 0.0,
+    resume: Annotated[
+        bool, typer.Option("--resume/--restart", help="Go on from the checkpoint beside the file, or begin anew.")
+    ] = True,
+) -> None:
+    """Learn the teaching prior of a classifier over a training set in one pass; killed, it goes on where it was.
+
+    A study file names the file as `prior` under [teaching]. Without one the prior is that of the pool.
+
+    Example: python foretell.py prior --model scenes --set scenes --setting split=pool --out scenes.prior.safetensors
+    """
+    from core.errors import ForetellError
+    from study.building.averaged import compare_on
+    from study.network.priors import learn_prior
+    from study.network.sources import open_classifier, open_set
+    from study.plan.config import IMAGE_SETS, ImageSource
+
+    if damping < 0 or tau < 0:
+        raise ForetellError(f"--damping {damping} and --tau {tau} must not be negative.")
+    if images not in IMAGE_SETS:
+        raise ForetellError(IMAGE_SETS.unknown(images))
+    source = ImageSource.model_validate({"set": images, **settings(setting or [])})
+    with Bars() as progress:
+        classifier, pool = open_classifier(model, Path.cwd()), open_set(source, Path.cwd())
+        stored = learn_prior(
+            classifier,
+            pool,
+            out,
+            tau=tau,
+            damping=damping,
+            resume=resume,
+            progress=progress,
+        )
+    averaged = compare_on(classifier, pool, stored.prior)
+    features, classes = stored.prior.conditions
+    say(f"{stored.prior.images} images; condition numbers: features {features:.2g}, classes {classes:.2g}")
+    if features > ILL or classes > ILL:
+        say("Ill-conditioned: few digits of the inverse are right. Set --damping, e.g. 0.001, or give more images.")
+    if averaged:
+        say(averaged.text)
+    say(str(out))
+
+
+VERBS = [prior]

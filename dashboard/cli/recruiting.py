@@ -1,0 +1,150 @@
+"""``links``, ``withdraw``, ``bonus``, ``reconcile``: participants and their recruiter, before and after a study."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from dashboard.cli.terminal import say, shown
+
+StudyName = Annotated[str, typer.Argument(help="The study's name.")]
+
+
+def links(
+    study: StudyName,
+    ids: Annotated[Path | None, typer.Argument(help="A text file with one id a line.")] = None,
+    count: Annotated[int | None, typer.Option(min=1, max=100_000, help="Draw so many random ids instead.")] = None,
+    address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
+    out: Annotated[Path, typer.Option(help="The CSV file to write: pid,link.")] = Path("links.csv"),
+) -> None:
+    """Sign a personal link for each id of a list. Whoever has a link can take part by it, once, and resume.
+
+    Example: python foretell.py links demo ids.txt --address https://study.example.org --out links.csv
+    """
+    import pandas as pd
+    from pydantic import ValidationError
+
+    from core.errors import ForetellError
+    from study.collection.export import write_csv
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    if (ids is None) == (count is None):
+        raise ForetellError("Name either a file of ids or --count. Each link needs an id.")
+    people = read_ids(ids) if ids is not None else [secrets.token_hex(8) for _ in range(count or 0)]
+    with Service(home()) as service:
+        try:
+            paths = service.personal_links(study, people)
+        except ValidationError:
+            raise ForetellError(
+                "An id has at most 200 letters, digits and _ . @ -. Change those that do not."
+            ) from None
+    write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out)
+    out.chmod(0o600)
+    say(f"{out}: {len(people)} personal links")
+
+
+def read_ids(file: Path) -> list[str]:
+    """The ids of a text file, one a line; a header "pid" and whatever follows a comma are left out."""
+    from core.errors import ForetellError
+
+    try:
+        lines = [line.split(",")[0].strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, ValueError) as error:
+        raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id a line.") from None
+    found = list(dict.fromkeys(line for line in lines if line and line != "pid"))
+    if not found:
+        raise ForetellError(f"{file} has no id. Write one on each line.")
+    return found
+
+
+def access(
+    study: StudyName,
+    mode: Annotated[str, typer.Argument(help="open, list (ids on a closed list) or personal (signed links).")],
+    ids: Annotated[Path | None, typer.Option(help="A text file with one id a line, for the closed list.")] = None,
+) -> None:
+    """Set who may start an open study; participants who have started are not affected.
+
+    Example: python foretell.py access demo list --ids ids.txt
+    """
+    from study.collection.guests import AccessMode
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        listed = service.set_access(study, cast(AccessMode, mode), [] if ids is None else read_ids(ids))
+    say(f"{study}: {mode}" + (f", {listed} ids on the list" if mode == "list" else ""))
+
+
+def withdraw(code: Annotated[str, typer.Argument(help="The participant's private code.")]) -> None:
+    """Erase everything the holder of a private code answered; a tombstone stays, so that the rest can be verified.
+
+    Example: python foretell.py withdraw K7QHTM2XWPAC
+    """
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        service.withdraw(code)
+    say("Erased.")
+
+
+def bonus(
+    study: StudyName,
+    out: Annotated[Path, typer.Option(help="The CSV file to write: pid,amount, no header.")] = Path("bonus.csv"),
+    batch: Annotated[int | None, typer.Option(help="An earlier batch again, in case its file was lost.")] = None,
+) -> None:
+    """The bonuses not handed over yet, as Prolific's bulk-bonus file. Nobody is in two batches.
+
+    Example: python foretell.py bonus demo --out bonus.csv
+    """
+    from study.collection.export import write_csv
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        made = service.bonus(study, batch)
+    if made.number is None:
+        say("No bonus is waiting.")
+    else:
+        write_csv(made.rows, out, header=False)
+        say(f"{out}: batch {made.number}, {len(made.rows)} people, {made.rows['amount'].astype(float).sum():.2f}")
+    if made.without_id:
+        say(f"{made.without_id} people have a bonus but no recruiter's id (any more)")
+
+
+def reconcile(
+    study: StudyName,
+    statuses: Annotated[Path, typer.Argument(help="The recruiter's list (CSV with Participant id and Status).")],
+) -> None:
+    """Compare the recruiter's list of people with the answers here, and say what does not agree.
+
+    The places of unfinished people who returned or timed out are given to others. Exit code 1 if anything differs.
+
+    Example: python foretell.py reconcile demo prolific_export.csv
+    """
+    import pandas as pd
+
+    from core.errors import ForetellError
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    try:
+        listed = pd.read_csv(statuses, dtype=str)
+    except (OSError, ValueError) as error:
+        raise ForetellError(
+            f"{statuses} cannot be read as a table ({error}). Export it from the recruiter again."
+        ) from None
+    with Service(home()) as service:
+        found = service.reconcile(study, listed)
+    for row in found.itertuples(index=False):
+        say(f"{shown(row.person)}: {shown(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}")
+    say(f"{len(listed)} people in the list, {len(found)} differ")
+    if len(found):
+        raise typer.Exit(1)
+
+
+VERBS = [links, access, withdraw, bonus, reconcile]

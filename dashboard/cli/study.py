@@ -1,0 +1,188 @@
+"""``build``, ``verify``, ``simulate``, ``export``: a study from its file to its responses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from dashboard.cli.terminal import Bars, say
+from study.plan.mixture import MIXTURE, parse_mixture
+
+if TYPE_CHECKING:
+    pass
+
+MOST_FAULTS = 20
+StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
+
+
+def build(
+    study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
+    device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N; an accelerator if there is one.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes that share the work, each on the next GPU. Else one a core."),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="processes of this machine, or ray (to be installed).")] = "processes",
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Build nothing: say what the images allow, what is missing, how long it takes."),
+    ] = False,
+) -> None:
+    """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
+
+    Example: python foretell.py build data/studies/demo.toml --workers 2
+    """
+    if check:
+        return _check(study_file, device, workers)
+    from study.building.averaged import AVERAGED
+    from study.building.build import build as run
+    from study.building.workers import Engine, Helpers, workers_here
+    from study.workspace.workspace import home
+
+    count = workers or workers_here()
+    helpers = Helpers(count - 1, cast(Engine, engine)) if count > 1 or engine != "processes" else None
+    with Bars() as progress:
+        bundle = run(study_file, home(), progress, device=device, helpers=helpers)
+    manifest = bundle.manifest
+    say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
+    for dropped in manifest.dropped:
+        say(f"dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}")
+    warned = Counter(warning for trial in manifest.trials for warning in trial.saliency["warnings"])
+    for warning, trials in warned.most_common(MOST_FAULTS):
+        say(f"{trials} trial(s): {warning}")
+    for note in {trial.saliency["drawing"] for trial in manifest.trials if "drawing" in trial.saliency}:
+        say(note)
+    if AVERAGED in manifest.environment:
+        say(manifest.environment[AVERAGED])
+    say(f"study hash {bundle.study_hash}")
+    say(str(bundle.folder))
+
+
+def _check(study_file: Path, device: str | None, workers: int | None) -> None:
+    """Say what is known of a study before it is built; exit code 2 where it cannot be."""
+    from study.building.check import check as run
+    from study.building.workers import workers_here
+    from study.workspace.workspace import home
+
+    with Bars() as progress:
+        checked = run(study_file, home(), progress, device=device, workers=workers or workers_here())
+    for line in checked.lines:
+        say(line)
+    if checked.obstacles:
+        raise typer.Exit(2)
+
+
+def verify(
+    study: Annotated[str, typer.Argument(help="A study's name or bundle, a database (.db or URL), or a receipt.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
+) -> None:
+    """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
+
+    Of a database: the chain of answers, every person's plan made again, the counts, the places, the audit trail.
+    Of a receipt that a participant shows: how many answers of hers this workspace held.
+
+    Example: python foretell.py verify demo
+    """
+    if study.endswith(".db") or "://" in study:
+        return _verify_database(study)
+    from study.building.build import verify as run
+    from study.participation.receipt import PATTERN
+    from study.workspace.workspace import bundle_named, home
+
+    if PATTERN.fullmatch(study):
+        return _verify_receipt(study)
+    bundle = bundle_named(home(), study)
+    with Bars() as progress:
+        faults = run(bundle, progress, render=not quick)
+    for fault in faults:
+        say(f"Fault: {fault}")
+    if faults:
+        raise typer.Exit(1)
+    say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
+
+
+def _verify_receipt(shown: str) -> None:
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    with Service(home()) as service:
+        found = service.receipt(shown)
+    study = f"{found.study} ({found.study_hash[:12]})"
+    say(f"Genuine: the server held {found.answers} answers of this person to {study}, who is at {found.stage!r} now.")
+
+
+def _verify_database(named: str) -> None:
+    from core.errors import ForetellError
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    file = Path(named).resolve()
+    if "://" not in named and not file.is_file():
+        raise ForetellError(f"There is no database {named}. Name the file, e.g. workspace/foretell.db.")
+    place = (home(), named) if "://" in named else (file.parent, f"sqlite:///{file}")
+    with Service(*place) as service:
+        say(f"Last response: {service.last_response()}")
+        if not service.ends_file.exists():
+            say(f"{service.ends_file} is not there: whether responses are missing at the end cannot be seen.")
+        faults = service.verify()
+        people = sum(n for study in service.studies() for mode in study.sessions.values() for stages in mode.values()
+                     for n in stages.values())  # fmt: skip
+    for fault in faults[:MOST_FAULTS]:
+        say(f"Fault: {fault}")
+    if faults:
+        say(f"{len(faults)} fault(s) in the database")
+        raise typer.Exit(1)
+    say(f"The database is sound: the answers, plans and places of {people} people are what they were.")
+
+
+def simulate(
+    study: StudyName,
+    participants: Annotated[int, typer.Option(help="How many people, spread over the conditions.")] = 40,
+    mixture: Annotated[str, typer.Option(help="Kinds of people and their weights.")] = MIXTURE,
+    seed: Annotated[int, typer.Option(help="Seed of the people and their answers.")] = 0,
+) -> None:
+    """Fill a study with simulated participants, marked as such and never counted with real ones.
+
+    Example: python foretell.py simulate demo --participants 160 --mixture belief_projector=0.5,map_reader=0.5
+    """
+    from study.service import Service
+    from study.simulate import simulate as run
+    from study.workspace.workspace import bundle_named, home
+
+    bundle = bundle_named(home(), study)
+    with Service(home()) as service, Bars() as progress:
+        name = service.add_study(bundle.folder)  # people are let in on the Studies page only
+        answers = run(service, name, participants, parse_mixture(mixture), seed, progress)
+    say(f"{name}: {answers} new answers of simulated participants")
+
+
+def export(
+    study: StudyName,
+    out: Annotated[Path, typer.Option(help="The file to write, .csv or .parquet.")] = Path("responses.csv"),
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Simulated participants instead of real ones.")
+    ] = False,
+    psych_ds: Annotated[bool, typer.Option("--psych-ds", help="A Psych-DS data set: --out names its folder.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Columns under the names of the published data: subject_id, rt, ...")
+    ] = False,
+) -> None:
+    """The responses of a study as a long table, one row per answer, with data-dictionary.json beside it.
+
+    Example: python foretell.py export demo --out demo.csv
+    """
+    from study.collection import export as tables
+    from study.collection import psychds
+    from study.service import Service
+    from study.workspace.workspace import home
+
+    run = psychds.export if psych_ds else tables.export
+    with Service(home()) as service:
+        path = run(service, study, out, ("sim",) if simulated else ("live",), published=published)
+    say(str(path))
+
+
+VERBS = [build, verify, simulate, export]

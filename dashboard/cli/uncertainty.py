@@ -1,0 +1,59 @@
+"""``uncertainty``: how sure a network is of pictures when it is asked again under noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dashboard.cli.options import pairs, settings
+from dashboard.cli.terminal import Bars, say
+
+
+def uncertainty(
+    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    pictures: Annotated[str | None, typer.Option(help="Pictures without labels: a folder or a pattern.")] = None,
+    image_set: Annotated[str, typer.Option("--set", help="Or pictures with labels: an image set.")] = "scenes",
+    setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
+    sampler: Annotated[str, typer.Option(help="How to ask again; --list names them.")] = "inserted_dropout",
+    passes: Annotated[int, typer.Option(help="How many times.")] = 100,
+    param: Annotated[list[str] | None, typer.Option(help="k=v of the sampler.")] = None,
+    prior: Annotated[Path | None, typer.Option(help="A file of the verb prior, for laplace.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("uncertainty"),
+    list_samplers: Annotated[bool, typer.Option("--list", help="Print the samplers and stop.")] = False,
+) -> None:
+    """How sure a network is of each picture: writes MODEL.SAMPLER.csv (one row a picture) and .json (the report).
+
+    With true classes (an image set) the report says how well each measure finds the errors. The same command goes on
+    after an interruption.
+
+    Example: python foretell.py uncertainty --setting split=adversarial --param rate=0.2 --out doubts
+    """
+    from core.parameters import summary
+    from core.uncertainty import SAMPLERS
+    from study.inquiry.uncertainty import Request, uncertainty_files
+
+    if list_samplers:
+        for name in SAMPLERS:
+            say(f"{name}: {summary(SAMPLERS[name])}")
+        return
+    request = Request(
+        model=model,
+        pictures=pictures,
+        image_set=image_set,
+        settings=settings(setting or []),
+        sampler=sampler,
+        passes=passes,
+        parameters=pairs(param or [], "--param", "name=value"),
+        prior=prior,
+        seed=seed,
+    )
+    with Bars() as progress:
+        files = uncertainty_files(request, out, progress)
+    for file in files:
+        say(str(file))
+
+
+VERBS = [uncertainty]

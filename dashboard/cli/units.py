@@ -1,0 +1,49 @@
+"""``visualise``: what a unit of a network answers to, as pictures made for it and pictures found for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from dashboard.cli.terminal import Bars, say
+
+
+def visualise(
+    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    unit: Annotated[str | None, typer.Option(help="LAYER:CHANNEL, or LAYER:CHANNEL:ROW,COLUMN for one place.")] = None,
+    category: Annotated[
+        str | None, typer.Option("--class", help="A class, by name or index, instead of a unit.")
+    ] = None,
+    how: Annotated[
+        str, typer.Option(help="fourier (natural waves of colour) or pixels (of bounded norm).")
+    ] = "fourier",
+    starts: Annotated[
+        int, typer.Option(help="Random pictures to begin from, each ending at a maximum of its own.")
+    ] = 4,
+    steps: Annotated[int, typer.Option(help="Steps of gradient ascent from each start.")] = 128,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    pictures: Annotated[
+        str | None, typer.Option(help="A folder, a pattern, or scenes: find the nine that drive it most.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("units"),
+) -> None:
+    """Pictures that drive a unit of a network: writes a sheet (.png), the inputs (.npz) and the facts (.json).
+
+    With --pictures also the nine of a set that drive it most, with the part of each that the unit looks at and its
+    projection by a deconvnet (.top.png).
+
+    Example: python foretell.py visualise --unit features.3.0:12 --pictures scenes --out units
+    """
+    from core.units.maximise import Parameterisation
+    from study.inquiry.units import Request, Settings, visualise_files
+
+    settings = Settings(cast(Parameterisation, how), starts, steps, seed)
+    with Bars() as progress:
+        written = visualise_files(Request(model, unit, category, settings, pictures), out, progress)
+    for line in (*written.warnings, *map(str, written.files)):
+        say(line)
+
+
+VERBS = [visualise]

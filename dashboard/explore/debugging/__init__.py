@@ -1,0 +1,1 @@
+"""Explore: where a network goes wrong in an image set."""

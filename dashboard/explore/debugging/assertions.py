@@ -1,0 +1,159 @@
+"""Which pictures of a set break the rules in a file of the workspace: how many, of what categories, and which."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.classifier import Classifier
+from dashboard.explore import picker
+from dashboard.explore.debugging.jobs import AssertionsRequest
+from dashboard.explore.table import DELETION
+from dashboard.shared import cache, numbers
+from dashboard.shared.cache import Gallery
+from dashboard.shared.live import finished
+from dashboard.shared.messages import escaped
+from study.analysis.plots import GRID
+from study.inquiry.assertions import CONFIDENCE, PREDICTED, Asserted
+from study.inquiry.debugging import Debugged
+from study.workspace.workspace import home
+
+NOT = "None"
+WIDE = 26
+"""Letters of a rule's name in a line."""
+EXAMPLE = '''def same_when_mirrored(picture, answer):
+    """The answer does not change when the picture is mirrored."""
+    return answer.to(ImageOps.mirror(picture)).category == answer.category'''
+Picked = Callable[[int], None]
+
+
+def show(classifier: Classifier, found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:
+    """The choice of a file, and what comes of it; where there is none, where to put one."""
+    offered = cache.rule_files()
+    if not offered:
+        st.info(
+            f"No file of assertions is here: put a Python file of functions (picture, answer) into "
+            f"{escaped(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
+        )
+        st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
+        return
+    chosen = st.selectbox(
+        "Rules",
+        [NOT, *offered],
+        key="rules",
+        bind="query-params",
+        width=320,
+        help="The Python files in the workspace's folder `rules/`. The one that is chosen is executed.",
+    )
+    if chosen == NOT:
+        return
+    file = home() / cache.RULES / chosen
+    request = AssertionsRequest(classifier, file, file.read_bytes(), found.images)
+    asserted: Asserted | None = finished(request, "_assertions")
+    if asserted is not None:
+        _drawn(asserted, gallery, f"{name}.{file.stem}", picked)
+
+
+def _drawn(found: Asserted, gallery: Gallery, name: str, picked: Picked) -> None:
+    report: Mapping[str, Mapping[str, Any]] = found.report["assertions"]
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.plotly_chart(figure(report), key="assertions", config={"displayModeBar": False})
+    with right:
+        st.table(sentences(report), border="horizontal", hide_index=True)
+    st.caption(
+        "Broken: of the pictures that a rule says something of, the share that break it, with 95 % intervals as if the "
+        "pictures were drawn at random."
+    )
+    rule = st.selectbox("Rule", list(report), key="rule", bind="query-params", width=320)
+    worst = found.worst(rule)
+    if worst:
+        picker.told(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
+    else:
+        st.caption("No picture breaks it.")
+    with st.expander("The numbers"):
+        st.caption(f"{escaped(rule)}, by category of the label")
+        numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
+        st.caption("All rules")
+        numbers.table(overall(report), f"{name}.assertions")
+        st.caption("Every picture: 0 a rule holds, above 0 how badly it is broken, empty where it says nothing")
+        numbers.table(found.table, f"{name}.pictures")
+
+
+def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
+    """Of each rule the share of pictures that break it, from the top down, with its interval."""
+    table = overall(report)
+    share = table["share"].to_numpy()
+    drawn = go.Figure(
+        go.Bar(
+            x=share,
+            y=["<br>".join(textwrap.wrap(_spaced(rule), WIDE)) for rule in table["rule"]],
+            orientation="h",
+            marker={"color": DELETION},
+            error_x={
+                "symmetric": False,
+                "array": np.maximum(table["high"] - share, 0),
+                "arrayminus": np.maximum(share - table["low"], 0),
+                "color": "#777",
+            },
+            customdata=table[["broken", "applied"]],
+            hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} pictures: %{x:.1%}<extra></extra>",
+        )
+    )
+    drawn.update_layout(
+        height=90 + 56 * len(table),
+        margin={"l": 0, "r": 20, "t": 10, "b": 0},
+        xaxis={"title": "broken", "tickformat": ".0%", "rangemode": "tozero", "gridcolor": GRID},
+        yaxis={"autorange": "reversed"},
+    )
+    return drawn
+
+
+def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """A row a rule: what it says, and how often it is broken."""
+    return pd.DataFrame(
+        {
+            "Rule": [escaped(_told(rule, one["says"])) for rule, one in report.items()],
+            "Broken by": [
+                f"{one['broken']:,} of {one['applied']:,}: {one['share']:.1%} ({one['low']:.1%} to {one['high']:.1%})"
+                for one in report.values()
+            ],
+        }
+    )
+
+
+def _told(rule: str, says: str) -> str:
+    return _spaced(rule) if says == rule else f"{_spaced(rule)}: {says}"
+
+
+def _spaced(rule: str) -> str:
+    """A function's name as words, which a narrow page can break."""
+    return rule.replace("_", " ")
+
+
+def overall(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
+    """A row a rule, in numbers."""
+    return pd.DataFrame([{"rule": rule, **_counts(one), "says": one["says"]} for rule, one in report.items()])
+
+
+def by_category(one: Mapping[str, Any]) -> pd.DataFrame:
+    """A row for each category of which a rule says something, the most often broken first."""
+    table = pd.DataFrame([{"category": name, **_counts(of)} for name, of in one["by_category"].items()])
+    return table.sort_values("share", ascending=False, kind="stable")
+
+
+def _counts(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in ("broken", "applied", "share", "low", "high")}
+
+
+def evidence(found: Asserted, rule: str, i: int) -> list[str]:
+    """How badly a picture breaks a rule, and what the AI says of it."""
+    row, severities = found.table.iloc[i], found.table[rule].dropna()
+    how = "breaks it" if set(severities) <= {0, 1} else f"broken by {row[rule]:.3g}"
+    return [how, f"Labelled {row['label']}; the AI says {row[PREDICTED]}, {row[CONFIDENCE]:.0%}."]

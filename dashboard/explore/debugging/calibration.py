@@ -1,0 +1,141 @@
+"""Can the AI's confidence be believed: how often it is right where it is so sure, before and after a temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.classifier import Classifier
+from core.uncertainty.reliability import Detection
+from dashboard.explore.debugging.jobs import CalibrationRequest
+from dashboard.shared import numbers
+from dashboard.shared.live import shown
+from dashboard.shared.messages import escaped
+from study.analysis import plots
+from study.inquiry.calibration import COOLED, GIVEN, LEAST, Believed, Calibrated, Gap, too_few
+from study.inquiry.debugging import Debugged
+
+NONE = "–"
+COUNTS = 0.2
+"""Share of the figure's height that shows how many answers lie in each bin."""
+
+
+def show(classifier: Classifier, found: Debugged, name: str) -> None:
+    """The curve, the measures and what to make of them, once they are there; without labels, why there are none."""
+    known = int(found.known.sum())
+    if known < LEAST:
+        st.info(too_few(known))
+        return
+    shown(CalibrationRequest(classifier, found.images), lambda measured: _drawn(measured, name), "_calibration")
+
+
+def _drawn(found: Calibrated, name: str) -> None:
+    left, right = st.columns([1.4, 1], gap="large")
+    with left:
+        st.plotly_chart(figure(found), key="calibration", config={"displayModeBar": False})
+    with right:
+        st.table(measured(found), border="horizontal", hide_index=True)
+        for sentence in found.lacking:
+            st.info(escaped(sentence))
+    st.caption(in_words(found))
+    with st.expander("The numbers"):
+        numbers.table(found.bins(), f"{name}.calibration")
+        numbers.table(found.measures(), f"{name}.calibration.measures")
+
+
+def figure(found: Calibrated) -> go.Figure:
+    """Accuracy against confidence by bin, with 95 % intervals and the diagonal; below, how many answers in each."""
+    table = found.bins()
+    drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="right", x_title="confidence")
+    for k, (_, part) in enumerate(table.groupby("answers", sort=False)):
+        wide = (part["to"] - part["from"]) / len(found.answers)
+        drawn.add_bar(
+            x=part["from"] + wide * (k + 0.5),
+            y=part["pictures"],
+            width=wide * 0.9,
+            marker={"color": plots.PALETTE[k]},
+            yaxis="y2",
+            showlegend=False,
+            hovertemplate="%{y:,} pictures<extra></extra>",
+        )
+    shared = {"range": [-0.02, 1.02], "showgrid": False, "zeroline": False, "tickformat": ".0%"}
+    drawn.update_layout(
+        xaxis={**shared, "anchor": "y2"},
+        yaxis={"range": [-0.02, 1.02], "domain": [COUNTS + 0.05, 1]},
+        yaxis2={
+            "domain": [0, COUNTS],
+            "title": "pictures",
+            "gridcolor": plots.GRID,
+            "nticks": 3,
+            "rangemode": "tozero",
+        },
+        barmode="overlay",
+        margin={"l": 0, "r": 24, "t": 10, "b": 0},
+    )
+    return plots.diagonal(drawn)
+
+
+def measured(found: Calibrated) -> pd.DataFrame:
+    """A row a measure, before and after the temperature; what a temperature does not change stands once."""
+    right = found.accuracy
+    rows = [("Accuracy", f"{right.value:.1%} {_limits(right.low, right.high)}", "the same")]
+    for measure, told in TOLD.items():
+        rows.append((measure, told(found.given), NONE if found.cooled is None else told(found.cooled)))
+    halves = NONE if found.temperatures is None else " and ".join(f"{one:.2f}" for one in found.temperatures)
+    rows.append(("Temperature", "1", halves))
+    if found.cooled is None:
+        rows = [(measure, before, NONE) for measure, before, _ in rows]
+    return pd.DataFrame(rows, columns=["Measure", GIVEN.capitalize(), COOLED.capitalize()])
+
+
+def _detected(found: Detection | None) -> str:
+    if found is None:
+        return NONE
+    return f"{found.area:.3f} {_limits(*found.interval, '.3f')}" if found.error else f"{found.area:.3f}"
+
+
+def _limits(low: float, high: float, form: str = ".1%") -> str:
+    return f"({low:{form}} to {high:{form}})"
+
+
+TOLD: dict[str, Callable[[Believed], str]] = {
+    "Mean confidence": lambda one: f"{one.confidence:.1%}",
+    "Expected calibration error": lambda one: f"{one.calibration.expected_error:.3f}",
+    "Brier score, 0 to\u00a02": lambda one: f"{one.calibration.brier:.3f}",
+    "Confidence finds errors, AUROC": lambda one: _detected(one.detection),
+}
+
+
+def in_words(found: Calibrated) -> str:
+    """What the numbers mean."""
+    said = (
+        f"The AI is {found.given.confidence:.1%} sure on average and right about {found.accuracy.value:.1%} of "
+        f"{found.count:,} pictures: {_verdict(found.given.gap)}."
+    )
+    if found.cooled is not None and found.temperatures is not None:
+        said += (
+            f" After the temperature it is {found.cooled.confidence:.1%} sure: {_verdict(found.cooled.gap)}. Above 1 a "
+            "temperature makes every answer less sure, below 1 surer; what is answered stays. On the pictures that "
+            "it was fitted on it flatters itself: here every second picture has the one that suits the others best."
+        )
+    return (
+        f"{said} Lines at the points are 95 % intervals; under the diagonal the AI is too sure. The expected error of "
+        "few pictures is above 0 by chance alone. AUROC: how often an error is less sure than a right answer; 0.5 is "
+        "chance."
+    )
+
+
+def _verdict(gap: Gap) -> str:
+    """Overconfident or underconfident, by how much, or neither beyond chance."""
+    limits = f"95 %: {_points(gap.low)} to {_points(gap.high)}"
+    if gap.low <= 0 <= gap.high:
+        return f"neither over- nor underconfident beyond chance ({_points(gap.value)} percentage points, {limits})"
+    way = "over" if gap.value > 0 else "under"
+    return f"{way}confident by {_points(abs(gap.value))} percentage points ({limits})"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.1f}".replace("-", "−")

@@ -1,0 +1,219 @@
+"""What the pages ask the pool for: maps and their measures, each with the key of all it depends on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from core.attribution import METHODS
+from core.attribution.cost import Cost, Pace, cost, pace
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.faithfulness import MEASURES
+from core.faithfulness.curves import Curve
+from core.faithfulness.infidelity import Infidelity
+from core.faithfulness.randomisation import Randomisation
+from core.faithfulness.sensitivity import Sensitivity
+from core.types import Explanation, Progress
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest, tensor_digest
+
+STEPS = 50
+"""Points of a deletion or insertion curve, beside its beginning."""
+POINTING = 0.03
+"""The pointing game's tolerance as a share of the picture's side: 15 of the 500 px of the photographs it is from."""
+SQUARES = 128
+"""Perturbations of an infidelity."""
+CHANGES = 10
+"""Changed pictures of a sensitivity."""
+REMADE = 100
+"""About how many passes it takes to open a network anew, once for each of its layers."""
+BRIEFLY_S = 0.25
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """One map to be made: of an input (C, H, W), for one class."""
+
+    classifier: Classifier
+    method: str
+    inputs: Tensor
+    target: int
+    seed: int
+    parameters: dict[str, Any]
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the map depends on."""
+        settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
+        return digest(self.classifier.fingerprint, settings, tensor_digest(self.inputs))
+
+    def compute(self, progress: Progress) -> Explanation:
+        """Make the map."""
+        explanation: Explanation = METHODS[self.method](
+            self.classifier,
+            self.inputs[None],
+            [self.target],
+            generator=torch.Generator().manual_seed(self.seed),
+            progress=progress,
+            **self.parameters,
+        )
+        return explanation
+
+    def ask(self) -> Job:
+        """The job that makes it, or has made it."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
+        return 0.0 if pool().known(self.key) else estimate(self.classifier, self.method, self.parameters)[1]
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """What was measured of one map; mass, rank and hit where it is known where the object is.
+
+    ``hit`` allows ``tolerance`` px beside the object.
+    """
+
+    deletion: Curve
+    insertion: Curve
+    infidelity: Infidelity
+    mass: float | None = None
+    rank: float | None = None
+    hit: bool | None = None
+    tolerance: int | None = None
+
+
+@dataclass(frozen=True)
+class FaithfulnessRequest:
+    """The measures of a map that is there; ``mask`` are the object's pixels (H, W) in the input, if known."""
+
+    of: MapRequest
+    explanation: Explanation
+    mask: NDArray[np.bool_] | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over everything the measures depend on."""
+        mask = b"" if self.mask is None else np.packbits(self.mask).tobytes()
+        return digest("faithfulness", self.of.key, str(STEPS), str(SQUARES), str(POINTING), mask)
+
+    def compute(self, progress: Progress) -> Faithfulness:
+        """Take the measures."""
+        evidence = self.explanation.evidence
+
+        def curve(name: str, before: int) -> Curve:
+            def report(done: int, total: int, what: str) -> None:
+                progress(before * total + done, 2 * total, what)
+
+            drawn: Curve = MEASURES[name](
+                self.of.classifier, self.of.inputs[None], [self.of.target], evidence, steps=STEPS, progress=report
+            )
+            return drawn
+
+        curves = curve("deletion", 0), curve("insertion", 1)
+        missed: Infidelity = MEASURES["infidelity"](
+            self.of.classifier, self.of.inputs[None], [self.of.target], evidence, samples=SQUARES, scaled=True
+        )
+        return Faithfulness(*curves, missed, *self._inside(evidence))
+
+    def _inside(self, evidence: Tensor) -> tuple[Any, ...]:
+        if self.mask is None or not self.mask.any():
+            return ()
+        inside = torch.from_numpy(self.mask)[None]
+        tolerance = round(POINTING * max(self.mask.shape))
+        shares = (float(MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
+        return *shares, bool(MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))), tolerance
+
+    def ask(self) -> Job:
+        """The job that takes them, or has taken them."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long they take."""
+        speed = known_pace(self.of.classifier)
+        return None if speed is None else (2 * STEPS + SQUARES) * speed.forward_s
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """Whether the method's maps hang on what the network has learnt, and stay while the picture hardly changes."""
+
+    randomisation: Randomisation
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True)
+class RobustnessRequest:
+    """Both for one map's picture, method and class; many maps are made for it."""
+
+    of: MapRequest
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over everything they depend on."""
+        return digest("robustness", self.of.key, str(CHANGES))
+
+    def compute(self, progress: Progress) -> Robustness:
+        """Make the maps and compare them."""
+        r = self.of
+        shared = {"parameters": r.parameters, "progress": progress}
+
+        def measured(name: str, **settings: Any) -> Any:
+            generator = torch.Generator().manual_seed(r.seed)
+            given = (r.classifier, r.inputs[None], [r.target], r.method)
+            return MEASURES[name](*given, generator=generator, **shared, **settings)
+
+        return Robustness(measured("cascading_randomisation"), measured("max_sensitivity", samples=CHANGES))
+
+    def ask(self) -> Job:
+        """The job that does so, or has done so."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
+        if pool().known(self.key):
+            return 0.0
+        speed = known_pace(self.of.classifier)
+        one = estimate(self.of.classifier, self.of.method, self.of.parameters)[1]
+        if speed is None or one is None:
+            return None
+        layers = len(self.of.classifier.layers)
+        return (layers + CHANGES + 3) * one + layers * REMADE * speed.forward_s
+
+
+def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:
+    """Passes and about how many seconds a map takes; None where it cannot be said, or not yet."""
+    try:
+        passes = cost(method, parameters, classifier)
+    except ForetellError:
+        return None, None  # the map itself will say what is wrong
+    speed = known_pace(classifier)
+    return passes, None if speed is None else speed.seconds(passes)
+
+
+def known_pace(classifier: Classifier) -> Pace | None:
+    """Measured once for each network, beside the page; None until then."""
+    job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
+    job.wait(BRIEFLY_S)
+    found: Pace | None = job.result
+    return found
+
+
+def about(key: str, classifier: Classifier, passes: Cost) -> float | None:
+    """About how many seconds so many passes take; 0 where the work was begun already, None where nobody can say yet."""
+    if pool().known(key):
+        return 0.0
+    speed = known_pace(classifier)
+    return None if speed is None else speed.seconds(passes)

@@ -1,0 +1,1 @@
+"""Explore: heatmaps of one image, a grid, or two networks."""

@@ -1,0 +1,77 @@
+"""How maps are shown, and on what scale."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import streamlit as st
+
+from dashboard.explore.figures import Look, Style
+from dashboard.explore.table import SCALINGS, Scaling
+
+BIND: Literal["query-params"] = "query-params"
+
+
+def look(*, object_known: bool, clip: float, clip_key: str = "clip") -> Look:
+    """Choose colours, outline or the heatmap alone, how strong, and whether the object's edge is drawn.
+
+    ``clip`` is the percentage of pixels that get the full colour until the reader chooses another; views with other
+    defaults need other keys, or a link would not say which value it means.
+    """
+    style = st.segmented_control(
+        "Heatmap as",
+        get_args(Style),
+        default="Colours",
+        required=True,
+        key="style",
+        bind=BIND,
+        help="Colours: over the grey image. Outline: a line around what speaks most for the class. "
+        "Heatmap alone: without the image.",
+    )
+    opacity, percent = 0.8, 10.0
+    if style == "Outline":
+        percent = st.slider("Inside the line, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
+    else:
+        clip = st.slider(
+            "Clip, % of pixels",
+            0.0,
+            20.0,
+            clip,
+            0.5,
+            key=clip_key,
+            bind=BIND,
+            width=180,
+            help="So many of the strongest pixels all get the full colour. More makes weaker values visible.",
+        )
+    if style == "Colours":
+        opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
+    outline = object_known and st.toggle("Edge of the object", key="outline", bind=BIND)
+    return Look(style, opacity, percent, outline, clip)
+
+
+def scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
+    """Choose one scale for each method, or one for each heatmap."""
+    chosen: Scaling = st.segmented_control(
+        "Scale",
+        list(SCALINGS),
+        default=default,
+        required=True,
+        key=key,
+        bind=BIND,
+        help="Methods have different units, so maps of different methods never share a scale. "
+        "Shared: the maps of one method compare. Own: each map uses all its colours.",
+    )
+    return chosen
+
+
+def measured() -> bool:
+    """Whether the maps' faithfulness is measured too."""
+    return st.toggle(
+        "Faithfulness",
+        key="faithfulness",
+        bind=BIND,
+        help="Deletion and insertion: what the AI says as the map's strongest pixels go or come. "
+        "Where the object is known: how much of the map lies on it. Infidelity: what the map does not foretell of what "
+        "covered squares take away. For one map also whether it hangs on what the network has learnt, and how far it "
+        "moves when the picture hardly does.",
+    )

@@ -1,0 +1,124 @@
+"""From what is chosen to cells: the classifier's answers, the classes to explain, the maps as far as they are there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import streamlit as st
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.views import View, view
+from dashboard.explore.heatmap_jobs import FaithfulnessRequest, MapRequest, RobustnessRequest
+from dashboard.explore.source import Chosen
+from dashboard.explore.table import Cell, Column
+from dashboard.shared import cache
+from dashboard.shared.live import Asking, note
+from study.network.sources import plain
+
+ANSWER = "The AI's answer"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A picture as a classifier sees it, and what it says of it."""
+
+    model: str
+    chosen: Chosen
+
+    @cached_property
+    def classifier(self) -> Classifier:
+        """The classifier of the name."""
+        return cache.classifier(self.model)
+
+    @cached_property
+    def inputs(self) -> Tensor:
+        """(C, H, W)."""
+        return self.classifier.preprocess(self.chosen.picture)
+
+    @cached_property
+    def view(self) -> View:
+        """The image as the classifier sees it."""
+        return view(self.classifier, self.chosen.picture, self.inputs)
+
+    @cached_property
+    def probabilities(self) -> Tensor:
+        """(K,)."""
+        return self.classifier.probabilities(self.inputs[None])[0]
+
+    @cached_property
+    def ranked(self) -> list[int]:
+        """The classes, the likeliest first."""
+        found: list[int] = self.probabilities.argsort(descending=True).tolist()
+        return found
+
+    @property
+    def answer(self) -> int:
+        """The classifier's answer."""
+        return self.ranked[0]
+
+    @property
+    def truth(self) -> int | None:
+        """The class of the picture's truth, where it is known and the classifier has it."""
+        names = [plain(name) for name in self.classifier.categories]
+        return names.index(self.chosen.truth) if self.chosen.truth in names else None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the prediction is right; empty where the true class is not known."""
+        if self.chosen.truth is None:
+            return ""
+        if self.truth is None:
+            return f"not scored: this network has no class {self.chosen.truth}"
+        return "right" if self.truth == self.answer else f"wrong, truth: {self.chosen.truth}"
+
+    def says(self, k: int) -> str:
+        """A class and how likely it is to the classifier."""
+        return f"{plain(self.classifier.categories[k])} {float(self.probabilities[k]):.1%}"
+
+    def column(self, *lines: str) -> Column:
+        """Its column in a table."""
+        chosen = self.chosen
+        return Column(self.view, self.classifier, lines, chosen.source(self.model), chosen.mask)
+
+
+def class_names(classifier: Classifier) -> list[str]:
+    """Plain names of the classes; those that would be the same get their numbers."""
+    names = [plain(name) for name in classifier.categories]
+    counts = Counter(names)
+    return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
+
+
+def target_box(classifier: Classifier) -> str:
+    """The class to explain, by name, or `ANSWER`."""
+    return st.selectbox("Explain", [ANSWER, *class_names(classifier)], key="target", bind="query-params", width=220)
+
+
+def target_of(seen: Seen, name: str) -> int | None:
+    """The class of a name of `target_box`; None where this classifier has no such class."""
+    if name == ANSWER:
+        return seen.answer
+    names = class_names(seen.classifier)
+    return names.index(name) if name in names else None
+
+
+def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bool) -> Cell:
+    """The map as far as it is there, with its measures if they are wanted."""
+    job = asking(request)
+    if job is None or job.state != "done":
+        return Cell(request, note=note(job))
+    if not measured:
+        return Cell(request, job.result)
+    measures = asking(FaithfulnessRequest(request, job.result, column.inside))
+    found = measures.result if measures is not None and measures.state == "done" else None
+    return Cell(request, job.result, faithfulness=found)
+
+
+def with_robustness(asking: Asking, cell: Cell) -> Cell:
+    """The cell with what many more maps of the method say of it, as soon as they are there."""
+    if cell.faithfulness is None:
+        return cell
+    job = asking(RobustnessRequest(cell.request))
+    return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell

@@ -1,0 +1,62 @@
+"""What is known of a map's truth, beside the map."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.types import Certificate
+from dashboard.shared.messages import escaped
+
+
+def show(certificate: Certificate, category: str) -> None:
+    """Warnings first, then the numbers; where everything else stands, in an expander."""
+    for warning in certificate.warnings:
+        st.warning(escaped(warning))
+    st.table(pd.DataFrame(facts(certificate, category)), border="horizontal", hide_header=True, hide_index=True)
+    with st.expander("Fingerprint, parameters, versions"):
+        st.caption("SHA-256 of the classifier's weights and structure")
+        st.code(certificate.fingerprint, language=None, wrap_lines=True)
+        details: dict[str, Any] = {**certificate.parameters, **certificate.versions}
+        if details:
+            st.json(details)
+
+
+def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
+    """What applies to the method, in words and numbers."""
+    known = [
+        ("Explained class", f"{category} ({certificate.probability:.1%})"),
+        ("Completeness residual", _percent(certificate.completeness)),
+        ("Share of the logit in the map", _share(certificate.conservation)),
+        ("Effective sample size", _samples(certificate)),
+        ("Largest standard error", _number(certificate.standard_error)),
+        ("Seed of the draws", None if certificate.seed is None else str(certificate.seed)),
+        ("Fingerprint", f"{certificate.fingerprint[:12]}…"),
+    ]
+    return [(name, value) for name, value in known if value is not None]
+
+
+def as_json(certificate: Certificate, category: str) -> str:
+    """The whole certificate as a file."""
+    return json.dumps(certificate.as_dict() | {"category": category}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _samples(certificate: Certificate) -> str | None:
+    if certificate.effective_samples is None:
+        return None
+    return f"{certificate.effective_samples:,.0f} of {certificate.samples:,} masks"
+
+
+def _percent(value: float | None) -> str | None:
+    return None if value is None else f"{value:+.3%} of the change to be explained"
+
+
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3g}"

@@ -1,0 +1,107 @@
+"""What a reader takes away: all maps in one file, and the program that makes them again."""
+
+from __future__ import annotations
+
+import io
+import json
+from pprint import pformat
+
+import numpy as np
+import torch
+
+from dashboard.explore.table import Cell, Column, Table
+
+SCRIPT = '''"""Makes the maps of maps.npz again. Run it in the folder of Foretell: python {name}"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+{imports}
+from core.attribution import METHODS
+from study.network.sources import open_classifier
+
+torch.set_num_threads({threads})  # another number of threads may change the last digit
+
+CLASSIFIERS = {{
+{classifiers}
+}}
+FINGERPRINTS = {{
+{fingerprints}
+}}
+PICTURES = {{
+{pictures}
+}}
+MAPS = {maps}
+
+for name, network in CLASSIFIERS.items():
+    if network.fingerprint != FINGERPRINTS[name]:
+        raise SystemExit(f"{{name}} is not the network the maps were made of: its weights or its structure differ.")
+
+made = []
+for classifier, picture, method, target, seed, parameters in MAPS:
+    network = CLASSIFIERS[classifier]
+    explanation = METHODS[method](
+        network,
+        network.preprocess(PICTURES[picture])[None],
+        [target],
+        generator=torch.Generator().manual_seed(seed),
+        **parameters,
+    )
+    made.append(explanation.map[0].numpy())
+    print(method, picture, network.categories[target], explanation.certificates[0].probability)
+
+np.savez("again.npz", **{{f"map_{{k}}": one for k, one in enumerate(made)}})
+'''
+
+
+def npz(table: Table) -> bytes:
+    """Every map that is there as ``map_<k>`` (H, W) float32, its standard error as ``error_<k>`` where it has one.
+
+    ``facts`` is a JSON text with one entry per map: where it comes from, its key, its zero, its certificate.
+    """
+    arrays, facts = {}, []
+    for k, (column, cell) in enumerate(_made(table)):
+        assert cell.explanation is not None
+        arrays[f"map_{k}"] = cell.explanation.map[0].numpy()
+        if cell.explanation.error is not None:
+            arrays[f"error_{k}"] = cell.explanation.error[0].numpy()
+        where = {
+            "picture": column.source.name,
+            "classifier": column.source.model,
+            "category": column.classifier.categories[cell.request.target],
+            "key": cell.request.key,
+            "zero": float(cell.explanation.zeros[0]),
+        }
+        facts.append(where | cell.explanation.certificates[0].as_dict())
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, facts=np.array(json.dumps(facts)), **arrays)
+    return buffer.getvalue()
+
+
+def script(table: Table, name: str) -> str:
+    """A whole Python program that makes the maps of `npz` again, bit for bit on the same machine."""
+    made = _made(table)
+    sources = [column.source for column, _ in made]
+    maps = [
+        (column.source.model, column.source.name, r.method, r.target, r.seed, r.parameters)
+        for column, r in ((column, cell.request) for column, cell in made)
+    ]
+    return SCRIPT.format(
+        name=name,
+        imports="\n".join(sorted({line for source in sources for line in source.imports})),
+        threads=torch.get_num_threads(),
+        classifiers=_lines({s.model: f"open_classifier({s.model!r}, Path({str(s.base)!r}))" for s in sources}),
+        fingerprints=_lines({c.source.model: repr(c.classifier.fingerprint) for c, _ in made}),
+        pictures=_lines({source.name: source.code for source in sources}),
+        maps=pformat(maps, width=110, sort_dicts=False),
+    )
+
+
+def _made(table: Table) -> list[tuple[Column, Cell]]:
+    return [(column, cell) for column, cell in table.cells if cell.explanation is not None]
+
+
+def _lines(pairs: dict[str, str]) -> str:
+    return "\n".join(f"    {key!r}: {value}," for key, value in pairs.items())

@@ -1,0 +1,148 @@
+"""One map: the picture, what the AI says of it, the map, and how far to trust it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.attribution.signs import sign_of
+from core.rendering import scale_of
+from dashboard.explore import figures, table
+from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
+from dashboard.explore.heatmaps import appearance, certificate, downloads
+from dashboard.explore.heatmaps.cells import Seen, cell_of, target_box, target_of, with_robustness
+from dashboard.explore.table import DELETION, INSERTION, Cell, Table, words
+from dashboard.shared.live import Asking, live
+from dashboard.shared.messages import escaped
+from study.network.sources import plain
+
+TOP = 5
+CLIP = 0.5
+"""Percentage of pixels in full colour: as participants see a heatmap."""
+
+
+def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None:
+    """Everything about one picture and one method."""
+    _headline(seen)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look"):
+        target = target_of(seen, target_box(seen.classifier))
+        assert target is not None
+        look = appearance.look(object_known=seen.chosen.mask is not None, clip=CLIP)
+        measured = appearance.measured()
+    request = MapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
+    column = seen.column(seen.says(seen.answer))
+
+    def collect(asking: Asking) -> Table:
+        cell = with_robustness(asking, cell_of(asking, request, column, measured=measured))
+        title = f"{words(method)}: {plain(seen.classifier.categories[target])}"
+        return Table(title, (column,), {method: (cell,)}, "Own", look)
+
+    def draw(shown: Table) -> None:
+        (cell,) = shown.rows[method]
+        _maps(seen, cell, look)
+        left, right = st.columns(2, gap="large")
+        with left:
+            _considered(seen, target)
+        with right:
+            _trust(seen, cell)
+        downloads.bar(shown, f"{seen.chosen.name.rsplit('.', 1)[0].replace('/', '-')}.{method}")
+
+    live(collect, draw)
+
+
+def _headline(seen: Seen) -> None:
+    """What the AI says, and whether it is right where that is known."""
+    badges, chosen = [], seen.chosen
+    says = plain(seen.classifier.categories[seen.answer])
+    if seen.verdict:
+        colour = "gray" if seen.truth is None else "green" if seen.verdict == "right" else "orange"
+        badges.append(f":{colour}-badge[{escaped(seen.verdict)}]")
+    if chosen.context is not None:
+        badges.append(f":gray-badge[place: {chosen.context}]")
+    sure = float(seen.probabilities[seen.answer])
+    st.subheader(" ".join([f"The AI says {escaped(says)}, {sure:.0%}", *badges]), anchor=False)
+
+
+def _maps(seen: Seen, cell: Cell, look: figures.Look) -> None:
+    category = plain(seen.classifier.categories[cell.request.target])
+    if seen.view.note:
+        st.info(escaped(seen.view.note))
+    places = st.columns(3)
+    if cell.explanation is None:
+        picture = seen.view.draw(seen.view.size(figures.SIDE))
+        places[0].image(picture, caption="What the AI saw", width="stretch", alt="What the AI saw")
+        places[1].info(escaped(cell.note))
+        return
+    scale = scale_of(cell.explanation, quantile=look.quantile)
+    drawing = figures.Drawing(seen.view, cell.explanation, seen.chosen.mask, scale)
+    caption = f"{words(cell.request.method)}: {category}"
+    over = sign_of(cell.request.method).words(category)
+    if look.style == "Outline":
+        over = f"The {look.percent:g} % that speak most for {category}"
+    pictures = (drawing.picture(outline=look.outline), drawing.shown(look), drawing.alone(caption))
+    captions = ("What the AI saw", over, "The map alone, with its scale")
+    for place, picture, text in zip(places, pictures, captions, strict=True):
+        place.image(picture, caption=text, width="stretch", alt=text)
+
+
+def _considered(seen: Seen, target: int) -> None:
+    st.subheader("What the AI considered", anchor=False)
+    for k in seen.ranked[:TOP]:
+        name = escaped(plain(seen.classifier.categories[k]))
+        sure = float(seen.probabilities[k])
+        st.progress(sure, f"{f'**{name}**' if k == target else name} {sure:.1%}")
+
+
+def _trust(seen: Seen, cell: Cell) -> None:
+    if cell.certificate is None:
+        return
+    st.subheader("How far to trust this map", anchor=False)
+    certificate.show(cell.certificate, plain(seen.classifier.categories[cell.request.target]))
+    if cell.faithfulness is not None:
+        _curves(cell.faithfulness)
+    if cell.robustness is not None:
+        _robust(cell.robustness)
+
+
+def _curves(found: Faithfulness) -> None:
+    """What the AI says as the map's strongest pixels go and come."""
+    figure = go.Figure()
+    for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
+        figure.add_scatter(
+            x=100 * curve.fractions.numpy(),
+            y=curve.values[0].numpy(),
+            name=curve.measure,
+            line={"color": colour},
+            fill="tozeroy" if curve is found.deletion else None,
+        )
+    figure.update_layout(
+        height=230,
+        margin={"l": 0, "r": 0, "t": 10, "b": 0},
+        xaxis={"title": "pixels gone or come, %", "range": [0, 100]},
+        yaxis={"title": found.deletion.output, "range": [0, 1.02]},
+        legend={"orientation": "h", "y": 1.15},
+    )
+    st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
+    places = ", ".join(table.places(found))
+    st.caption(
+        f"Area under the curve: {table.area(found.deletion)}, smaller is better; {table.area(found.insertion)}, larger "
+        "is better." + (f" Of the evidence: {places}." if places else "") + f" {table.miss(found).capitalize()}."
+    )
+
+
+def _robust(found: Robustness) -> None:
+    """Does the map hang on what the network has learnt, and does it stay while the picture hardly changes?"""
+    forgetting, moved = found.randomisation, found.sensitivity
+    left = float(forgetting.correlations[-1, 0])
+    said = (
+        f"With all {len(forgetting.layers)} layers re-initialised the map's rank correlation with this is {left:.2f} "
+        f"(two maps of the trained network: {float(forgetting.repeatability[0]):.2f}). The picture changed by at most "
+        f"{moved.radius:.0%} moves the map by up to {float(moved.relative[0]):.0%} of its length "
+        f"({len(moved.distances)} changes tried)."
+    )
+    if forgetting.flagged:
+        st.warning(f"This method hardly minds what the network has learnt. {said}")
+    else:
+        st.caption(said)

@@ -1,0 +1,1 @@
+"""Explore: what the layers of a network represent."""

@@ -1,0 +1,122 @@
+"""What the Inside view asks the pool for: a question of the verb `inspect`, of some pictures of a set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from core.attribution.cost import Cost
+from core.attribution.places import chosen_layer
+from core.classifier import Classifier
+from core.parameters import declared, parsed
+from core.types import Progress
+from core.units.unit import Unit, known
+from dashboard.explore.heatmap_jobs import about
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest
+from data.types import ImageSet
+from study.inquiry.interventions import spread
+from study.inquiry.layers import QUESTIONS, Inspected, Request
+from study.workspace.workspace import home
+
+STEPS = {"fgsm": 1, "pgd": 40}
+"""Gradients that an attack takes of a picture at most, by its defaults."""
+MOST_STEPS = 50
+"""Those of an attack that is not named there."""
+WALK = 150
+"""Gradients that the three ways of one picture to its boundaries take, about."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question's table, and how it was found."""
+
+    table: pd.DataFrame
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class InspectionRequest:
+    """A question as the verb has it, of ``count`` pictures of a set at most, drawn with its seed."""
+
+    asked: Request
+    classifier: Classifier
+    compared: Classifier
+    images: ImageSet = field(compare=False)
+    count: int
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 over everything the answer depends on."""
+        networks = (self.classifier.fingerprint, self.compared.fingerprint)
+        return digest(
+            "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
+        )
+
+    def compute(self, progress: Progress) -> Answered:
+        """Ask; blocks that are done wait in the cache for a run that was stopped."""
+        question = QUESTIONS[self.asked.question]
+        given = parsed(question, self.asked.parameters)
+        images = self.images.only(spread(len(self.images), self.asked.seed, self.count))
+        parts = home() / "cache" / "inspections"
+        inspected = Inspected(self.classifier, images, self.asked, self.compared, parts)
+        return Answered(question(inspected, progress, **given), inspected.facts)
+
+    def ask(self) -> Job:
+        """The job that asks, or has asked."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+
+    @property
+    def seconds(self) -> float | None:
+        """About how long it takes at most, what is made of the network's answers aside; 0 if it was begun."""
+        if pool().known(self.key):
+            return 0.0  # before the layers are asked for their units
+        defaults = {parameter.name: parameter.default for parameter in declared(QUESTIONS[self.asked.question])}
+        passes = PASSES.get(self.asked.question, _each_layer)
+        return about(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
+
+    @property
+    def pictures(self) -> int:
+        """How many are asked about."""
+        return min(self.count, len(self.images))
+
+
+def _each_layer(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
+    layers = len(request.asked.layers) or len(request.classifier.layers)
+    return Cost(2 * layers * request.pictures)
+
+
+def _each_unit(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
+    layers = request.asked.layers or [chosen_layer(request.classifier, "")]
+    return Cost(request.pictures * sum(known(request.classifier, Unit(0, layer))[0] for layer in layers))
+
+
+def _each_step(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+    steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
+    return Cost(gradients=request.pictures * steps * _many(given["radii"]))
+
+
+def _each_walk(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+    return Cost(gradients=WALK * min(request.pictures, int(given["pictures"])))
+
+
+def _each_radius(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+    return Cost(2 * request.pictures * _many(given["radii"]))
+
+
+def _many(listed: str) -> int:
+    return listed.count(",") + 1
+
+
+PASSES: Mapping[str, Callable[[InspectionRequest, Mapping[str, Any]], Cost]] = {
+    "deletion": _each_unit,
+    "attacks": _each_step,
+    "margins": _each_walk,
+    "frequencies": _each_radius,
+}
+"""Passes through the network, about; a question that is not here reads every layer once."""

@@ -1,0 +1,169 @@
+"""Explore: what an AI makes of pictures, and what in them its answers rest on."""
+
+from __future__ import annotations
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.explore import parameters, picker, source
+from dashboard.explore.debugging import jobs as work
+from dashboard.explore.debugging import view as debugging
+from dashboard.explore.heatmaps import grid, single
+from dashboard.explore.heatmaps.cells import Seen
+from dashboard.explore.layers import view as inside
+from dashboard.explore.uncertainty import view as doubt
+from dashboard.explore.units import view as units
+from dashboard.shared import cache, links
+from dashboard.shared.keys import PICTURE
+from dashboard.shared.live import awaited
+from dashboard.shared.messages import errors_shown
+from study.workspace.workspace import home
+
+ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, INSIDE = VIEWS = (
+    "One map",
+    "Grid",
+    "Two classifiers",
+    "All pictures",
+    "Debugging",
+    "Units",
+    "Inside",
+)
+
+
+def page() -> None:
+    """The whole page."""
+    st.title("Explore", anchor=False)
+    st.caption("Choose a picture and see what the AI makes of it, what in it speaks for that, and how far to trust it.")
+    unknown = st.container()
+    links.check("view", VIEWS, "view")
+    view = st.segmented_control(
+        "View", VIEWS, default=ONE, required=True, key="view", bind="query-params", label_visibility="collapsed"
+    )
+    try:
+        _view(view)
+    finally:
+        with unknown:
+            links.show()
+
+
+def _view(view: str) -> None:
+    """Draw the chosen view."""
+    if view in (ALL, DEBUGGING):
+        with errors_shown():
+            _whole_set(view)
+        return
+    with st.container(key="explore_columns"):
+        left, results = st.columns([1, 2.3], gap="large")
+    controls = left.container(key="explore_controls")
+    if view in (UNITS, INSIDE):
+        (_units if view == UNITS else _inside)(controls, results)
+        return
+    with controls, errors_shown():
+        model = _classifier()
+        by_class = view == GRID and _columns() == "Classes"
+        several = view == GRID and not by_class
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
+        models = [model, *_other(model)] if view == PAIR else [model]
+        methods = parameters.several_methods() if view == GRID else [parameters.one_method()]
+        settings, seed = parameters.settings(methods, cache.classifier(model))
+        with results, errors_shown():
+            seen = [Seen(name, one) for one in chosen for name in models]
+            _shown(view, seen, settings, seed, by_class=by_class)
+
+
+def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, by_class: bool) -> None:
+    """What the chosen view makes of the chosen pictures."""
+    if not seen:
+        if st.session_state["source"] == source.OWN:
+            st.info("Choose a picture file: it stays on this machine.")
+    elif view == ONE:
+        ((method, given),) = settings.items()
+        single.show(seen[0], method, given, seed)
+        doubt.show(seen[0], seed)
+    elif view == PAIR and len(seen) == 1:
+        st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
+    elif view == PAIR:
+        grid.by_classifier(seen, settings, seed)
+    elif by_class:
+        grid.by_class(seen[0], settings, seed)
+    else:
+        grid.by_picture(seen, settings, seed)
+
+
+def _classifier() -> str:
+    links.check("classifier", cache.models(), "network")
+    return st.selectbox("Classifier", cache.models(), key="classifier", bind="query-params")
+
+
+def _other(model: str) -> list[str]:
+    others = [name for name in cache.models() if name != model]
+    links.check("other", others, "network to compare with")
+    return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
+
+
+def _columns() -> str:
+    return st.segmented_control(
+        "Methods by", ["Pictures", "Classes"], default="Pictures", required=True, key="columns", bind="query-params"
+    )
+
+
+def _whole_set(view: str) -> None:
+    """The whole set with the AI's answers; a click opens a picture's map."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        model = _classifier()
+        of = _picture_set(model)
+    if of is None:
+        return
+
+    def picked(i: int) -> None:
+        st.session_state[PICTURE] = f"{of}/{i}"
+        st.session_state["view"] = ONE
+
+    if view == ALL:
+        gallery = awaited(cache.gallery(model, of))
+        if gallery is not None:
+            picker.whole(gallery, of, picked)
+    else:
+        found = awaited(work.opened(model, of))
+        if found is not None:
+            debugging.show(found, model, of, picked)
+
+
+def _picture_set(model: str) -> str | None:
+    """A whole set; None where there is none for this classifier."""
+    sets = [name for name in source.offered(model) if name != source.OWN]
+    if not sets:
+        st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
+        return None
+    links.check("source", sets, "image set")
+    name = st.segmented_control(
+        "Pictures", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
+    )
+    return source.SCENES.get(name, name)
+
+
+def _units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+    """What a unit answers to: pictures made for it, and those of a set that drive it most."""
+    with controls, errors_shown():
+        model = _classifier()
+        classifier = cache.classifier(model)
+        unit = units.chosen_unit(classifier)
+        settings = units.chosen_settings()
+        of = _picture_set(model)
+        with results, errors_shown():
+            gallery = None
+            with errors_shown():
+                gallery = awaited(cache.gallery(model, of)) if of else None
+            units.show(classifier, unit, settings, gallery.images if gallery else None)
+
+
+def _inside(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+    """What the layers hold, and how near another answer is."""
+    with controls, errors_shown():
+        model = _classifier()
+        asked, other = inside.chosen(model, cache.classifier(model))
+        of, count = _picture_set(model), inside.pictures()
+        with results, errors_shown():
+            gallery = awaited(cache.gallery(model, of)) if of else None
+            if gallery is not None:
+                inside.show(asked, cache.classifier(model), cache.classifier(other), gallery.images, count)

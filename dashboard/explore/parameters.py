@@ -1,0 +1,94 @@
+"""Methods to choose from, and a form for whatever a method declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.parameters import Parameter, declared, parsed, summary
+from dashboard.explore import heatmap_jobs as work
+from dashboard.explore.table import words
+from dashboard.shared import links
+from dashboard.shared.live import duration
+from dashboard.shared.messages import escaped
+
+HIDDEN = ("chunk",)
+"""Parameters of speed and memory that change no map."""
+MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
+FIRST = "bayesian_teaching"
+AUTOMATIC = "Automatic"
+
+
+def one_method() -> str:
+    """The method of a single map."""
+    names = list(METHODS)
+    links.check("method", map(words, names), "method")
+    return st.selectbox("Method", names, names.index(FIRST), format_func=words, key="method", bind="query-params")
+
+
+def several_methods() -> list[str]:
+    """The methods of a grid, in the order they were chosen."""
+    links.check("methods", map(words, METHODS), "method")
+    return st.multiselect(
+        "Methods",
+        list(METHODS),
+        ["gradient", "grad_cam", FIRST],
+        format_func=words,
+        key="methods",
+        bind="query-params",
+        wrap=True,
+    )
+
+
+def settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
+    """The parameters of each method, and the seed; what a map costs is said under each form."""
+    given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
+    seed = st.number_input("Seed of the draws", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
+    return given, int(seed)
+
+
+def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
+    label = "What it does, and its parameters" if alone else f"{words(method)}: parameters"
+    seen_at_once = st.empty()
+    with st.expander(label):
+        seen_when_opened = st.empty()
+        st.caption(escaped(summary(METHODS[method])))
+        fields = [p for p in declared(METHODS[method]) if p.name not in HIDDEN]
+        with st.form(f"parameters_{method}", border=False):
+            given = {p.name: field(method, p, classifier) for p in fields}
+            if fields:
+                st.form_submit_button("Explain again", width="stretch")
+        found = parsed(METHODS[method], given)
+    (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
+    return found
+
+
+def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
+    passes, seconds = work.estimate(classifier, method, given)
+    if passes is None:
+        return "What it costs cannot be said beforehand."
+    counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
+    said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
+    speed = "" if seconds is None else f", {duration(seconds)} on this machine"
+    return f"A map takes about {said} passes{speed}."
+
+
+def field(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
+    """The box for one parameter of a method, or of whatever else declares some: ``owner`` stands in the link."""
+    label = words(parameter.name)
+    options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
+    if parameter.name == "layer":
+        return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)
+    if parameter.choices is not None:
+        index = parameter.choices.index(parameter.default)
+        return st.selectbox(label, parameter.choices, index=index, **options)
+    if parameter.kind is bool:
+        return st.toggle(label, parameter.default, **options)
+    if parameter.kind is int:
+        return st.number_input(label, value=parameter.default, step=1, **options)
+    if parameter.kind is float:
+        return st.number_input(label, value=parameter.default, format="%g", **options)
+    return st.text_input(label, parameter.default, **options)

@@ -1,0 +1,190 @@
+"""A grid of a set's pictures to choose from, in the order a reader asks for."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.explore.figures import thumbnail
+from dashboard.shared import links
+from dashboard.shared.cache import Gallery
+from dashboard.shared.keys import PICTURE, PICTURES, digest
+from study.network.predictions import Predictions
+
+PER_PAGE = 20
+FIRST = 3
+"""Pictures of a grid until others are picked."""
+ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {
+    "Confident errors first": lambda a: (-a.probability, a.correct),
+    "Largest error first": lambda a: (np.nan_to_num(a.truth_probability, nan=1.0),),
+    "Most uncertain first": lambda a: (-a.entropy,),
+    "Most confident first": lambda a: (-a.probability,),
+    "Least confident first": lambda a: (a.probability,),
+    "Confident and right first": lambda a: (-a.probability, ~a.correct),
+}
+"""By name, keys to sort by, the last one first. The error is minus the log probability of the truth."""
+
+_CSS = """
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--side), 1fr)); gap: 6px; padding: 3px; }
+button { all: unset; position: relative; cursor: pointer; border-radius: 8px; overflow: hidden; display: flex;
+  flex-direction: column; outline: 1px solid var(--st-border-color); }
+button:hover { outline: 2px solid var(--st-text-color); }
+button:focus-visible, button[aria-pressed=true] { outline: 3px solid var(--st-primary-color); }
+figure { all: unset; position: relative; display: block; aspect-ratio: 1; width: 100%; }
+img { display: block; width: 100%; height: 100%; object-fit: cover; }
+i { position: absolute; inset: auto 0 0 0; height: 4px; background: #e66101; }
+span { font: 0.75rem/1.35 var(--st-font); color: var(--st-text-color); padding: 0 6px; overflow-wrap: anywhere; }
+figure + span { padding-top: 4px; font-weight: 600; }
+span:last-child { padding-bottom: 6px; }
+"""
+_JS = """
+export default function ({ data, parentElement, setTriggerValue }) {
+  const grid = parentElement.querySelector(".grid");
+  grid.style.setProperty("--side", data.side);
+  grid.replaceChildren(...data.cells.map(({ index, source, says, wrong, chosen, lines }) => {
+    const button = document.createElement("button");
+    const figure = document.createElement("figure");
+    const image = document.createElement("img");
+    button.setAttribute("aria-pressed", chosen);
+    button.title = says;
+    image.alt = says;
+    image.src = source;
+    figure.append(image);
+    if (wrong) figure.append(document.createElement("i"));
+    button.append(figure);
+    for (const line of lines) {
+      const text = document.createElement("span");
+      text.textContent = line;
+      button.append(text);
+    }
+    button.onclick = () => setTriggerValue("picked", index);
+    return button;
+  }));
+}
+"""
+
+
+def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
+    """Indices of the chosen pictures, at most so many; the first of the order until others are picked."""
+    ranked = _ordered(gallery)
+    chosen = _chosen(name, ranked, most)
+    key = PICTURE if most == 1 else PICTURES
+    st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
+
+    def picked(i: int) -> None:
+        others = [k for k in chosen if k != i] if most > 1 else []
+        numbers = others if i in chosen and others else [*others, i][-most:]
+        st.session_state[key] = f"{name}/{','.join(map(str, numbers))}"
+
+    _page(gallery, name, ranked, Shown(chosen, picked, PER_PAGE, "3.2rem"))
+    return chosen
+
+
+def whole(gallery: Gallery, name: str, picked: Callable[[int], None], among: Collection[int] | None = None) -> None:
+    """The whole set, or those ``among`` it, page by page, with what the AI says of each picture and what it is."""
+    chosen = range(len(gallery.images)) if among is None else set(among)
+    ranked = [i for i in _ordered(gallery) if i in chosen]
+    right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.known))
+    verdict = (
+        f"the AI is right about {right:,} of them ({right / known:.1%})" if known else "no label is a class of the AI"
+    )
+    st.caption(f"{len(ranked):,} pictures; {verdict}.")
+
+    def lines(i: int) -> list[str]:
+        truth, says, sure = gallery.says(i)
+        return [f"{says} {sure:.0%}", f"truth: {truth}" if gallery.known[i] else f"labelled {truth}"]
+
+    _page(gallery, name, ranked, Shown((), picked, 3 * PER_PAGE, "8.5rem", lines))
+
+
+def told(
+    gallery: Gallery, name: str, ranked: Sequence[int], picked: Callable[[int], None], lines: Callable[[int], list[str]]
+) -> None:
+    """Pictures in this order, each with lines of its own."""
+    _page(gallery, name, ranked, Shown((), picked, PER_PAGE, "10rem", lines))
+
+
+def ranking(gallery: Gallery, order: str) -> list[int]:
+    """Indices of the pictures in an order of `ORDERS`."""
+    return [int(i) for i in np.lexsort(ORDERS[order](gallery.answers))]
+
+
+def _ordered(gallery: Gallery) -> list[int]:
+    order = st.selectbox(
+        "Order", list(ORDERS), key="order", bind="query-params", label_visibility="collapsed", width=320
+    )
+    return ranking(gallery, order)
+
+
+def _chosen(name: str, ranked: Sequence[int], most: int) -> list[int]:
+    """From this session, or from the link it came by."""
+
+    def known(key: str) -> list[int]:
+        text = st.session_state.get(key) or st.query_params.get(key, "")
+        of, _, numbers = text.rpartition("/")
+        if of != name:
+            return []
+        fitting = [n for n in numbers.split(",") if n.isdecimal() and int(n) < len(ranked)]
+        for number in set(numbers.split(",")) - set(fitting):
+            links.note(key, f"The link names image {number} of {name}, which has images 0 to {len(ranked) - 1}.")
+        return list(dict.fromkeys(map(int, fitting)))[:most]
+
+    one = known(PICTURE) or [ranked[0]]
+    if most == 1:
+        return one[:1]
+    return known(PICTURES) or list(dict.fromkeys([*one[:1], *ranked]))[:FIRST]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How pictures are offered: which are marked, what a click does, how many to a page, how wide at least."""
+
+    chosen: Sequence[int]
+    picked: Callable[[int], None]
+    per_page: int
+    side: str
+    lines: Callable[[int], list[str]] | None = None
+
+
+def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: Shown) -> None:
+    pages = -(-len(ranked) // how.per_page)
+    shown = st.container()
+    key = f"pictures_{name}_{how.per_page}_{digest(str(ranked))[:16]}"  # another choice begins at its first page
+    page = st.pagination(pages, max_visible_pages=5, key=key, width="stretch") if pages > 1 else 1
+    with shown:
+        _grid(gallery, ranked[(page - 1) * how.per_page : page * how.per_page], how)
+
+
+@st.cache_data(max_entries=2000, show_spinner=False)
+def _thumbnail(key: str, _gallery: Gallery, _index: int, _side: int) -> str:  # noqa: ARG001
+    return "data:image/webp;base64," + base64.b64encode(thumbnail(_gallery.images.open(_index), _side)).decode()
+
+
+def _grid(gallery: Gallery, indices: Sequence[int], how: Shown) -> None:
+    side = 192 if how.lines else 96
+
+    def cell(i: int) -> dict[str, Any]:
+        truth, says, _ = gallery.says(i)
+        wrong = bool(gallery.known[i] and not gallery.answers.correct[i])
+        verdict = f"wrong, truth: {truth}" if wrong else "right" if gallery.known[i] else f"labelled {truth}"
+        return {
+            "index": i,
+            "source": _thumbnail(f"{gallery.images.digest}/{i}/{side}", gallery, i, side),
+            "says": f"The AI says {says}: {verdict}",
+            "wrong": wrong,
+            "chosen": i in how.chosen,
+            "lines": how.lines(i) if how.lines else [],
+        }
+
+    key = f"explore_grid_{how.per_page}"
+    component = st.components.v2.component("foretell_picker", html='<div class="grid"></div>', css=_CSS, js=_JS)
+    component(
+        key=key,
+        data={"side": how.side, "cells": [cell(i) for i in indices]},
+        on_picked_change=lambda: how.picked(st.session_state[key].picked),
+    )

@@ -1,0 +1,121 @@
+"""Which pictures are explained: of the scenes, of a folder in the workspace, or a file of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+from PIL import Image
+
+from dashboard.explore import picker, uploads
+from dashboard.explore.table import Source
+from dashboard.shared import cache, links
+from dashboard.shared.keys import PICTURE
+from dashboard.shared.live import awaited
+from dashboard.shared.messages import errors_shown
+from study.workspace.workspace import home
+
+SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
+OWN = "Upload"
+OPENING = ("from study.network.sources import open_set", "from study.plan.config import ImageSource")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A picture and what is known of it; ``code`` is a Python expression that opens it, after ``imports``."""
+
+    picture: Image.Image
+    name: str
+    code: str
+    imports: tuple[str, ...]
+    truth: str | None = None
+    context: str | None = None
+    mask: NDArray[np.bool_] | None = None
+
+    def source(self, model: str) -> Source:
+        """Where it and the classifier come from."""
+        return Source(self.name, self.code, self.imports, *cache.model_spec(model))
+
+
+def offered(model: str) -> list[str]:
+    """What pictures there are for a classifier: scenes only for the one that knows them."""
+    return [*(SCENES if model == cache.BUILT_IN else ()), *cache.picture_sets(), OWN]
+
+
+def choose(model: str, most: int = 1) -> list[Chosen]:
+    """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
+    sources = offered(model)
+    links.check("source", sources, "image set")
+    linked = st.query_params.get(PICTURE, "").rpartition("/")[0]
+    if linked and linked not in [SCENES.get(name, name) for name in sources]:
+        links.note(PICTURE, f"The link names an image of the set “{linked}”, which is not here.")
+    source = st.segmented_control(
+        "Pictures",
+        sources,
+        default=sources[0],
+        required=True,
+        key="source",
+        bind="query-params",
+        wrap=True,
+        help="Misleading: things in unusual places. Ordinary: mostly where the AI learned to see them. "
+        f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/PICTURE.",
+    )
+    if source == OWN:
+        opened = _own(most)
+        if opened and model == cache.BUILT_IN:
+            st.warning(
+                "This network knows only drawn scenes of 16 categories. For a photograph it still names one of them, "
+                "with a confidence that means nothing. Choose another network for photographs."
+            )
+        return opened
+    name = SCENES.get(source, source)
+    gallery = awaited(cache.gallery(model, name))
+    return [] if gallery is None else [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
+
+
+def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
+    """A picture of a set."""
+    images = gallery.images
+    source, base = cache.image_source(name)
+    settings = {"set": source.set, **source.settings}
+    return Chosen(
+        images.open(i),
+        images.ids[i],
+        f"open_set(ImageSource.model_validate({settings!r}), Path({str(base)!r})).open({i})",
+        OPENING,
+        images.categories[images.labels[i]],
+        images.contexts[i] if images.contexts else None,
+        images.mask(i) if images.mask else None,
+    )
+
+
+def _own(most: int) -> list[Chosen]:
+    """Return the uploaded images that can be read, at most so many; the others are named with the reason."""
+    files = st.file_uploader(
+        "PNG, JPEG or WebP files",
+        type=uploads.ENDINGS,
+        key="explore_file",
+        accept_multiple_files=True,
+        max_upload_size=uploads.MOST_BYTES // 2**20,
+    )
+    opened: list[Chosen] = []
+    for file in files:
+        with errors_shown():
+            opened.append(uploaded(file.getvalue(), file.name))
+    if len(opened) <= most:
+        return opened
+    if most > 1:
+        st.caption(f"The last {most} of {len(opened)} images are shown.")
+        return opened[-most:]
+    chosen = st.selectbox("Image", range(len(opened)), len(opened) - 1, lambda i: opened[i].name, key="explore_upload")
+    return [opened[chosen]]
+
+
+def uploaded(content: bytes, name: str) -> Chosen:
+    """A picture from the bytes of a file; of it no truth is known."""
+    sha256 = hashlib.sha256(content).hexdigest()
+    code = f"open_picture(Path({name!r}))  # the file with SHA-256 {sha256}"
+    return Chosen(uploads.decoded(content, name), name, code, ("from study.inquiry.image_files import open_picture",))

@@ -1,0 +1,1 @@
+"""Explore: how uncertain a network is of an image."""

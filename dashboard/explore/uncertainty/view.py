@@ -1,0 +1,92 @@
+"""How sure the AI is of one picture when it is asked again under noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.uncertainty import SAMPLERS
+from dashboard.explore.heatmaps.cells import Seen, class_names
+from dashboard.explore.table import DELETION, INSERTION, words
+from dashboard.explore.uncertainty.jobs import PASSES, Doubt, DoubtRequest
+from dashboard.shared.live import shown
+
+NOT = "Not asked"
+OFFERED = [name for name in SAMPLERS if name != "laplace"]
+"""Laplace needs a prior learned over a training set, which only the command line has."""
+TOP = 5
+MEANINGS = {
+    "doubt": "1 less the largest mean probability",
+    "entropy": "all uncertainty, in nats",
+    "mutual_information": "what knowing the weights would take away, in nats",
+    "variation_ratio": "labels drawn that are not the commonest",
+}
+
+
+def show(seen: Seen, seed: int) -> None:
+    """The choice of noise, and the answers under it."""
+    st.subheader("How sure it is", anchor=False)
+    chosen = st.selectbox(
+        f"Asked {PASSES} times more, under noise",
+        [NOT, *OFFERED],
+        format_func=words,
+        key="noise",
+        bind="query-params",
+        width=320,
+        help="Noise on the weights or on what layers say stands for what training left open. If the answers differ, "
+        "the network does not know. The verb `uncertainty` does it for whole sets and says whether it finds errors.",
+    )
+    if chosen == NOT:
+        return
+    shown(DoubtRequest(seen.classifier, chosen, seen.inputs, seed), lambda found: _drawn(seen, found), "_doubt")
+
+
+def _drawn(seen: Seen, found: Doubt) -> None:
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.plotly_chart(figure(seen, found), key="doubt_answers", config={"displayModeBar": False})
+        st.caption("Bars: mean answer under noise, lines: nine of ten passes. Diamonds: the answer without noise.")
+    with right:
+        st.table(measured(found), border="horizontal", hide_index=True)
+
+
+def figure(seen: Seen, found: Doubt) -> go.Figure:
+    """Mean and middle nine tenths of the passes for the likeliest classes, beside the answer without noise."""
+    mean, names = found.answers.mean(0), class_names(seen.classifier)
+    top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
+    low, high = np.quantile(found.answers[:, top].numpy(), [0.05, 0.95], axis=0)
+    middle = mean[top].numpy()
+    drawn = go.Figure()
+    drawn.add_bar(
+        x=middle,
+        y=[names[k] for k in top],
+        orientation="h",
+        name="under noise",
+        marker={"color": INSERTION},
+        error_x={"array": np.maximum(high - middle, 0), "arrayminus": np.maximum(middle - low, 0), "color": "#777"},
+    )
+    sure = seen.probabilities[top].numpy()
+    marker = {"symbol": "diamond", "size": 11, "color": DELETION}
+    drawn.add_scatter(x=sure, y=[names[k] for k in top], mode="markers", name="without noise", marker=marker)
+    drawn.update_layout(
+        height=250,
+        margin={"l": 0, "r": 0, "t": 10, "b": 0},
+        xaxis={"title": "probability", "range": [0, 1.02]},
+        legend={"orientation": "h", "y": 1.15},
+    )
+    return drawn
+
+
+def measured(found: Doubt) -> pd.DataFrame:
+    """Each measure with its Monte Carlo error."""
+    rows = [
+        {
+            "Measure": words(name),
+            "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
+            "What it is": MEANINGS[name],
+        }
+        for name, estimate in found.measures.items()
+    ]
+    return pd.DataFrame(rows)

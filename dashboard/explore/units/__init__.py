@@ -1,0 +1,1 @@
+"""Explore: classes, units and the concepts a class relies on."""

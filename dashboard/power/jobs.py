@@ -1,0 +1,149 @@
+"""How many people a study needs: what its simulated studies are drawn from, and the curve, for page and verb."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress
+from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
+from study.analysis import nested, power
+from study.analysis.responses import Responses
+from study.analysis.truths import TABLE_1, Effects, Theories, Truth, from_pilot
+from study.plan.config import StudyConfig
+from study.workspace.workspace import bundle_named, home
+
+Number = TypeVar("Number", int, float)
+LARGEST_MULTIPLE = 10.0
+PERSON_S = 0.0038
+"""Processor time for one simulated person of 90 trials: her answers and her share of three fits."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be found out.
+
+    Attributes
+    ----------
+    pilot
+        Responses whose interaction model is taken for the truth.
+    mixture
+        Weights of simulated people instead; with neither the paper's estimates are the truth.
+    sizes, effects
+        Participants per condition, and multiples of the assumed effects of explanations.
+    studies
+        Simulated for each of both.
+    """
+
+    study: StudyConfig
+    sizes: tuple[int, ...]
+    studies: int = 200
+    effects: tuple[float, ...] = (1.0,)
+    pilot: Responses | None = None
+    mixture: Mapping[str, float] | None = None
+    seed: int = 0
+
+    def truth(self) -> Truth:
+        """The world to simulate.
+
+        Raises
+        ------
+        ForetellError
+            The pilot does not determine it, or simulated people have no built study to answer.
+        """
+        study = self.study
+        conditions, chosen, per_type = study.conditions, study.trials.categories, study.trials.per_type
+        if self.mixture is not None:
+            trials = bundle_named(home(), study.study.name).manifest.trials
+            return Theories(self.mixture, trials, conditions)
+        categories = chosen if isinstance(chosen, int) else len(chosen)
+        if self.pilot is None:
+            return Effects(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
+        fixed = {"interaction": nested.FIXED["interaction"]}
+        model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
+        return from_pilot(model, conditions, categories, per_type)
+
+    def curve(self, progress: Progress, workers: int | None = None) -> pd.DataFrame:
+        """Power, as of `study.analysis.power.curve`, by the study's own plan."""
+        return power.curve(
+            self.truth(),
+            self.sizes,
+            studies=self.studies,
+            seed=self.seed,
+            alpha=self.study.plan.alpha,
+            effects=self.effects,
+            models=self.study.plan.models,
+            workers=workers,
+            progress=progress,
+        )
+
+    def task(self) -> Task:
+        """The curve, made beside the page on every core."""
+        people = None if self.mixture is None else sorted(self.mixture.items())
+        given = json.dumps([self.sizes, self.studies, self.effects, people, self.seed])
+        pilot = "" if self.pilot is None else self.pilot.sha256
+        built = "" if self.mixture is None else bundle_named(home(), self.study.study.name).study_hash
+        simulated = self.studies * len(self.effects) * sum(self.sizes) * len(self.study.conditions)
+        takes = simulated * PERSON_S / (os.cpu_count() or 1)
+        return Task(digest("power", self.study.digest, given, pilot, built), self.curve, takes)
+
+
+def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
+    """Numbers with commas between them.
+
+    Raises
+    ------
+    ForetellError
+        Something else.
+    """
+    try:
+        found = tuple(kind(part) for part in text.split(","))
+    except ValueError:
+        raise ForetellError(f"{what} {text!r} is not a list of numbers like 10,20,40.") from None
+    if not all(math.isfinite(value) and value >= 0 for value in found):
+        raise ForetellError(f"{what} {text!r}: give numbers of 0 or more, with commas between them.")
+    return found
+
+
+def multiples(text: str, what: str) -> tuple[float, ...]:
+    """Multiples of the assumed effects.
+
+    Raises
+    ------
+    ForetellError
+        No numbers from 0 to `LARGEST_MULTIPLE`.
+    """
+    found = listed(text, float, what)
+    if max(found) > LARGEST_MULTIPLE:
+        raise ForetellError(
+            f"{what} {text!r}: effects more than {LARGEST_MULTIPLE:g} times as large as assumed make every response "
+            "the same; give smaller ones."
+        )
+    return found
+
+
+def answers(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
+    """For each test and effect the fewest participants whose power has its whole interval above the target."""
+    rows = power.enough(table).itertuples()
+    return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]
+
+
+def _enough(test: str, effect: float, per_condition: float, conditions: int, pay: float, currency: str) -> str:
+    what = f"{test}, effects × {effect:g}"
+    if per_condition != per_condition:  # NaN: none of the sizes
+        return (
+            f"{what}: of no size is the whole 95% interval of its power above 80%; try larger sizes or more simulated "
+            "studies."
+        )
+    cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""
+    return (
+        f"{what}: {per_condition:g} participants per condition have a power above 80% (the whole 95% interval){cost}."
+    )

@@ -1,0 +1,104 @@
+"""What a power curve is asked of, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import ForetellError
+from dashboard.explore.parameters import MOST_SEED
+from dashboard.power import jobs as work
+from dashboard.power.jobs import Question
+from dashboard.results import responses
+from dashboard.shared import live, numbers
+from dashboard.shared.jobs import pool
+from dashboard.shared.keys import BEGUN
+from dashboard.shared.messages import escaped
+from dashboard.studies import simulation
+from dashboard.studies.workspace_studies import Study
+from study.analysis import power
+from study.plan.config import StudyConfig
+
+PAPER, PEOPLE = "The paper's estimates (Table 1)", "Simulated people"
+MOST_STUDIES, MOST_PEOPLE = 5000, 2000
+
+
+def asked(study: Study) -> Question | None:
+    """The question, from the widgets; None as long as a pilot is not chosen.
+
+    Raises
+    ------
+    ForetellError
+        Sizes or effects that are no numbers, a pilot not fit for analysis, or people without a built study.
+    """
+    assert study.settings is not None
+    pilot = responses.choose("pilot", (PAPER, PEOPLE), "What people do as in")
+    source = st.session_state["pilot_source"]
+    question = _sizes(study.settings, scaled=source != PEOPLE)
+    if source == PEOPLE:
+        if study.bundle is None:
+            raise ForetellError("Simulated people answer frozen trials: build the study first, on the Studies page.")
+        return replace(question, mixture=simulation.mixture("power"))
+    if source == PAPER:
+        return question
+    return None if pilot is None else replace(question, pilot=pilot.data)
+
+
+def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
+    """Sizes, multiples of the effects, and how many studies; theories of people have no effects to multiply."""
+    with st.container(horizontal=True):
+        sizes = st.text_input("Participants per condition", "10,20,40,60", key="sizes", bind="query-params", width=220)
+        effects = "1"
+        if scaled:
+            effects = st.text_input(
+                "Effect-size multipliers",
+                "1",
+                key="effects",
+                bind="query-params",
+                width=200,
+                help="0.5: explanations do half of what is assumed. Several with commas.",
+            )
+        studies = st.number_input(
+            "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
+        )
+        seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
+    people = work.listed(sizes, int, "Participants per condition")
+    multiples = work.multiples(effects, "Effect-size multipliers")
+    if not 2 <= min(people) <= max(people) <= MOST_PEOPLE:
+        raise ForetellError(f"Give between 2 and {MOST_PEOPLE:,} participants per condition.")
+    return Question(study, people, int(studies), multiples, seed=int(seed))
+
+
+def show(question: Question) -> None:
+    """A button with what it will take; then progress, and the curve."""
+    with st.container(horizontal=True):
+        pay = st.number_input("Pay of one participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
+        currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
+    task = question.task()
+    if pool().known(task.key) is None and task.key not in st.session_state.get(BEGUN, ()):
+        about = live.duration(task.seconds or 0.0)
+        st.button(f"Simulate ({about})", type="primary", key="simulate", on_click=live.begin, args=([task.key],))
+        return
+    live.shown(task, lambda table: _curve(table, len(question.study.conditions), pay, currency), "power")
+
+
+def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
+    for sentence in work.answers(table, conditions, pay, currency):
+        st.markdown(f"**{escaped(sentence)}**")
+    priced = power.with_cost(table, conditions, pay)
+    numbers.chart(power.figure(table), priced, "power")
+    if pay > 0:
+        numbers.chart(power.cost_figure(priced, currency), priced[["cost", "effect", "test", "power"]], "power-by-cost")
+    st.caption(
+        "Share of simulated studies whose test finds what is there, with its 95% interval for the number simulated. "
+        "A size counts as enough where the whole interval is above 80%."
+    )
+    if table["effect"].nunique() > 1:
+        st.markdown(
+            "**Smallest effect whose power is above 80%** (the whole 95% interval), as a multiple of the assumed one"
+        )
+        numbers.table(power.smallest_effect(table), "smallest-effect")
+    if int(table["failed"].sum()):
+        st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and do not count.")

@@ -1,0 +1,37 @@
+"""Whether the models can be trusted: convergence, random slopes, and robustness checks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.results import jobs as work
+from dashboard.results.jobs import Analysed
+from dashboard.shared import live, numbers
+from study.analysis import crosschecks, exploratory, slopes
+from study.analysis.exploratory import Measure
+
+
+def show(found: Analysed) -> None:
+    """Convergence in words; the result with random slopes; Bayesian and GEE fits, and why they differ."""
+    numbers.heading("Convergence", found.label)
+    for name, model in found.analysis.models.items():
+        for message in model.messages:
+            st.warning(f"Model {name}: {message}")
+        if not model.messages:
+            st.success(
+                f"Model {name}: the search reached the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
+                "Whether the model describes the data is another question, which the tests answer."
+            )
+    numbers.heading(slopes.TITLE, "exploratory")
+    compared = exploratory.with_slopes(found.data, found.analysis, found.plan)
+    st.caption(compared.says)
+    live.shown(work.measured(found, compared), _table, "slopes")
+    numbers.heading("Robustness checks: GEE and Bayesian fits", "exploratory")
+    offer = exploratory.other_roads(found.data.frame, found.model)
+    live.shown(work.measured(found, offer), _table, "checks")
+    for explanation in crosschecks.explanations(len(found.data.frame)):
+        st.caption(explanation)
+
+
+def _table(measure: Measure) -> None:
+    numbers.table(measure.table, f"exploratory_{measure.name}")

@@ -1,0 +1,94 @@
+"""The answer: effects in percentage points, Figure 1, the nested models, Table 1, the contrasts."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.results import jobs as work
+from dashboard.results.jobs import Analysed, Sample
+from dashboard.shared import files, live, numbers
+from dashboard.shared.messages import escaped
+from study.analysis import figures, headline, nested, random_effects, report
+from study.analysis.sentences import words
+
+
+def figure(sample: Sample) -> None:
+    """Figure 1."""
+    numbers.heading("Figure 1", sample.label)
+    numbers.chart(figures.draw(sample.numbers, simulated=sample.data.simulated), sample.numbers, "figure1")
+    st.caption("Mean accuracy and 95% intervals, participants resampled. The dotted line is guessing.")
+
+
+def tests(found: Analysed) -> None:
+    """Effects with their intervals, the tests in words, and warnings about the models."""
+    numbers.heading("Do explanations help participants predict the AI?", found.label)
+    if not found.contrasts.empty:
+        numbers.chart(
+            headline.forest(found.contrasts, found.level, simulated=found.data.simulated), found.contrasts, "contrasts"
+        )
+        st.caption(
+            f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
+            "the sentences are corrected for the number of contrasts (Holm). Averaged over participants and categories."
+        )
+        st.markdown("\n".join(f"- {escaped(line)}" for line in headline.sentences(found.contrasts, found.level)))
+    for test in found.analysis.tests:
+        st.markdown(f"**{report.describe_test(test, found.level)}**")
+    if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
+        st.warning(f"{omission} The section Checks has it.")
+    for line in found.analysis.reduction:
+        st.warning(line)
+    for name, model in found.analysis.models.items():
+        for message in model.messages:
+            st.warning(f"Model {name}: {message}")
+
+
+def models(found: Analysed) -> None:
+    """Each model against the one before, Table 1, and how much people and categories differ."""
+    numbers.heading("Nested models", found.label)
+    numbers.table(nested.comparison(found.analysis), "models")
+    st.caption(
+        f"Logistic mixed models with the random effects {found.analysis.random}. χ², its degrees of freedom and p test "
+        "each model against the one before."
+    )
+    name = list(found.analysis.models)[-1]
+    numbers.heading(f"Table 1: the {name} model", found.label)
+    numbers.table(report.table(found.model), "table1")
+    st.caption(
+        "Log-odds with 95% Wald intervals. Reference: adversarial incorrect, no saliency map, no examples. "
+        "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
+    )
+    files.file("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
+    numbers.heading("How much participants and categories differ", found.label)
+    rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in found.model.random]
+    numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
+    numbers.heading("Profile intervals", found.label)
+    st.caption(
+        "95% intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
+        "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
+    )
+    live.shown(work.profiled(found), _profiles, "profiles")
+
+
+def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    coefficients, deviations = made
+    numbers.table(coefficients, "profiles")
+    numbers.table(deviations.drop(columns="method"), "variance_profiles")
+
+
+def contrasts(found: Analysed) -> None:
+    """The contrasts with Holm's correction, and what explanations do to the probability."""
+    numbers.heading("Contrasts", found.label)
+    if found.contrasts.empty:
+        st.info("The plan names no contrasts.")
+    else:
+        numbers.table(found.contrasts, "contrasts")
+        st.caption(
+            f"Log-odds and percentage points, {headline.coverage_text(found.level)} intervals uncorrected; p_holm is "
+            "corrected for the number of contrasts (Holm)."
+        )
+    numbers.heading("Average effects on the probability", "exploratory")
+    live.shown(work.effects(found), lambda table: numbers.table(table, "effects"), "effects")
+    st.caption(
+        "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
+    )

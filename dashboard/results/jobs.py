@@ -1,0 +1,198 @@
+"""What the page of results asks the pool for: models, checks and measures of responses, under the hash of the rows."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.errors import ForetellError
+from core.types import Progress
+from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
+from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
+from study.analysis.nested import NestedAnalysis
+from study.analysis.planned import Kept, Planned
+from study.analysis.records import MixedModel
+from study.analysis.responses import Responses
+from study.analysis.stopping import Look
+from study.bundle import Manifest
+from study.plan.preregistration import Plan
+
+SEED = 0
+"""Of everything resampled, as the verb ``analyze`` has it."""
+PROFILE_S = 2e-5
+"""Processor time of one coefficient's profile, for each answer."""
+MOST = 200_000
+"""Answers up to which the page fits models: a fit lets nothing else of the process run, here for some three seconds."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is analysed, before any model.
+
+    Attributes
+    ----------
+    data
+        The responses that the plan's exclusions leave.
+    numbers
+        Of Figure 1.
+    plan
+        What the plan leaves, or None.
+    key
+        SHA-256 of all rows, also those left out, of the plan and of the looks made.
+    """
+
+    key: str
+    data: Responses
+    numbers: pd.DataFrame
+    plan: Kept | None
+
+    @property
+    def level(self) -> float:
+        """The p below which a test counts as evidence, by the plan and its looks."""
+        return headline.LEVEL if self.plan is None else self.plan.level
+
+    @property
+    def label(self) -> str:
+        """Whether this was planned before the data."""
+        if self.plan is None:
+            return "exploratory"
+        return "planned" if self.plan.final else "planned, interim"
+
+
+@dataclass(frozen=True)
+class Analysed(Sample):
+    """What the models say.
+
+    Attributes
+    ----------
+    plan
+        What the plan gave, or None.
+    contrasts
+        Planned ones where there is a plan, each explanation against none otherwise.
+    """
+
+    plan: Planned | None
+    analysis: NestedAnalysis
+    contrasts: pd.DataFrame
+
+    @property
+    def model(self) -> MixedModel:
+        """The largest model."""
+        return self.analysis.largest
+
+
+def key_of(data: Responses) -> str:
+    """SHA-256 of the rows, and of what was said about them."""
+    return digest(data.sha256, str(data.dropped), *data.messages)
+
+
+def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = None) -> Task:
+    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model.
+
+    ``looks`` are those made at these answers, None if not known.
+    """
+
+    def work(progress: Progress) -> Sample:
+        progress(0, 1, "resampling people")
+        kept = planned.keep(data, plan, looks) if plan else None
+        stayed = kept.data if kept else data
+        return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
+
+    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(looks))
+    return Task(key, work)
+
+
+def analysed(sample: Sample) -> Task:
+    """The models, as planned where there is a plan.
+
+    Raises
+    ------
+    ForetellError
+        In the pool: more answers than `MOST`.
+    """
+
+    def work(progress: Progress) -> Analysed:
+        count = len(sample.data.frame)
+        if count > MOST:
+            raise ForetellError(
+                f"{count:,} answers are too many for models on this page, whose server has participants too: above "
+                f"{MOST:,} each fit would keep them waiting. Download the responses and analyse them with Foretell's "
+                "command analyze, on another machine or when no collection runs."
+            )
+        if sample.plan:
+            done = planned.fitted(sample.plan, progress=progress)
+            return Analysed(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
+        analysis = nested.analyze(sample.data, progress=progress)
+        table = contrasts.table(analysis.largest)
+        return Analysed(sample.key, sample.data, sample.numbers, None, analysis, table)
+
+    return Task(digest("analysed", sample.key), work)
+
+
+def measured(found: Analysed, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
+    """A measure that no plan named; of the trials of `manifest`, if it is about trials."""
+    study = manifest.study_hash if manifest else ""
+    return _of(found, f"measure {offer.name} {study}", lambda _: offer.measure())
+
+
+def effects(found: Analysed) -> Task:
+    """Average effects of the explanations as probabilities, by trial type."""
+    asked = ["saliency", "examples"]
+    return _of(
+        found,
+        "effects",
+        lambda _: marginal.average_effects(found.data.frame, found.model, asked, by="trial_type"),
+    )
+
+
+def profiled(found: Analysed) -> Task:
+    """Profile-likelihood intervals of the largest model's coefficients and standard deviations, a table each."""
+    frame, model = found.data.frame, found.model
+
+    def work(progress: Progress) -> tuple[pd.DataFrame, pd.DataFrame]:
+        table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
+        return table, intervals.variance_components(frame, model)
+
+    return _of(found, "profiles", work, len(frame) * len(model.coefficients) * PROFILE_S)
+
+
+def _of(found: Analysed, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
+    """A task on responses that were analysed."""
+    return Task(digest(what, key_of(found.data), found.model.formula), work, takes)
+
+
+def reported(found: Analysed, manifest: Manifest | None = None) -> Task:
+    """Every file of the verb ``analyze``, by name."""
+
+    def work(progress: Progress) -> dict[str, bytes]:
+        with tempfile.TemporaryDirectory() as folder:
+            written = report.write(
+                found.analysis,
+                found.data,
+                Path(folder),
+                seed=SEED,
+                plan=found.plan,
+                manifest=manifest,
+                progress=progress,
+            )
+            return {path.name: path.read_bytes() for path in written}
+
+    return Task(digest("report", found.key, manifest.study_hash if manifest else ""), work)
+
+
+def zipped(contents: dict[str, bytes]) -> bytes:
+    """All files in one."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()

@@ -1,0 +1,36 @@
+"""The report and everything in it, to take away."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dashboard.results import jobs as work
+from dashboard.results.jobs import Analysed
+from dashboard.shared import files, live, numbers
+from study.bundle import Manifest
+
+WORDS = {
+    "report.html": ("Report, one page (HTML)", "text/html"),
+    "report.md": ("Report (Markdown)", "text/markdown"),
+    "table1.tex": ("Table 1 (LaTeX)", "text/plain"),
+    "models.json": ("Models (JSON)", "application/json"),
+}
+
+
+def show(found: Analysed, manifest: Manifest | None) -> None:
+    """Written beside the page, then files."""
+    numbers.heading("Report", found.label)
+    st.caption(
+        "The answer, figures and tables, planned apart from exploratory, with the hashes of rows, study, plan and "
+        "code and the versions: the same rows, study, plan, code and versions give the "
+        "same bytes, here and by the verb `analyze`."
+    )
+    live.shown(work.reported(found, manifest), _files, "report")
+
+
+def _files(contents: dict[str, bytes]) -> None:
+    for name, (label, mime) in WORDS.items():
+        files.file(label, partial(contents.__getitem__, name), name, mime)
+    files.file(f"All {len(contents)} files (ZIP)", lambda: work.zipped(contents), "results.zip", "application/zip")

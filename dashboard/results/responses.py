@@ -1,0 +1,175 @@
+"""Choose responses: those collected with a study, or a file, its columns mapped by hand."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.shared import service
+from dashboard.shared.keys import digest
+from study.analysis import responses
+from study.analysis.responses import Responses
+from study.analysis.stopping import Look
+from study.bundle import Bundle
+from study.plan.preregistration import Plan, frozen_with
+from study.workspace.workspace import bundle_named, bundles, home, study_name
+
+UPLOAD = "A CSV file of mine"
+NONE = "Not in the file"
+MOST_MB = 200
+"""Of an uploaded file: two million answers."""
+FRESH_S = 15
+"""Answers that came in since are seen after this; people who begin or end are seen at once."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Responses fit for analysis, and the frozen study that they answer, if it is known."""
+
+    data: Responses
+    bundle: Bundle | None
+
+    @property
+    def plan(self) -> Plan | None:
+        """The analysis plan that the study was frozen with; None where there was none."""
+        return None if self.bundle is None else frozen_with(self.bundle.manifest)
+
+    @property
+    def looks(self) -> tuple[Look, ...] | None:
+        """The declared looks that were made at the study's answers; None where that is not known."""
+        if self.data.simulated:
+            return ()
+        return None if self.bundle is None else service.service().looks_made(self.bundle.study_hash)
+
+
+def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
+    """The collected studies by name."""
+    statuses = service.service().studies()
+    names = dict.fromkeys(status.name for status in statuses if status.sessions)
+    seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
+    return {name: functools.partial(_collected, digest(str(home()), name, seen[name]), name) for name in names}
+
+
+@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
+def _collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
+    return service.service().responses(_name, ("live", "sim"))
+
+
+def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> Chosen | None:
+    """Responses of a study or of a file, checked; None as long as nothing is chosen.
+
+    ``place`` begins the names of the widgets in the session and the link; ``sources`` are offered before the others,
+    and one of them chosen is None too: the page knows what it means.
+
+    Raises
+    ------
+    ForetellError
+        The responses are not fit for analysis: every fault at once.
+    """
+    studies = study_frames()
+    choice = st.selectbox(label, [*sources, *studies, UPLOAD], key=f"{place}_source", bind="query-params", width=420)
+    if choice in sources:
+        return None
+    if choice == UPLOAD:
+        return _file(place)
+    frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
+    rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
+    return Chosen(_prepared(digest(choice, rows, *frame.columns), frame, {}, choice), _answered(frame))
+
+
+def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
+    """Answers to one frozen study; another build of the same name has other trials and is another study."""
+    if "study_hash" not in frame or frame["study_hash"].nunique() < 2:
+        return frame
+    counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
+    hashes = list(counts.sort_values("last", ascending=False).index)
+    chosen = st.selectbox(
+        "Version of the study, the one answered last first",
+        hashes,
+        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} answers)",
+        key=f"{place}_version",
+        width=420,
+    )
+    return frame[frame["study_hash"] == chosen].reset_index(drop=True)
+
+
+def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
+    """Participants' answers where there are any; simulated people's otherwise, or when asked for. Never both."""
+    kinds = set(frame["mode"]) if "mode" in frame else set()
+    if kinds != {"live", "sim"}:
+        return frame
+    simulated = st.toggle(
+        "Show simulated people instead of participants", key=f"{place}_simulated", bind="query-params"
+    )
+    return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
+
+
+def _answered(frame: pd.DataFrame) -> Bundle | None:
+    """The frozen study behind collected answers."""
+    if "study_hash" not in frame or frame.empty:
+        return None
+    folders = {status.study_hash: status.folder for status in service.service().studies()}
+    folder = folders.get(frame["study_hash"].iloc[0])
+    return None if folder is None else Bundle(folder)
+
+
+def _file(place: str) -> Chosen | None:
+    file = st.file_uploader("One row per answer", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
+    if file is None:
+        st.info("Choose a CSV file with one row per answer.")
+        return None
+    raw = _parsed(file.file_id, file)
+    mapping = _mapping([str(column) for column in raw.columns], place)
+    bundle = _claimed(place)
+    return Chosen(_prepared(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle)
+
+
+def _mapping(columns: list[str], place: str) -> dict[str, str]:
+    """Which column of the file is which of ours, by select boxes."""
+    complete = set(responses.REQUIRED) <= set(columns)
+    with st.expander("Columns", expanded=not complete), st.container(horizontal=True):
+        chosen = {ours: _column(ours, columns, place) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}
+    return {ours: theirs for ours, theirs in chosen.items() if theirs is not None}
+
+
+def _column(ours: str, columns: list[str], place: str) -> str | None:
+    return st.selectbox(
+        ours if ours in responses.REQUIRED else f"{ours} (optional)",
+        columns,
+        index=columns.index(ours) if ours in columns else None,
+        placeholder=NONE,
+        key=f"{place}_column_{ours}",
+        width=200,
+    )
+
+
+def _claimed(place: str) -> Bundle | None:
+    """The study that the file's answers belong to, as the reader says: its plan is executed, its trials are known."""
+    built = sorted({study_name(folder) for folder in bundles(home())})
+    if not built:
+        return None
+    name = st.selectbox(
+        "Answers to the study",
+        built,
+        index=None,
+        placeholder="None that is built here",
+        key=f"{place}_of",
+        width=420,
+        help="Its analysis plan is executed as it was frozen, and its trials can be set beside the answers.",
+    )
+    return None if name is None else bundle_named(home(), name)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Reading the file …")
+def _parsed(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
+    return responses.parse(_file.getvalue(), _file.name)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Checking the answers …")
+def _prepared(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
+    return responses.prepare(_raw, _mapping, name=_name)

@@ -1,0 +1,1 @@
+"""The HTTP server: routes of participants, login, headers."""

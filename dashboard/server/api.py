@@ -1,0 +1,280 @@
+"""The participant's routes, thin: JSON in, the service, JSON and a code out."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from core.errors import ForetellError
+from dashboard.server import gate
+from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, foreign_origin, source_of
+from dashboard.shared import service as door
+from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Proof, Recruit
+from study.participation.refusals import Refused
+from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
+from study.service import Service
+from study.store import StoreError
+
+RUNNER = Path(__file__).parents[1] / "runner"
+PAGE = (RUNNER / "run.html").read_text(encoding="utf-8")
+_FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
+MOST_BYTES = 64 * 1024
+LONGEST_BODY_S = 30
+MOST_EVENTS = 200
+LONGEST_TAB = 64
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a request of the page brings: who (token), in which study and tab, and what; and the request itself."""
+
+    token: str
+    study: str
+    tab: str | None
+    body: bytes
+    asked: Request
+
+
+log = logging.getLogger(__name__)
+Work = Callable[[Service, Call], tuple[int, Any]]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Entry(_Body):
+    """Body of ``/api/v1/entry``."""
+
+    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
+
+
+class Begin(_Body):
+    """Body of ``/api/v1/begin``: the id of the link and what shows that it is theirs, or a preview of one condition."""
+
+    study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
+    recruit: Recruit | None = None
+    proof: Proof | None = None
+    preview: bool = False
+    condition: str | None = Field(default=None, max_length=100)
+
+
+class Consent(_Body):
+    """Body of ``/api/v1/consent``."""
+
+    agreed: bool
+    device: Device | None = None
+
+
+class Ready(_Body):
+    """Body of ``/api/v1/ready``: which page was read."""
+
+    stage: Literal["instructions", "example"]
+
+
+class Withdrawal(_Body):
+    """Body of ``/api/v1/withdraw``: the private code."""
+
+    code: str = Field(min_length=1, max_length=40)
+
+
+_EVENTS: TypeAdapter[list[ClientEvent]] = TypeAdapter(list[ClientEvent])
+
+
+def routes() -> list[Route]:
+    """Every route of the participant's page."""
+    return [
+        Route("/run/{study}", _page),
+        Route("/run/{study}/", _without_slash),
+        Route("/runner/{file}", _runner_file),
+        Route("/assets/{study}/{sha256}", _asset),
+        _api("entry", "POST", lambda service, call: (200, service.entry(Entry.model_validate_json(call.body).study))),
+        _api("begin", "POST", _begin),
+        _api("time", "GET", lambda service, _: (200, {"now_ms": service.now_ms()})),
+        _api("state", "GET", lambda service, call: (200, service.state(call.token, call.tab))),
+        _api(
+            "takeover",
+            "POST",
+            lambda service, call: (200, service.take_over(call.token, call.tab or "")),
+        ),
+        _api("preload", "GET", lambda service, call: (200, service.preload(call.token))),
+        _api("consent", "POST", _consent),
+        _api("ready", "POST", _ready),
+        _api("check", "POST", _check),
+        _api("responses", "POST", _respond),
+        _api("events", "POST", _events),
+        _api("questionnaire", "POST", _fill),
+        _api("finish", "POST", lambda service, call: (200, service.finish(call.token, call.tab))),
+        _api("withdraw", "POST", _withdraw),
+    ]
+
+
+def _begin(service: Service, call: Call) -> tuple[int, Any]:
+    sent = Begin.model_validate_json(call.body)
+    if sent.preview:
+        # Somebody who takes part would see the other conditions, and what practice answers.
+        refusal = gate.refused(call.asked)
+        if refusal is not None:
+            raise Refused(*refusal, "refused_preview")
+        return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
+    begun = service.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
+    return 201, {"token": begun}
+
+
+def _consent(service: Service, call: Call) -> tuple[int, Any]:
+    sent = Consent.model_validate_json(call.body)
+    return 200, service.consent(call.token, sent.agreed, sent.device, call.tab)
+
+
+def _ready(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
+
+
+def _check(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
+
+
+def _respond(service: Service, call: Call) -> tuple[int, Any]:
+    ack = service.record(call.token, Answer.model_validate_json(call.body), call.tab)
+    return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
+
+
+def _fill(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.fill(call.token, Filled.model_validate_json(call.body), call.tab)
+
+
+def _withdraw(service: Service, call: Call) -> tuple[int, Any]:
+    return 200, service.withdraw(Withdrawal.model_validate_json(call.body).code, source_of(call.asked))
+
+
+def _events(service: Service, call: Call) -> tuple[int, Any]:
+    events = _EVENTS.validate_json(call.body)
+    if len(events) > MOST_EVENTS:
+        raise Refused(413, f"At most {MOST_EVENTS} events at once.")
+    return 200, {"new": service.events(call.token, events)}
+
+
+def _api(name: str, method: str, work: Work) -> Route:
+    """A route whose work runs in the thread pool, with the project's errors as codes and one sentence."""
+
+    async def handle(request: Request) -> Response:
+        try:
+            body, said = await _limited_body(request), request.headers
+        except (ClientDisconnect, TimeoutError):
+            return Response(status_code=408, headers=FRESH)  # the page sends it again
+        tab = said.get("x-tab", "")[:LONGEST_TAB] or None
+        call = Call(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
+        code, content = await run_in_threadpool(_guarded, work, call)
+        return _json(code, content)
+
+    return Route(f"/api/v1/{name}", handle, methods=[method])
+
+
+def _guarded(work: Work, call: Call) -> tuple[int, Any]:
+    """What came of it; of a refusal ``error`` is for the participant, in their language, the rest for programs."""
+    try:
+        _admit(call)
+        return work(door.service(), call)
+    except ForetellError as error:
+        refused = _refusal(error)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
+        refused = Refused(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")
+    shown = _words(call.study)[1][refused.says]
+    return refused.code, {"error": shown, "says": refused.says, "detail": str(refused)}
+
+
+def _refusal(error: ForetellError) -> Refused:
+    """Any of the project's errors as one; a stranger is told neither which studies there are nor what broke."""
+    if isinstance(error, Refused) and error.says == "refused_unknown":
+        return Refused(error.code, "No such study is open.", error.says)
+    if isinstance(error, Refused):
+        return error
+    log.error("%s", error)
+    return Refused(503 if isinstance(error, StoreError) else 500, "The server cannot do this now; its log says why.")
+
+
+def _words(study: str) -> tuple[str, dict[str, str]]:
+    """Language and texts of a study; of one that is not known or cannot be read, the default language's."""
+    try:
+        return door.service().words(study)
+    except ForetellError:
+        return DEFAULT_LANGUAGE, DEFAULTS
+
+
+def _admit(call: Call) -> None:
+    """Refuse what is too long, and a request that would change something and does not come from our own page."""
+    if len(call.body) > MOST_BYTES:
+        raise Refused(413, f"The request is longer than {MOST_BYTES} bytes.")
+    if call.asked.method == "GET":
+        return
+    if call.asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
+        raise Refused(403, "Send application/json.")
+    if foreign_origin(call.asked):
+        raise Refused(403, "This request came from another site.")
+
+
+async def _limited_body(request: Request) -> bytes:
+    """The body, or the beginning of one that is too long."""
+    body = bytearray()
+    async with asyncio.timeout(LONGEST_BODY_S):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                break
+    return bytes(body)
+
+
+def _json(code: int, content: Any) -> Response:
+    headers = {**FRESH, "Retry-After": "1"} if code == 503 else FRESH
+    return JSONResponse(content, code, headers)
+
+
+async def _page(request: Request) -> Response:
+    """The page, with the few words that must be there before its script has any."""
+    language, texts = await run_in_threadpool(_words, request.path_params["study"])
+    said = {key: html.escape(texts[key]) for key in ("title", "no_script", "ui.cannot")} | {"language": language}
+    return HTMLResponse(re.sub(r"\{([\w.]+)\}", lambda place: said[place[1]], PAGE), headers=FRESH)
+
+
+async def _without_slash(request: Request) -> Response:
+    """The link of a participant who typed a slash too many, with all that it brings."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"/run/{quote(request.path_params['study'], safe='')}{query}", 307, headers=FRESH)
+
+
+async def _runner_file(request: Request) -> Response:
+    path = _FILES.get(request.path_params["file"])
+    if path is None:
+        return _json(404, {"error": "No such file."})
+    return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
+
+
+def _guarded_asset(study: str, sha256: str) -> bytes | None:
+    try:
+        return door.service().asset(study, sha256).read_bytes()
+    except (ForetellError, OSError):
+        return None
+
+
+async def _asset(request: Request) -> Response:
+    """A picture. No Last-Modified: files are written in an order that could tell what belongs together."""
+    sha256 = request.path_params["sha256"]
+    content = await run_in_threadpool(_guarded_asset, request.path_params["study"], sha256)
+    if content is None:
+        return _json(404, {"error": "No such picture."})
+    return Response(content, media_type="image/webp", headers=IMMUTABLE)

@@ -1,0 +1,111 @@
+"""Around the whole application: who asks for what. Participants' routes are open, all else is the researcher's.
+
+Pages, files, uploads and the websocket need a login, also at this machine: nothing that a request says of itself, and
+no address, tells this machine from a proxy on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.errors import ForetellError
+from dashboard.server.headers import FRESH, RESEARCHERS, foreign_origin
+from dashboard.shared import service
+from dashboard.shared.service import COOKIE
+
+LOGIN = "/door"
+RECHECK_S = 5.0
+
+
+class Gate:
+    """ASGI middleware.
+
+    Parameters
+    ----------
+    app
+        What is inside.
+    public
+        Routes that anybody may ask for: exactly these, no path that only looks like them.
+    """
+
+    def __init__(self, app: ASGIApp, public: Sequence[BaseRoute]) -> None:
+        self._app = app
+        self._public = public
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_public(scope):
+            return await self._app(scope, receive, send)
+        asked = HTTPConnection(scope)
+        refusal = await run_in_threadpool(refused, asked)
+        if scope["type"] == "websocket":
+            if refusal is not None or foreign_origin(asked):
+                return await send({"type": "websocket.close", "code": 1008})
+            watched = _Watched(asked, receive, send)
+            return await self._app(scope, watched.receive, watched.send)
+        if refusal is not None:
+            return await _answer(Request(scope), *refusal)(scope, receive, send)
+        return await self._app(scope, receive, _with_headers(send))
+
+    def _is_public(self, scope: Scope) -> bool:
+        return scope["type"] == "http" and any(route.matches(scope)[0] is Match.FULL for route in self._public)
+
+
+def _with_headers(send: Send) -> Send:
+    """Add to Streamlit's replies what keeps other sites out of them."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in RESEARCHERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
+
+
+class _Watched:
+    """A websocket lives for days: it ends when its login does."""
+
+    def __init__(self, asked: HTTPConnection, receive: Receive, send: Send) -> None:
+        self._asked, self._receive, self._send = asked, receive, send
+        self._checked, self._ended = time.monotonic(), False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        return message if await self._still_in() else {"type": "websocket.disconnect", "code": 1008}
+
+    async def send(self, message: Message) -> None:
+        if await self._still_in():
+            await self._send(message)
+
+    async def _still_in(self) -> bool:
+        if not self._ended and time.monotonic() - self._checked > RECHECK_S:
+            self._checked = time.monotonic()
+            if await run_in_threadpool(refused, self._asked) is not None:
+                self._ended = True
+                await self._send({"type": "websocket.close", "code": 1008})
+        return not self._ended
+
+
+def refused(asked: HTTPConnection) -> tuple[int, str] | None:
+    """Code and sentence for who may not see the researcher's pages; None for who may."""
+    try:
+        standing = service.service().standing(asked.cookies.get(COOKIE, ""))
+    except ForetellError as error:
+        return 503, str(error)
+    return None if standing == "in" else (401, "Log in first.")
+
+
+def _answer(request: Request, code: int, sentence: str) -> Response:
+    """A person is shown the way; a program is told the code."""
+    if code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse(LOGIN, 303, headers=FRESH)
+    return PlainTextResponse(sentence, code, headers=FRESH)

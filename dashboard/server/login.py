@@ -1,0 +1,128 @@
+"""``/door``: log in to the researcher's pages, and out. A plain form: it works before anything else is loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from core.errors import ForetellError
+from dashboard.server.gate import LOGIN
+from dashboard.server.headers import FRESH, foreign_origin, source_of
+from dashboard.shared import service as door
+from dashboard.shared.service import COOKIE
+from study.collection.access import LINK_KEY, LOGIN_NS, WINDOW_NS
+from study.participation.refusals import Refused
+from study.store import StoreError
+
+PAGE = (Path(__file__).parents[1] / "runner" / "login.html").read_text(encoding="utf-8")
+DEVICE = "foretell_device"
+DEVICE_S = 365 * 24 * 3600
+MOST_BYTES = 4096
+LONGEST_BODY_S = 30
+_BLANK = re.compile(r"\{(standing|ways|message|person|name|rank)\}")
+# Without a referrer some browsers call the form's own origin null.
+HEADERS = {
+    **FRESH,
+    "Referrer-Policy": "same-origin",
+    "Content-Security-Policy": FRESH["Content-Security-Policy"].replace("form-action 'none'", "form-action 'self'"),
+}
+
+
+def routes() -> list[Route]:
+    """The door's own routes."""
+    return [
+        Route(LOGIN, page),
+        Route(LOGIN, _enter, methods=["POST"]),
+        Route(f"{LOGIN}/out", _leave, methods=["POST"]),
+    ]
+
+
+async def page(request: Request, message: str = "", code: int = 200) -> Response:
+    """Show how to log in, or the button to log out; a login link logs in at once."""
+    key = request.query_params.get(LINK_KEY)
+    if key is not None and not message:
+        return await _enter_by_link(request, key)
+    headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
+    try:
+        shown = await run_in_threadpool(_filled, request.cookies.get(COOKIE, ""), message)
+    except ForetellError as error:
+        shown, code = _blanks(standing="out", ways="password", message=str(error)), 503
+    return HTMLResponse(shown, code, headers)
+
+
+def let_in(request: Request, token: str) -> Response:
+    """To the pages, with a login of one's own."""
+    reply = RedirectResponse("/", 303, headers=HEADERS)
+    secure = request.url.scheme == "https"
+    reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
+    device = request.cookies.get(DEVICE) or door.service().new_device()
+    reply.set_cookie(DEVICE, device, max_age=DEVICE_S, path=LOGIN, httponly=True, samesite="strict", secure=secure)
+    return reply
+
+
+async def _enter_by_link(request: Request, key: str) -> Response:
+    try:
+        return let_in(request, await run_in_threadpool(door.service().login_by_link, key))
+    except Refused as error:
+        return await page(request, str(error), error.code)
+    except ForetellError as error:
+        return await page(request, str(error), 503)
+
+
+async def _enter(request: Request) -> Response:
+    if foreign_origin(request):
+        return await page(request, "This request came from another site.", 403)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(LONGEST_BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    return await page(request, "This is no password.", 413)
+    except (ClientDisconnect, TimeoutError):
+        return Response(status_code=408, headers=HEADERS)
+    sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
+    try:
+        device = request.cookies.get(DEVICE, "")
+        token = await run_in_threadpool(door.service().login, sent, source_of(request), device)
+    except Refused as error:
+        return await page(request, str(error), error.code)
+    except ForetellError as error:
+        return await page(request, str(error), 503)
+    return let_in(request, token)
+
+
+async def _leave(request: Request) -> Response:
+    if foreign_origin(request):
+        return await page(request, "This request came from another site.", 403)
+    try:
+        await run_in_threadpool(door.service().logout, request.cookies.get(COOKIE, ""))
+    except StoreError as error:
+        return await page(request, str(error), 503)
+    reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
+    reply.delete_cookie(COOKIE, httponly=True, samesite="lax")
+    return reply
+
+
+def _filled(token: str, message: str) -> str:
+    service = door.service()
+    standing, ways, person = service.standing(token), service.ways(), service.person(token)
+    name = service.provider.name if service.provider else ""
+    return _blanks(
+        standing=standing, ways=" ".join(ways), message=message, person=f" as {person}" if person else "", name=name
+    )
+
+
+def _blanks(**values: str) -> str:
+    filled = {"standing": "", "ways": "", "message": "", "person": "", "name": "", **values}
+    filled["rank"] = "" if "password" in filled["ways"] else " primary"
+    # All at once: what stands in a value is no blank.
+    return _BLANK.sub(lambda blank: html.escape(filled[blank[1]]), PAGE)

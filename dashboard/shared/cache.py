@@ -1,0 +1,138 @@
+"""What all sessions share: classifiers, and picture sets with the AI's answers.
+
+Every cache has one text as its key and a limit; none is ever cleared, because that would empty it for everybody.
+Maps are kept where they are made (`dashboard.shared.jobs`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+import torch
+from numpy.typing import NDArray
+
+from core.classifier import Classifier
+from core.loading import torchvision
+from core.types import Progress
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest
+from data.types import ImageSet
+from study.network.predictions import Predictions, predict
+from study.network.sources import UNMATCHED, open_classifier, open_set, plain
+from study.plan.config import ImageSource
+from study.workspace.workspace import ROOT, home
+
+PICTURES = 200
+"""Of each split of the scenes offered for browsing."""
+BUILT_IN = "scenes"
+SPLITS = ("adversarial", "standard")
+MODELS, SETS, RULES = "models", "pictures", "rules"
+"""Folders of the workspace: Python files that are classifiers, folders that are picture sets, files of assertions."""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """A picture set and what a classifier, with its categories, says of each picture of it."""
+
+    images: ImageSet
+    answers: Predictions
+    categories: tuple[str, ...]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N,): whether a picture's label is a class of the classifier, so that right and wrong mean something."""
+        known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
+        return known
+
+    def says(self, i: int) -> tuple[str, str, float]:
+        """The truth of a picture, what the classifier says, and how sure it is."""
+        truth = self.images.categories[self.images.labels[i]]
+        return truth, plain(self.categories[self.answers.predicted[i]]), float(self.answers.probability[i])
+
+
+def models() -> list[str]:
+    """Names of the classifiers that are here: built in, the workspace's own files, torchvision's with weights."""
+    own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
+    return [BUILT_IN, *own, *downloaded_models()]
+
+
+def rule_files() -> list[str]:
+    """Names of the workspace's own files of assertions: what its owner put there, and nothing that a page was given."""
+    return sorted(path.name for path in (home() / RULES).glob("*.py") if path.is_file())
+
+
+def model_spec(name: str) -> tuple[str, Path]:
+    """What `open_classifier` takes for a name of `models`."""
+    return (f"{name}:build", home()) if name.endswith(".py") else (name, ROOT)
+
+
+def classifier(name: str) -> Classifier:
+    """A classifier of `models`; a file that was changed is read anew."""
+    spec, base = model_spec(name)
+    file = base / name
+    return _classifier(digest(spec, str(base), file.read_bytes() if file.is_file() else b""), name)
+
+
+@st.cache_resource(max_entries=4, show_spinner="Loading the classifier …")
+def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
+    return open_classifier(*model_spec(_name))
+
+
+def picture_sets() -> list[str]:
+    """Names of the workspace's own picture sets: folders with one folder per category."""
+    return sorted(path.name for path in (home() / SETS).glob("*") if path.is_dir())
+
+
+def image_source(name: str) -> tuple[ImageSource, Path]:
+    """What `open_set` takes for a split of the scenes, or a name of `picture_sets`."""
+    if name in SPLITS:
+        return ImageSource.model_validate({"set": "scenes", "split": name, "size": PICTURES}), ROOT
+    return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
+
+
+def gallery(model: str, name: str) -> Job:
+    """The job that opens a picture set and asks a classifier about it; its result is a `Gallery`."""
+    asked, folder, source = classifier(model), home(), image_source(name)
+
+    def work(progress: Progress) -> Gallery:
+        images = open_set(*source)
+        return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
+
+    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(PICTURES)), work)
+
+
+@st.cache_resource(show_spinner=False, max_entries=1)
+def downloaded_models() -> list[str]:
+    """Names of the torchvision classifiers whose weights are on disk; torchvision is not asked where there are none."""
+    folder = Path(torch.hub.get_dir()) / "checkpoints"
+    files = {path.name for path in folder.glob("*.pth")}
+    if not files:
+        return []
+    torchvision()
+    from torchvision import models
+
+    names = models.list_models(module=models)
+    return [name for name in names if Path(models.get_model_weights(name).DEFAULT.url).name in files]
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _turn(key: str) -> threading.Lock:  # noqa: ARG001 - the key is all that tells locks apart
+    return threading.Lock()
+
+
+@contextmanager
+def one_at_a_time(what: str) -> Iterator[bool]:
+    """Whether it is our turn to do `what`; another session that does it now is not waited for."""
+    lock = _turn(what)
+    ours = lock.acquire(blocking=False)
+    try:
+        yield ours
+    finally:
+        if ours:
+            lock.release()

@@ -1,0 +1,41 @@
+"""Parts of a link that name something that is not here: said on the page, never replaced in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shared.messages import escaped
+
+_UNKNOWN = "link_unknown"
+"""In the session: of each faulty parameter the sentence, and the value that the page took instead."""
+
+
+def check(key: str, options: Iterable[Any], what: str) -> None:
+    """Note a value of the link that is not among a widget's options; call it before the widget is drawn.
+
+    A widget bound to the query parameter ``key`` falls back to its default without a word.
+    """
+    given, known = st.query_params.get_all(key), {str(option) for option in options}
+    for value in given:
+        if value not in known:
+            note(key, f"The link names the {what} “{value}”, which is not here.")
+
+
+def note(key: str, sentence: str) -> None:
+    """Keep a sentence about a part of the link until the reader changes that part."""
+    st.session_state.setdefault(_UNKNOWN, {})[key] = (sentence, None)
+
+
+def show() -> None:
+    """Draw what was noted, as long as the page still shows what it took instead."""
+    noted: dict[str, tuple[str, Any]] = st.session_state.get(_UNKNOWN, {})
+    for key, (sentence, before) in list(noted.items()):
+        now = str(st.session_state.get(key))
+        if before is not None and now != before:
+            del noted[key]
+            continue
+        noted[key] = (sentence, now)
+        st.warning(escaped(f"{sentence} Another one is shown."))

@@ -1,0 +1,58 @@
+"""Tables and figures with the numbers behind them, each to take away, each labelled as planned or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from dashboard.shared import files
+from study.analysis.sentences import p_text
+from study.workspace.spreadsheets import csv_text
+
+COLOURS = {"planned": "green", "planned, interim": "orange", "exploratory": "gray"}
+CHANCES = ("p", "p_holm")
+LONG = 14
+"""Rows of a table that is scrolled."""
+
+
+def heading(text: str, label: str) -> None:
+    """A heading with its label."""
+    st.subheader(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
+
+
+def table(frame: pd.DataFrame, name: str) -> None:
+    """A table to sort, and its file; ``name`` is that of the file."""
+    height: Literal["content"] | int = "content" if len(frame) < LONG else 420
+    st.dataframe(_printed(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
+    content = csv_text(frame)
+    files.file(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
+
+
+def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
+    """A figure, and under it its numbers."""
+    st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
+    with st.expander("The numbers"):
+        table(frame, name)
+
+
+def _printed(frame: pd.DataFrame) -> Styler:
+    """Numbers as articles print them; what is sorted are the numbers themselves."""
+    return frame.style.format({name: _form(name, frame[name]) for name in frame.select_dtypes("number")}, na_rep="–")
+
+
+def _form(name: str, values: pd.Series[float]) -> Callable[[float], str]:
+    if name in CHANCES:
+        return p_text
+    known = values.replace([np.inf, -np.inf], np.nan).dropna()
+    places = 0 if (known == known.round()).all() else 3 if known.abs().max() < 1000 else 1
+    return lambda value: _infinite(value) if np.isinf(value) else f"{value:,.{places}f}"
+
+
+def _infinite(value: float) -> str:
+    return "∞" if value > 0 else "−∞"

@@ -1,0 +1,137 @@
+"""Check and build a study from its page: progress, stop, resume."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pandas as pd
+import streamlit as st
+
+from core.types import Progress
+from dashboard.shared.jobs import Job, pool
+from dashboard.shared.keys import digest
+from dashboard.shared.live import POLL_S, told
+from dashboard.shared.messages import escaped
+from dashboard.shared.tasks import Task
+from dashboard.studies.workspace_studies import Study
+from study.building.build import build
+from study.building.categories import largest_study
+from study.building.check import Check, check
+from study.building.workers import helpers_here, workers_here
+from study.bundle import Bundle
+from study.workspace.workspace import home
+
+
+def show(study: Study) -> None:
+    """Show whether the study is built as its file is now, with buttons to check and to build it."""
+    if study.bundle is None:
+        st.info(
+            "Not built yet. Building makes every image and heatmap once and freezes them. **Check** says first what "
+            "the images allow, what is missing and how long the build takes."
+        )
+    elif study.changed:
+        st.warning("The study file has changed since this study was built. Build it again to use the changes.")
+    if study.file is None:
+        return
+    tasks = {"check": _check_task(study), "build": _build_task(study)}
+    jobs = {name: job for name, task in tasks.items() if (job := pool().known(task.key)) is not None}
+    running = next((job for job in jobs.values() if not job.ended), None)
+    if "build" in jobs and jobs["build"].ended:
+        _report_build(jobs["build"])
+    if running is not None:
+        _watch(running)
+    else:
+        _buttons(study, tasks)
+    if "check" in jobs and jobs["check"].ended:
+        _report_check(jobs["check"])
+
+
+def _buttons(study: Study, tasks: dict[str, Task]) -> None:
+    urgent = study.bundle is None or study.changed
+    with st.container(horizontal=True):
+        st.button(
+            "Build" if study.bundle is None else "Build again",
+            type="primary" if urgent else "secondary",
+            key=f"build_{study.name}",
+            help="What is already finished is not made again.",
+            on_click=_start,
+            args=(tasks["build"],),
+        )
+        st.button(
+            "Check",
+            key=f"check_{study.name}",
+            help="Says what the images allow, what is missing and how long the build takes. Builds nothing.",
+            on_click=_start,
+            args=(tasks["check"],),
+        )
+
+
+def _report_build(job: Job) -> None:
+    if job.state == "done":  # maybe only after the page looked for the bundle
+        pool().forget(job.key)
+        st.rerun()
+    if job.state == "failed":
+        st.error(escaped(job.error.split("\n")[0]))
+        if "\n" in job.error:
+            st.code(job.error.partition("\n")[2], language=None)
+    elif job.state == "cancelled":
+        st.info("The build was stopped. What is finished is kept; the next build continues from there.")
+
+
+def _report_check(job: Job) -> None:
+    if job.state == "failed":
+        st.error(escaped(job.error))
+    if job.state != "done":
+        return
+    checked: Check = job.result
+    if checked.obstacles:
+        st.error(escaped("\n\n".join(checked.obstacles)))
+    else:
+        st.success("This study can be built.")
+    for line in (*checked.sets, *checked.notes):
+        st.caption(escaped(line))
+    if checked.supply is not None:
+        st.markdown("**Usable images per category, as the network classifies them**")
+        st.dataframe(pd.DataFrame(checked.supply.table()), hide_index=True)
+        st.caption(largest_study(checked.supply))
+
+
+def _watch(job: Job) -> None:
+    """Show the progress of a job with a way to stop it, and draw the page again once it has ended."""
+
+    def part() -> None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(job.share, escaped(told(job)))
+            st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
+        if job.ended:
+            st.rerun()
+
+    st.fragment(part, run_every=POLL_S)()
+
+
+def _build_task(study: Study) -> Task:
+    """Return the one build of a study that runs at a time, whoever starts it."""
+    assert study.file is not None
+    file, folder = study.file, home()
+
+    def work(progress: Progress) -> Bundle:
+        return build(file, folder, progress, helpers=helpers_here())
+
+    return Task(digest("build", str(folder), study.name), work)
+
+
+def _check_task(study: Study) -> Task:
+    """Return the check of the study file as it is now."""
+    assert study.file is not None
+    file, folder = study.file, home()
+
+    def work(progress: Progress) -> Check:
+        return check(file, folder, progress, workers=workers_here())
+
+    content = hashlib.sha256(file.read_bytes()).hexdigest()
+    return Task(digest("check", str(folder), study.name, content), work)
+
+
+def _start(task: Task) -> None:
+    pool().forget(task.key)
+    task.ask()

@@ -1,0 +1,96 @@
+"""Build a study, open and close it, and the links to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import quote, urlsplit
+
+import streamlit as st
+
+from dashboard.shared import service
+from dashboard.shared.messages import errors_shown
+from dashboard.studies import building, workspace_studies
+from dashboard.studies.workspace_studies import Study
+from study.collection.guests import ACCESS
+from study.plan.config import Allocation
+
+
+def show(study: Study) -> None:
+    """Steps of a collection, those that are possible now."""
+    building.show(study)
+    if study.bundle is not None:
+        _opening(study)
+    if study.open_version is not None:
+        _access(study)
+        _links(study)
+        st.subheader("Who takes part", anchor=False)
+        st.table(workspace_studies.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
+
+
+def _opening(study: Study) -> None:
+    assert study.bundle is not None
+    st.subheader("Collection", anchor=False)
+    current = study.open_version
+    configured = study.bundle.manifest.config.get("allocation", {})
+    default = int(configured.get("per_condition", Allocation().per_condition))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        people = st.number_input(
+            "Participants per condition", 1, 10_000, default, 1, key=f"people_{study.name}", width=220
+        )
+        label = "Start a collection" if current is None else "Add places"
+        if current is not None and current.study_hash != study.bundle.study_hash:
+            label = "Open the new version"
+        kind: Literal["primary", "secondary"] = "primary" if label != "Add places" else "secondary"
+        start = st.button(label, type=kind, key=f"open_{study.name}")
+        if current is not None and st.button("Close it", key=f"close_{study.name}"):
+            service.acting().close_study(study.name)
+            st.rerun()
+    with errors_shown():
+        if start:
+            service.acting().open_study(study.bundle.folder, int(people))
+            st.rerun()
+    if label == "Open the new version":
+        st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")
+
+
+def _access(study: Study) -> None:
+    """Who may start: a choice, and the ids of a closed list."""
+    assert study.open_version is not None
+    st.subheader("Access", anchor=False)
+    modes = list(ACCESS)
+    current = study.open_version.access
+    mode = st.selectbox(
+        "Who can start",
+        modes,
+        modes.index(current if current in modes else "open"),
+        format_func=ACCESS.__getitem__,
+        key=f"access_{study.name}",
+        help="Participants who have started can always finish. Links are signed by: python foretell.py links",
+        width=320,
+    )
+    typed = ""
+    if mode == "list":
+        typed = st.text_area("IDs to add to the list, one a line", key=f"ids_{study.name}", height=120)
+    ids = list(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
+    if (mode != current or ids) and st.button("Set access", key=f"set_access_{study.name}"):
+        with errors_shown():
+            listed = service.acting().set_access(study.name, mode, ids)
+            st.success(f"{ACCESS[mode]}." + (f" {listed} ids are on the list." if mode == "list" else ""))
+
+
+def _links(study: Study) -> None:
+    assert study.open_version is not None
+    st.subheader("Links", anchor=False)
+    st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
+    link = f"{_origin()}/run/{quote(study.name)}"
+    st.code(link, language=None)
+    st.caption("See it as a participant would, in one condition; previews take no place and are no data.")
+    with st.container(horizontal=True):
+        for condition in study.conditions:
+            st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
+
+
+def _origin() -> str:
+    """Scheme, host and port by which the page itself was reached."""
+    parts = urlsplit(st.context.url or "")
+    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "http://127.0.0.1:8501"

@@ -1,0 +1,56 @@
+"""The answers as files to take away."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+import streamlit as st
+
+from dashboard.shared import service
+from dashboard.studies.workspace_studies import Study, finished
+from study.collection.export import export
+from study.service import Mode
+
+WORDS = {"live": "Participants", "sim": "Simulated people", "preview": "Previews"}
+
+
+def show(study: Study) -> None:
+    """Which answers, then the files."""
+    if not study.versions:
+        st.info("Nothing was collected yet.")
+        return
+    chosen = st.pills(
+        "Answers of",
+        get_args(Mode),
+        selection_mode="multi",
+        default=["live"] if finished(study, "live") else ["sim"],
+        format_func=WORDS.__getitem__,
+        key=f"export_{study.name}",
+    )
+    frame = service.service().responses(study.name, chosen)
+    st.caption(f"{len(frame):,} answers. One row each, pseudonymous; the data dictionary says what every column means.")
+    if chosen and len(frame):
+        st.dataframe(frame.head(100), hide_index=True, height=260)
+    with st.container(horizontal=True):
+        for label, name, mime in (
+            ("Answers (CSV)", f"{study.name}.csv", "text/csv"),
+            ("Data dictionary (JSON)", "data-dictionary.json", "application/json"),
+        ):
+            st.download_button(
+                label,
+                partial(_file, study.name, chosen, name),
+                name,
+                mime,
+                disabled=frame.empty,
+                on_click="ignore",
+                icon=":material/download:",
+            )
+
+
+def _file(study: str, modes: list[Mode], name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        export(service.service(), study, Path(folder) / f"{study}.csv", modes)
+        return (Path(folder) / name).read_bytes()

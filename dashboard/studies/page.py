@@ -1,0 +1,57 @@
+"""Studies: what is there, and one of them from its file to its answers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shared import service
+from dashboard.shared.messages import errors_shown, escaped
+from dashboard.studies import collection, exporting, simulation, trials
+from dashboard.studies.workspace_studies import Study, overview, shelf
+from study.workspace.workspace import home
+
+COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
+
+
+def page() -> None:
+    """The whole page."""
+    st.title("Studies", anchor=False)
+    st.caption("A study is a file; building it freezes every picture and map; then people take part by a link.")
+    with errors_shown():
+        studies = shelf(home(), service.service())
+        if not studies:
+            st.info("No study is here yet. Put a study file into the folder `studies` of the workspace.")
+            return
+        if len(studies) > 1:
+            st.table(overview(studies), border="horizontal", hide_index=True)
+        names = [study.name for study in studies]
+        if st.query_params.get("study", names[0]) not in names:
+            st.error(f"There is no study {escaped(st.query_params['study'])}. Choose one of those below.")
+        _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params", width=420))])
+
+
+def _details(study: Study) -> None:
+    st.header(f"{escaped(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
+    for fault in study.faults:
+        st.error(escaped(fault))
+    if study.bundle is not None:
+        st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
+    sections = {"Collection": lambda: collection.show(study)}
+    if study.bundle is not None:
+        bundle = study.bundle
+        sections |= {
+            "Trials": lambda: trials.show(bundle),
+            "Simulate": lambda: simulation.show(study),
+            "Export": lambda: exporting.show(study),
+        }
+    section = st.segmented_control(
+        "Section",
+        list(sections),
+        default="Collection",
+        required=True,
+        key="section",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    with errors_shown():
+        sections[section]()

@@ -1,0 +1,140 @@
+"""The trials of a bundle with everything that is known of them: for the researcher's eyes only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.explore.table import words
+from dashboard.shared.messages import escaped
+from study.analysis.figures import LABELS
+from study.bundle import Bundle, Trial
+from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
+
+PER_PAGE = 6
+ALL = "All"
+TRUE = "True explanations"
+
+
+def show(bundle: Bundle) -> None:
+    """A page of trials, and what was dropped when the study was built."""
+    manifest = bundle.manifest
+    _dropped(manifest.dropped)
+    kinds = {ALL: (*manifest.trials, *manifest.practice), "Practice": manifest.practice}
+    kinds |= {LABELS[t]: tuple(x for x in manifest.trials if x.trial_type == t) for t in LABELS}
+    kind = st.segmented_control(
+        "Trials", kinds, default=ALL, required=True, key="trial_kind", label_visibility="collapsed"
+    )
+    placebo = _placebo(manifest.conditions)
+    found = kinds[kind]
+    if not found:
+        st.info("There are none.")
+        return
+    place = st.container()
+    page = st.pagination(-(-len(found) // PER_PAGE), key=f"trial_page_{manifest.name}_{kind}")
+    grid = place.grid(2, min_column_width=330)
+    for trial in found[(page - 1) * PER_PAGE : page * PER_PAGE]:
+        with grid.container(border=True):
+            _trial(bundle, trial, placebo)
+
+
+def _placebo(conditions: tuple[str, ...]) -> Condition | None:
+    """Whose pictures are shown: the true explanations, or those of a placebo condition of this study."""
+    offered = [name for name in conditions if CONDITIONS[name].placebo]
+    if not offered:
+        return None
+    chosen = st.selectbox(
+        "Explanations",
+        [TRUE, *offered],
+        key="trial_placebo",
+        width=280,
+        help="A placebo says nothing of the AI's answer; participants see its pictures where the true ones would be.",
+    )
+    return None if chosen == TRUE else CONDITIONS[chosen]
+
+
+def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
+    right = trial.truth == trial.target
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escaped(trial.target)}** or {escaped(trial.alternative)}?", width="content")
+        st.badge("AI right" if right else f"AI wrong, truth: {trial.truth}", color="green" if right else "orange")
+    if placebo is None:
+        _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Map for {trial.target}")
+        with st.expander("Examples"):
+            _examples(bundle, trial)
+    else:
+        _shown(bundle, trial, placebo)
+    with st.expander("What is known"):
+        st.table(pd.DataFrame(known(trial)), border="horizontal", hide_header=True, hide_index=True)
+        for warning in trial.saliency.get("warnings", []):
+            st.warning(escaped(warning))
+
+
+def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
+    target, mapped = st.columns(2, wrap=False)
+    target.image(str(bundle.asset(plain)), caption="Picture", width="stretch")
+    if covered is not None:
+        mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
+
+
+def _shown(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
+    """Exactly what participants of the condition see, under the words they read."""
+    shown = placebo.shown(trial)
+    _pictures(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
+    for category, samples in shown.examples.items():
+        if samples:
+            st.caption(f"Placebo, said to be what the AI calls {escaped(category)}")
+            for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
+                place.image(str(bundle.asset(name)), width="stretch")
+
+
+def _examples(bundle: Bundle, trial: Trial) -> None:
+    for category in trial.options:
+        st.caption(f"The AI calls these {escaped(category)}")
+        examples = [example for example in trial.assets.examples if example.category == category]
+        places = st.columns(2 * max(len(examples), 1), wrap=False, gap="xsmall")
+        for k, example in enumerate(examples):
+            places[2 * k].image(str(bundle.asset(example.image)), width="stretch")
+            places[2 * k + 1].image(str(bundle.asset(example.map)), width="stretch")
+
+
+def known(trial: Trial) -> list[tuple[str, str]]:
+    """Facts of a trial that it has, in words and numbers."""
+    teaching, saliency = trial.teaching, trial.saliency
+    facts: list[tuple[str, Any, str]] = [
+        ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
+        ("Truth", trial.truth, ""),
+        ("The AI's answer", f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Spread over", _doubt(trial), ""),
+        ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
+        ("Learner's P before", teaching.get("p_prior"), ".3f"),
+        ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
+        ("Policy", teaching.get("policy"), ""),
+        ("Method of the map", saliency.get("method"), ""),
+        ("Effective sample size", saliency.get("effective_samples"), ",.0f"),
+        ("Largest standard error", saliency.get("standard_error"), ".3g"),
+        ("Completeness residual", saliency.get("completeness"), "+.3%"),
+        ("Relevance of the map", trial.relevance, ".3f"),
+        ("Source", trial.source, ""),
+    ]
+    return [(name, f"{value:{form}}") for name, value, form in facts if value is not None]
+
+
+def _doubt(trial: Trial) -> str | None:
+    """Its stratum, where the study has strata."""
+    known = trial.doubt
+    if not known:
+        return None
+    stratum = f"stratum {known['stratum'] + 1} of {known['strata']}"
+    value = "infinite" if known["value"] is None else f"{known['value']:.3f}"
+    error = f" ± {known['error']:.3f}" if known["error"] else ""
+    return f"{words(known['measure'])} {value}{error}, {stratum}"
+
+
+def _dropped(dropped: tuple[dict[str, str], ...]) -> None:
+    if dropped:
+        with st.expander(f"{len(dropped)} group(s) of trials were dropped, and why"):
+            st.table(pd.DataFrame(dropped), border="horizontal", hide_index=True)

@@ -1,0 +1,158 @@
+"""Every study of a workspace: its file, its newest bundle, and what was collected with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from core.errors import ForetellError
+from study.bundle import Bundle
+from study.collection.status import StudyStatus
+from study.plan import config
+from study.service import Service
+from study.workspace.workspace import bundle_named, bundles, study_files, study_name
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study as the workspace knows it.
+
+    Attributes
+    ----------
+    name
+        In links.
+    file, settings
+        The study file and its content, where there is one without faults.
+    bundle
+        The newest one built, or None.
+    versions
+        What was ever opened under this name, the oldest first.
+    faults
+        Sentences about what is wrong with its file or bundle.
+    """
+
+    name: str
+    file: Path | None
+    settings: config.StudyConfig | None
+    bundle: Bundle | None
+    versions: tuple[StudyStatus, ...]
+    faults: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What participants read."""
+        if self.bundle is not None:
+            return self.bundle.manifest.texts.get("title", self.name)
+        return self.settings.study.title if self.settings else self.name
+
+    @property
+    def open_version(self) -> StudyStatus | None:
+        """The version new participants take."""
+        return next((version for version in self.versions if version.state in ("open", "paused")), None)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Of the open version, in the study file's order where the bundle is the open one."""
+        slots = self.open_version.slots.get("live", {}) if self.open_version else {}
+        order = self.bundle.manifest.conditions if self.bundle else ()
+        return tuple(sorted(slots, key=lambda name: (order.index(name) if name in order else len(order), name)))
+
+    @property
+    def changed(self) -> bool:
+        """Whether the file says otherwise than the bundle."""
+        if self.settings is None or self.bundle is None:
+            return False
+        return self.settings.model_dump(mode="json") != self.bundle.manifest.config
+
+    @property
+    def state(self) -> str:
+        """In one word or two."""
+        if self.open_version is not None:
+            return self.open_version.state
+        if self.versions:
+            return "closed"
+        return "built" if self.bundle is not None else "not built"
+
+
+def shelf(home: Path, service: Service) -> list[Study]:
+    """All studies, by name. A damaged one is listed with what is wrong; it hides no other."""
+    files, faults = _files(home)
+    statuses = service.studies()
+    built = {study_name(folder) for folder in bundles(home)}
+    names = sorted({*files, *built, *faults, *(status.name for status in statuses)})
+    return [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in names]
+
+
+def _files(home: Path) -> tuple[dict[str, tuple[Path, config.StudyConfig]], dict[str, list[str]]]:
+    files: dict[str, tuple[Path, config.StudyConfig]] = {}
+    faults: dict[str, list[str]] = {}
+    for path in study_files(home):
+        try:
+            settings = config.read(path)
+        except ForetellError as error:
+            faults.setdefault(path.stem, []).append(str(error))
+        else:
+            files[settings.study.name] = (path, settings)
+    return files, faults
+
+
+def _study(
+    home: Path,
+    name: str,
+    file: tuple[Path, config.StudyConfig] | None,
+    faults: Sequence[str],
+    statuses: Sequence[StudyStatus],
+) -> Study:
+    bundle, wrong = None, list(faults)
+    if any(study_name(folder) == name for folder in bundles(home)):
+        try:
+            bundle = bundle_named(home, name)
+        except ForetellError as error:
+            wrong.append(str(error))
+    versions = tuple(status for status in statuses if status.name == name)
+    path, settings = file or (None, None)
+    return Study(name, path, settings, bundle, versions, tuple(wrong))
+
+
+def people(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
+    """Per condition: places, participants who began and who are done, and simulated people who are done."""
+    live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
+    places = status.slots.get("live", {})
+    rows = [
+        {
+            "Condition": condition,
+            "Places": sum(places.get(condition, {}).values()),
+            "Begun": sum(live.get(condition, {}).values()),
+            "Done": live.get(condition, {}).get("done", 0),
+            "Simulated": simulated.get(condition, {}).get("done", 0),
+        }
+        for condition in conditions
+    ]
+    return pd.DataFrame(rows)
+
+
+def finished(study: Study, mode: str) -> int:
+    """People of all versions who came to the end."""
+    return sum(
+        stages.get("done", 0) for version in study.versions for stages in version.sessions.get(mode, {}).values()
+    )
+
+
+def overview(studies: Sequence[Study]) -> pd.DataFrame:
+    """The list of studies."""
+    return pd.DataFrame(
+        [
+            {
+                "Study": study.name,
+                "Title": study.title,
+                "State": study.state,
+                "Trials": len(study.bundle.manifest.trials) if study.bundle else None,
+                "Participants": finished(study, "live"),
+                "Simulated": finished(study, "sim"),
+            }
+            for study in studies
+        ]
+    ).astype({"Trials": "Int64"})

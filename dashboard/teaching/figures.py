@@ -1,0 +1,107 @@
+"""Figures of the Teaching page."""
+
+from __future__ import annotations
+
+import base64
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from core.types import TeachingSet
+from dashboard.teaching.jobs import Taught
+from study.analysis import plots
+
+LARGE = 0.09
+"""Side of an example's picture in the plane, as a share of its width."""
+LEAST_MARGIN = 0.05
+"""Room above and below the learner's probabilities."""
+
+
+def plane(taught: Taught, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
+    """The pool on the two main axes of the learner's space, with the pictures of one policy's set; and the numbers.
+
+    ``names`` are the target category and the alternative.
+    """
+    table = places(taught, policy, names)
+    figure = go.Figure()
+    for k, (name, part) in enumerate(table.groupby("kind", sort=False)):
+        target = name == "target picture"
+        marker = {
+            "color": plots.INK if target else plots.PALETTE[k],
+            "symbol": "star" if target else plots.MARKS[k],
+            "size": 16 if target else 9,
+            "opacity": 1 if target else 0.75,
+        }
+        figure.add_scatter(
+            x=part["x"],
+            y=part["y"],
+            mode="markers",
+            name=str(name),
+            marker=marker,
+            customdata=part[["id", "log_odds"]].to_numpy(),
+            hovertemplate="%{customdata[0]}<br>log-odds %{customdata[1]:.2f}<extra>" + str(name) + "</extra>",
+        )
+    _pictures(figure, taught, table)
+    plots.laid_out(figure, "Second axis", percent=False)
+    return figure.update_xaxes(title="First axis", zeroline=False, showgrid=False), table
+
+
+def places(taught: Taught, policy: str, names: tuple[str, str]) -> pd.DataFrame:
+    """id, kind, x, y, log_odds (the classifier's own) and chosen (by the policy) of every possible example."""
+    lesson = taught.lesson
+    kinds = [names[0] if i < lesson.targets else names[1] for i in range(len(lesson.ids))]
+    chosen = set(lesson.sets[policy].indices)
+    return pd.DataFrame(
+        {
+            "id": [*lesson.ids, "target"],
+            "kind": [*kinds, "target picture"],
+            "x": lesson.places[:, 0].tolist(),
+            "y": lesson.places[:, 1].tolist(),
+            "log_odds": lesson.log_odds.tolist(),
+            "chosen": [*(i in chosen for i in range(len(lesson.ids))), False],
+        }
+    )
+
+
+def _pictures(figure: go.Figure, taught: Taught, table: pd.DataFrame) -> None:
+    """The chosen examples' and the target's pictures, above their marks."""
+    wide = table["x"].max() - table["x"].min()
+    high = table["y"].max() - table["y"].min()
+    shown = table[table["chosen"] | (table["kind"] == "target picture")]
+    for row in shown.itertuples():
+        content = taught.thumbnails.get(str(row.id), taught.target)
+        figure.add_layout_image(
+            source=f"data:image/webp;base64,{base64.b64encode(content).decode()}",
+            xref="x",
+            yref="y",
+            x=row.x,
+            y=row.y + 0.02 * high,
+            sizex=LARGE * wide,
+            sizey=2 * LARGE * high,
+            xanchor="center",
+            yanchor="bottom",
+        )
+    figure.update_yaxes(range=[table["y"].min() - 0.1 * high, table["y"].max() + 0.3 * high])
+
+
+def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
+    """The learner's probability, and her log-odds with their standard deviation, after each example."""
+    after = "Examples seen"
+    exact = table.assign(low=table["probability"], high=table["probability"])
+    p = plots.curves(exact, x="examples", y="probability", by="policy", title="P of the AI's answer", x_title=after)
+    spread = table.assign(low=table["log_odds"] - table["sd"], high=table["log_odds"] + table["sd"])
+    odds = plots.curves(
+        spread, x="examples", y="log_odds", by="policy", title="Log-odds ± sd", x_title=after, percent=False
+    )
+    low, high = table["probability"].min(), table["probability"].max()
+    margin = max(LEAST_MARGIN, 0.3 * (high - low))  # small changes are what there is to see
+    return p.update_yaxes(range=[max(0.0, low - margin), min(1.03, high + margin)]), odds
+
+
+def search(chosen: TeachingSet) -> tuple[go.Figure, pd.DataFrame]:
+    """The best probability so far against the sets scored."""
+    table = pd.DataFrame(chosen.curve, columns=["sets_scored", "best"])
+    ends = [*table["sets_scored"], chosen.scored], [*table["best"], table["best"].iloc[-1]]
+    figure = go.Figure(go.Scatter(x=ends[0], y=ends[1], mode="lines", line={"shape": "hv", "color": plots.PALETTE[0]}))
+    plots.laid_out(figure, "Best P so far", percent=True)
+    return figure.update_xaxes(title="Sets scored", type="log", showgrid=False).update_yaxes(range=[0, 1.03]), table

@@ -1,0 +1,99 @@
+"""What the Teaching page asks the pool for: the lesson of a trial, and its map with the standard error."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import pandas as pd
+
+from core.types import Explanation, Progress
+from core.views import View, view
+from dashboard.explore import figures
+from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
+from study.building.lessons import Lesson, lesson
+from study.building.reopening import Reopened, reopen
+from study.bundle import Bundle, Trial
+from study.workspace.provenance import code_digest
+from study.workspace.workspace import home
+
+THUMBNAIL = 112
+"""Side of an example's picture, px."""
+_lock = threading.Lock()
+_last: list[tuple[str, Reopened]] = []
+
+
+@dataclass(frozen=True)
+class Taught:
+    """The lesson of a trial, with the pictures of every example of a set by their ids, and the target's."""
+
+    lesson: Lesson
+    thumbnails: dict[str, bytes]
+    target: bytes
+
+    def belief_table(self) -> pd.DataFrame:
+        """policy, examples (their number), probability, log_odds, sd, added: the learner after each example."""
+        rows = [
+            (policy, count, belief.probability, belief.mean, belief.sd, belief.examples[-1] if belief.examples else "")
+            for policy, beliefs in self.lesson.beliefs.items()
+            for count, belief in enumerate(beliefs)
+        ]
+        return pd.DataFrame(rows, columns=["policy", "examples", "probability", "log_odds", "sd", "added"])
+
+    def set_table(self) -> pd.DataFrame:
+        """policy, p_learner, p_prior, gain, rank, scored, and the four examples of each policy's set."""
+        rows = []
+        for policy, chosen in self.lesson.sets.items():
+            examples = {f"example_{k}": self.lesson.ids[i] for k, i in enumerate(chosen.indices, 1)}
+            facts = {name: getattr(chosen, name) for name in ("p_learner", "p_prior", "gain", "rank", "scored")}
+            rows.append({"policy": policy, **facts, **examples})
+        return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The map of a trial's target image, and the image as the network sees it."""
+
+    seen: View
+    explanation: Explanation
+
+
+def taught(bundle: Bundle, trial: Trial) -> Task:
+    """The lesson of a trial."""
+
+    def work(progress: Progress) -> Taught:
+        again = _reopened(bundle, progress)
+        progress(0, 1, "scoring teaching sets")
+        found = lesson(again.planner, again.candidate(trial))
+        pool = again.sources.sets["pool"]
+        places = {name: i for i, name in enumerate(pool.ids)}
+        shown = {found.ids[i] for chosen in found.sets.values() for i in chosen.indices}
+        thumbnails = {name: figures.thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
+        return Taught(found, thumbnails, figures.thumbnail(again.picture(trial), THUMBNAIL))
+
+    return Task(_key("lesson", bundle, trial), work)
+
+
+def mapped(bundle: Bundle, trial: Trial) -> Task:
+    """The map of a trial's target picture."""
+
+    def work(progress: Progress) -> Mapped:
+        again = _reopened(bundle, progress)
+        explanation = again.target_map(trial, progress)
+        return Mapped(view(again.sources.classifier, again.picture(trial)), explanation)
+
+    return Task(_key("map", bundle, trial), work)
+
+
+def _key(what: str, bundle: Bundle, trial: Trial) -> str:
+    return digest(what, bundle.study_hash, str(bundle.folder), trial.id, code_digest())
+
+
+def _reopened(bundle: Bundle, progress: Progress) -> Reopened:
+    """The study opened again; the last one stays open, because one reads trial after trial of it."""
+    key = str(bundle.folder)
+    with _lock:
+        if not _last or _last[0][0] != key:
+            _last[:] = [(key, reopen(bundle, home() / "cache", progress))]
+        return _last[0][1]

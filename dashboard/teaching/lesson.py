@@ -1,0 +1,163 @@
+"""One trial's teaching: its examples and others that were possible, what the learner makes of them, and the map."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.types import TeachingSet
+from dashboard.explore import figures
+from dashboard.shared import live, numbers
+from dashboard.shared.messages import escaped
+from dashboard.teaching import figures as teachingfigures
+from dashboard.teaching import jobs as work
+from dashboard.teaching.jobs import Mapped, Taught
+from study.analysis.figures import LABELS
+from study.bundle import Bundle, Trial
+
+EXPLAINED = {
+    "best": "the highest P among the {:,} sets that were drawn and scored",
+    "first": "the first set above the threshold",
+    "greedy": "searched image by image over the whole pool, so P can exceed that of every set drawn",
+    "random": "drawn at random",
+    "unhelpful": "the lowest P among the {:,} sets that were drawn and scored",
+}
+ERROR = "Standard error"
+EXAMPLE = 76
+"""Width of an example in a card, px: two side by side."""
+
+
+def chosen_trial(bundle: Bundle) -> Trial:
+    """By its id, type and question."""
+    trials = {trial.id: trial for trial in (*bundle.manifest.trials, *bundle.manifest.practice)}
+    return trials[
+        st.selectbox(
+            "Trial", list(trials), format_func=lambda name: _named(trials[name]), key="trial", bind="query-params"
+        )
+    ]
+
+
+def _named(trial: Trial) -> str:
+    return f"{trial.id}: {trial.target} or {trial.alternative}? {LABELS[trial.trial_type]}"
+
+
+def show(bundle: Bundle, trial: Trial) -> None:
+    """Everything about one trial."""
+    right = trial.truth == trial.target
+    verdict = ":green-badge[AI right]" if right else f":orange-badge[AI wrong, truth: {escaped(trial.truth)}]"
+    st.subheader(
+        f"The AI says {escaped(trial.target)}, {trial.ai_probability:.0%}, not {escaped(trial.alternative)} {verdict}",
+        anchor=False,
+    )
+    left, right_side = st.columns([1, 1.6], gap="large")
+    with left:
+        live.shown(work.mapped(bundle, trial), _map, "map")
+    with right_side:
+        st.markdown("**The learner, who sees the examples**")
+        _facts(trial)
+    live.shown(work.taught(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
+
+
+def _map(mapped: Mapped) -> None:
+    """The picture and its map; on request the map's standard error instead."""
+    error = mapped.explanation.error
+    wanted = error is not None and st.toggle(ERROR, key="map_error", help="How far chance alone may move the map.")
+    drawing = figures.Drawing(mapped.seen, mapped.explanation)
+    picture, over = st.columns(2, wrap=False)
+    picture.image(drawing.picture(), caption="What the AI saw", width="stretch", alt="What the AI saw")
+    if wanted:
+        over.image(figures.uncertain(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
+    else:
+        over.image(drawing.over(0.8), caption="The expected mask", width="stretch", alt="The expected mask")
+    if error is None:
+        st.caption("This method has no standard error.")
+        return
+    values = mapped.explanation.map
+    st.caption(
+        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; the map reaches from "
+        f"{float(values.min()):.3g} to {float(values.max()):.3g}."
+    )
+
+
+def _facts(trial: Trial) -> None:
+    """What was frozen of its teaching."""
+    facts = {
+        "P before": ("p_prior", "{:.3f}", "Of the AI's answer, to a learner without examples."),
+        "P after": ("p_learner", "{:.3f}", "Of the AI's answer, after the trial's four examples."),
+        "Rank": ("rank", "{:.1%}", "Share of the random sets that do not teach better."),
+        "Sets scored": ("sets_scored", "{:,}", None),
+    }
+    grid = st.grid(len(facts), min_column_width=120)
+    for label, (name, form, says) in facts.items():
+        if name in trial.teaching:
+            grid.metric(label, form.format(trial.teaching[name]), help=says)
+    st.caption(f"Frozen with the study. Policy: {trial.teaching.get('policy', 'not known')}.")
+
+
+def _lesson(taught: Taught, trial: Trial) -> None:
+    st.subheader("The sets of each policy", anchor=False)
+    grid = st.grid(len(taught.lesson.sets), min_column_width=205)
+    for policy, chosen in taught.lesson.sets.items():
+        with grid.container(border=True):
+            _set(taught, policy, chosen, trial)
+    with st.expander("The numbers"):
+        numbers.table(taught.set_table(), "teaching-sets")
+    st.subheader("The pool as the learner sees it", anchor=False)
+    policy = st.segmented_control(
+        "Pictures of the set", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
+    )
+    numbers.chart(*teachingfigures.plane(taught, policy, (trial.target, trial.alternative)), "teaching-pool")
+    st.caption(
+        f"The two main axes of the learner's prior covariance hold {taught.lesson.explained:.0%} of it: pictures that "
+        "are close teach alike."
+    )
+    _beliefs(taught.belief_table(), _own(taught, trial))
+    _search(taught, trial)
+
+
+def _own(taught: Taught, trial: Trial) -> str:
+    """The study's policy, where it gave a set."""
+    sets, policy = taught.lesson.sets, str(trial.teaching.get("policy"))
+    return policy if policy in sets else next(iter(sets))
+
+
+def _set(taught: Taught, policy: str, chosen: TeachingSet, trial: Trial) -> None:
+    own = " :green-badge[the study's]" if policy == trial.teaching.get("policy") else ""
+    st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}")
+    st.caption(EXPLAINED[policy].format(chosen.scored))
+    half = len(chosen.indices) // 2
+    for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
+        st.caption(escaped(category))
+        st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE)
+
+
+def _beliefs(table: pd.DataFrame, own: str) -> None:
+    st.subheader("How the learner's belief changes with each example", anchor=False)
+    policies = list(dict.fromkeys(table["policy"]))
+    shown = st.multiselect(
+        "Policies",
+        policies,
+        list(dict.fromkeys([own, *(name for name in policies if name == "random")])),
+        key="belief_policies",
+    )
+    chosen = table[table["policy"].isin(shown)]
+    if not shown:
+        st.info("Choose a policy.")
+        return
+    probability, odds = teachingfigures.beliefs(chosen)
+    left, right = st.columns(2)
+    left.plotly_chart(probability, key="figure_belief_p", config={"displaylogo": False})
+    right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
+    with st.expander("The numbers"):
+        numbers.table(table, "teaching-beliefs")
+    st.caption("Examples alternate between the two categories. P is averaged over the learner's uncertainty.")
+
+
+def _search(taught: Taught, trial: Trial) -> None:
+    chosen = taught.lesson.sets[_own(taught, trial)]
+    st.subheader("The search", anchor=False)
+    numbers.chart(*teachingfigures.search(chosen), "teaching-search")
+    st.caption(
+        f"{chosen.scored:,} sets scored. The study's set is at rank {chosen.rank:.1%}: the share of the random sets "
+        "that do not teach better."
+    )

@@ -1,1 +1,0 @@
-"""One file per page: widgets, then the service, then a figure."""

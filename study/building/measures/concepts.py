@@ -1,0 +1,104 @@
+"""How much a picture's answer hangs on a human concept."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from core.attribution.activations import refuse_unknown
+from core.attribution.places import chosen_layer
+from core.concepts.sensitivity import Directions, derivatives, directions_of
+from core.concepts.tcav import KNOWN
+from core.concepts.vector import LEAST
+from core.errors import ForetellError
+from data.types import ImageSet
+from study.building.design import Candidate
+from study.building.measures.ground import Ground, Measured, Number
+from study.inquiry.conceptsets import Concept, asked, shown_and_others
+
+
+def concept_sensitivity(
+    ground: Ground, *, concept: str, random: str = "", layer: str = "", pictures: int = 30, runs: int = 10
+) -> Measured:
+    """d logit of the answer / d unit vector of a concept at a layer, above 0 where the concept pushes the answer up.
+
+    Kim et al. 2018 (arXiv:1711.11279), equation 1. ``concept`` is ``FACTOR=VALUE`` of a pool that can be intervened on,
+    or a folder beside the study file, against the pictures of the folder ``random``. ``runs`` vectors are learned from
+    ``pictures`` of the concept, each against other ones without it; the value is their mean, the error that of a mean.
+    ``layer`` is the last that keeps places apart where none is named.
+
+    Raises
+    ------
+    ForetellError
+        No such concept or layer, too few pictures, or a layer that hardly knows the concept.
+    """
+    if pictures < LEAST or runs < 2:
+        raise ForetellError(
+            f"trials.strata: pictures = {pictures}, runs = {runs}: a concept is learned from {LEAST} pictures or more, "
+            "and judged by 2 runs or more."
+        )
+    known, pool = _concept(ground, ground.sets["pool"], concept, random), ground.sets["pool"]
+    where = layer or chosen_layer(ground.classifier, "")
+    with ground.classifier.exclusive() as module:
+        refuse_unknown(ground.classifier, module, where)
+
+    @cache
+    def learned() -> Directions:
+        rng = np.random.default_rng(ground.seed)
+        shown, others = shown_and_others(ground.classifier, known, pool, np.arange(len(pool)), pictures, rng)
+        draws = torch.Generator().manual_seed(ground.seed)
+        found = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
+        if found.accuracy < KNOWN:
+            raise ForetellError(
+                f"trials.strata: layer {where} hardly knows {known.name}: vectors sort {found.accuracy:.0%} of "
+                "held-out pictures rightly. Name another layer, more pictures or another concept in the parameters."
+            )
+        return found
+
+    def measured(candidate: Candidate) -> Number:
+        slopes = derivatives(ground.classifier, ground.inputs(candidate), [candidate.target], learned())[0]
+        return Number(float(slopes.mean()), float(slopes.std() / runs**0.5))
+
+    return measured
+
+
+def concept_effect(ground: Ground, *, concept: str) -> Measured:
+    """What do(FACTOR=VALUE) does to the probability of the AI's answer, against the mean of the other values.
+
+    Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one picture: above 0 where the concept makes for the answer.
+
+    Raises
+    ------
+    ForetellError
+        A set that targets come from cannot be intervened on so.
+    """
+    for images in ground.targets():
+        if not images.factors:
+            raise ground.unfit(
+                f"changes something in the pictures, and those of {images.name} cannot be changed",
+                "Give sets that are drawn by a generator",
+            )
+        known = _concept(ground, images, concept, "")
+
+    def measured(candidate: Candidate) -> Number:
+        factor = ground.sets[candidate.role].factors[str(known.factor)]
+        values = sorted(factor.values, key=lambda value: value != known.value)  # the concept's own first
+        inputs = [ground.classifier.preprocess(factor.do(candidate.index, value)) for value in values]
+        p = ground.classifier.probabilities(torch.stack(inputs))[:, candidate.target].double()
+        return Number(float(p[0] - p[1:].mean()))
+
+    return measured
+
+
+def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concept:
+    """The one concept of that name, folders relative to the study file."""
+    if name.partition("=")[0] not in images.factors:
+        name = str(ground.base / Path(name).expanduser())
+    found = asked(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
+    if len(found) != 1:
+        values = ", ".join(one.name for one in found)
+        raise ForetellError(f"trials.strata: one concept makes the strata: name one of {values}.")
+    return found[0]

@@ -1,0 +1,67 @@
+"""What measures of a picture stand on, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.teaching.kfac import KroneckerPrior
+from data.types import ImageSet
+from study.building.design import ROLE_OF_TYPE, Candidate
+from study.plan.config import Strata
+from study.plan.measures import MEASURES
+from study.workspace.seeds import seed_of
+
+TARGETS = tuple(dict.fromkeys(ROLE_OF_TYPE.values()))
+"""The roles of the sets that candidates come from."""
+
+
+class Number(NamedTuple):
+    """A measure of one picture and its Monte Carlo standard error, 0 where nothing is drawn; it may be infinite."""
+
+    value: float
+    error: float = 0.0
+
+
+Measured = Callable[[Candidate], Number]
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A study's strata, classifier, image sets by role, prior and seed.
+
+    ``base`` is the folder of the study file, ``cache`` one for what is asked of whole sets.
+    """
+
+    settings: Strata
+    classifier: Classifier
+    sets: dict[str, ImageSet]
+    prior: KroneckerPrior
+    base: Path
+    cache: Path
+    seed: int
+
+    def inputs(self, candidate: Candidate) -> Tensor:
+        """The candidate's picture as an input (1, C, H, W)."""
+        return self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
+
+    def generator(self, purpose: str, candidate: Candidate) -> torch.Generator:
+        """Each picture's own, so that what is drawn for it does not depend on the others."""
+        return torch.Generator().manual_seed(seed_of(self.seed, purpose, candidate.role, candidate.index))
+
+    def targets(self) -> list[ImageSet]:
+        """The sets that candidates come from."""
+        return [self.sets[role] for role in TARGETS if role in self.sets]
+
+    def unfit(self, why: str, remedy: str) -> ForetellError:
+        """The sentence that the study's measure does not apply, what to do, and which others there are."""
+        measure = self.settings.measure
+        others = ", ".join(name for name in MEASURES if name != measure)
+        return ForetellError(f"trials.strata: {measure} {why}. {remedy}, or take another measure: {others}.")

@@ -1,0 +1,33 @@
+"""How far a network's answers to a picture are apart when it is asked again under noise."""
+
+from __future__ import annotations
+
+from inspect import signature
+
+from core.parameters import parsed
+from core.uncertainty import MEASURES, SAMPLERS
+from study.building.design import Candidate
+from study.building.measures.ground import Ground, Measured, Number
+from study.plan.config import Strata
+
+
+def draws_from_prior(settings: Strata) -> bool:
+    """Whether what is asked depends on the prior of the study."""
+    return settings.sampler is not None and "prior" in signature(SAMPLERS[settings.sampler]).parameters
+
+
+def under_noise(ground: Ground) -> Measured:
+    """A measure of `core.uncertainty`, by the sampler, its parameters and passes that the strata name."""
+    settings = ground.settings
+    sampler, measure = SAMPLERS[str(settings.sampler)], MEASURES[settings.measure]
+    given = parsed(sampler, settings.parameters) | {"passes": settings.passes}
+    if draws_from_prior(settings):
+        given["prior"] = ground.prior
+
+    def measured(candidate: Candidate) -> Number:
+        draws = ground.generator("doubt", candidate)
+        answers = sampler(ground.classifier, ground.inputs(candidate), generator=draws, **given)
+        estimate = measure(answers.softmax(-1))
+        return Number(float(estimate.value), float(estimate.error))
+
+    return measured

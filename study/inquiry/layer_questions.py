@@ -1,0 +1,170 @@
+"""The questions of `study.inquiry.layers`, one function each: what a layer holds, as a table."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from core.attribution.places import chosen_layer
+from core.errors import ForetellError
+from core.layers.consistency import ORDERS
+from core.layers.consistency import consistency as _consistency
+from core.layers.deletion import Answers, answers_without, by_class, refuse_single
+from core.layers.dissection import TOP, dissect
+from core.layers.layers import maps_of, means_of
+from core.layers.probe import linear_probe
+from core.layers.similarity import svcca
+from core.types import Progress, silent
+from data.types import ImageSet
+from study.inquiry.layers import Inspected
+from study.network.sources import plain
+from study.workspace.blocks import Blocks
+
+PLACES = 4
+"""Side of the grid of places, at most, at which one layer is made again from another."""
+BLOCK = 8
+"""Pictures of which every unit is deleted before the answers are kept."""
+
+
+def probes(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+    """How well a linear reader finds the category, and the context where it is known, in each layer."""
+    images = inspected.images
+    labels = {"category": torch.from_numpy(np.asarray(images.labels))}
+    if images.contexts is not None:
+        labels["context"] = torch.from_numpy(np.unique(images.contexts, return_inverse=True)[1])
+    rows = []
+    for layer in inspected.layers:
+        features = means_of(inspected.classifier, inspected.inputs, layer)
+        for of, known in labels.items():
+            found = linear_probe(features, known, generator=inspected.generator())
+            rows.append([layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance])
+            progress(len(rows), len(inspected.layers) * len(labels), "reading labels off layers")
+    return pd.DataFrame(rows, columns=["layer", "of", "channels", "accuracy", "low", "high", "chance"])
+
+
+def similarity(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+    """SVCCA of every layer with every layer of the compared network (or of the same)."""
+    own = {layer: means_of(inspected.classifier, inspected.inputs, layer) for layer in inspected.layers}
+    others = {
+        layer: means_of(inspected.compared, inspected.inputs_compared, layer) for layer in inspected.layers_compared
+    }
+    rows = []
+    for one, other in product(own, others):
+        found = svcca(own[one], others[other], generator=inspected.generator())
+        rows.append([one, other, found.mean, found.chance, found.chance_error, *found.kept])
+        progress(len(rows), len(own) * len(others), "comparing layers")
+    return pd.DataFrame(rows, columns=["layer", "other", "similarity", "chance", "chance_sd", "kept", "other_kept"])
+
+
+def consistency(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+    """How much of each layer can be made again from the same layer of the compared network, by order."""
+    if len(inspected.layers) != len(inspected.layers_compared):
+        raise ForetellError(
+            f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
+            "goes pair by pair, give as many of each (layer and other-layer)."
+        )
+    pairs = list(zip(inspected.layers, inspected.layers_compared, strict=True))
+    if inspected.compared is inspected.classifier and any(layer == other for layer, other in pairs):
+        raise ForetellError(
+            "A layer is consistent with itself: give a second network (other), or as many of other layers "
+            "(other-layer) as layers."
+        )
+    rows = []
+    for layer, other in pairs:
+        one = maps_of(inspected.classifier, inspected.inputs, layer)
+        two = maps_of(inspected.compared, inspected.inputs_compared, other)
+        x, y, owner = _places(one, two)
+        found = _consistency(x, y, pictures=owner, generator=inspected.generator())
+        rows.append([layer, other, *found.shares.tolist(), *found.errors.tolist(), found.inconsistent])
+        progress(len(rows), len(pairs), "making layers again from others")
+    orders = range(ORDERS + 1)
+    named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
+    return pd.DataFrame(rows, columns=["layer", "other", *named, "inconsistent"])
+
+
+def _places(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows (N places, K) of both maps on the coarsest of both grids and `PLACES`, and each row's picture."""
+    side = min(one.shape[2], other.shape[2], PLACES), min(one.shape[3], other.shape[3], PLACES)
+    rows = [adaptive_avg_pool2d(maps, side).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, other)]
+    return rows[0], rows[1], torch.arange(len(one)).repeat_interleave(side[0] * side[1])
+
+
+def dissection(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+    """Which object or context each unit lights up at; for sets that know where the object is."""
+    images = inspected.images
+    masks, names = concept_masks(images)
+    rows = []
+    for layer in inspected.request.layers or [chosen_layer(inspected.classifier, "")]:
+        maps = maps_of(inspected.classifier, inspected.inputs, layer)
+        found = dissect(maps, masks, names, top=lit_share(maps), generator=inspected.generator(), progress=progress)
+        best, concept = found.best
+        for k in range(len(best)):
+            lights = names[int(concept[k])]
+            rows.append([layer, k, lights, float(best[k]), float(found.chance[k]), bool(found.detects[k])])
+    return pd.DataFrame(rows, columns=["layer", "unit", "concept", "agreement", "chance", "detects"])
+
+
+def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
+    """Where each category's objects and each context are, (N, M, H, W) bool, and the M names.
+
+    Raises
+    ------
+    ForetellError
+        A set that does not say where its objects are.
+    """
+    if images.mask is None or images.contexts is None:
+        raise ForetellError(
+            f"{images.name} does not say where its objects are, which dissection compares with: use the set scenes."
+        )
+    objects = np.stack([images.mask(i) for i in range(len(images))])
+    contexts = sorted(set(images.contexts))
+    names = [*(plain(name) for name in images.categories), *contexts]
+    masks = np.zeros((len(images), len(names), *objects.shape[1:]), dtype=bool)
+    for i, (label, context) in enumerate(zip(images.labels, images.contexts, strict=True)):
+        masks[i, label], masks[i, len(images.categories) + contexts.index(context)] = objects[i], ~objects[i]
+    return torch.from_numpy(masks), names
+
+
+def lit_share(maps: Tensor) -> float:
+    """The share of a unit's activations that counts as lit: the paper's, or two of them where there are fewer."""
+    return max(TOP, 2 / (len(maps) * maps.shape[2:].numel()))
+
+
+def deletion(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+    """What each class loses when a unit is deleted: a row for each unit and class."""
+    classes = torch.from_numpy(inspected.classes)
+    shown = torch.nonzero(classes >= 0)[:, 0]
+    labels = classes[shown]
+    refuse_single(labels)
+    tables = []
+    for layer in inspected.request.layers or [chosen_layer(inspected.classifier, "")]:
+
+        def without(block: range, layer: str = layer) -> dict[str, np.ndarray]:
+            rows = shown[list(block)]
+            found = answers_without(inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent)
+            return {name: values.numpy() for name, values in found._asdict().items()}
+
+        kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
+        columns = kept.joined(without, progress, f"deleting units of {layer}")
+        found = by_class(Answers(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
+        units = range(len(found.drop))
+        tables.append(
+            pd.DataFrame(
+                {
+                    "layer": layer,
+                    "unit": np.repeat(units, len(found.classes)),
+                    "class": [plain(inspected.classifier.categories[int(k)]) for k in found.classes] * len(units),
+                    "drop": found.drop.flatten(),
+                    "error": found.error.flatten(),
+                    "accuracy_without": found.accuracy.flatten(),
+                    "accuracy": found.whole.repeat(len(units)),
+                }
+            )
+        )
+        kept.forget()
+    return pd.concat(tables, ignore_index=True)

@@ -1,0 +1,161 @@
+"""What a network holds inside and how near its boundaries are, asked of a labelled set: a table and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.parameters import parsed
+from core.registry import Registry
+from core.types import Progress, silent
+from core.units.unit import Unit, known
+from data.types import ImageSet
+from study.inquiry.facts import facts_of, key_of
+from study.network.reading import batches
+from study.network.sources import class_of_labels, open_classifier, set_named
+from study.workspace.blocks import table_files
+
+QUESTIONS = Registry(
+    "question",
+    {
+        "probes": "study.inquiry.layer_questions:probes",
+        "similarity": "study.inquiry.layer_questions:similarity",
+        "consistency": "study.inquiry.layer_questions:consistency",
+        "dissection": "study.inquiry.layer_questions:dissection",
+        "deletion": "study.inquiry.layer_questions:deletion",
+        "attacks": "study.inquiry.robustness:attacks",
+        "margins": "study.inquiry.robustness:margins",
+        "frequencies": "study.inquiry.robustness:frequencies",
+    },
+)
+"""Every question: ``question(inspected, progress, **parameters)`` gives a table, one row an answer."""
+COMPARING = frozenset({"similarity", "consistency"})
+"""Questions that compare the layers of two networks, or of one with itself."""
+LAYERED = COMPARING | {"probes", "dissection", "deletion"}
+"""Questions about layers; the others are about the whole network."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which question, of which layers of which network, by which pictures.
+
+    ``layers`` empty: the question chooses. ``other`` is a second network for the questions that compare two, the same
+    one by default; ``other_layers`` are its layers, by default the same names, or else its own choice.
+    ``parameters`` are texts, checked against the question's declaration.
+    """
+
+    question: str
+    model: str = "scenes"
+    image_set: str = "scenes"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()
+    other: str | None = None
+    other_layers: tuple[str, ...] = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """What a question is asked of: networks, pictures, and where long answers wait for a run that was killed."""
+
+    classifier: Classifier
+    images: ImageSet
+    request: Request
+    compared: Classifier
+    parts: Path | None = None
+
+    @cached_property
+    def inputs(self) -> Tensor:
+        """(N, C, H, W) of `classifier`."""
+        return torch.cat(list(batches(self.classifier, self.images)))
+
+    @cached_property
+    def inputs_compared(self) -> Tensor:
+        """(N, C, H, W) of `compared`."""
+        return self.inputs if self.compared is self.classifier else torch.cat(list(batches(self.compared, self.images)))
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """(N,) class index of each picture's label; -1 where the network has no such class."""
+        return class_of_labels(self.images, self.classifier)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers asked for, or else every block."""
+        return self.request.layers or blocks(self.classifier)
+
+    @property
+    def layers_compared(self) -> tuple[str, ...]:
+        """Those of `compared`."""
+        if self.request.other_layers:
+            return self.request.other_layers
+        return self.layers if self.compared is self.classifier else self.request.layers or blocks(self.compared)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Settings and provenance."""
+        own = {
+            "question": self.request.question,
+            "compared_with": self.compared.name,
+            "compared_fingerprint": self.compared.fingerprint,
+            "layers": list(self.request.layers),
+            "other_layers": list(self.request.other_layers),
+            "pictures": self.images.name,
+            "digest": self.images.digest,
+            "count": len(self.images),
+            "parameters": dict(self.request.parameters),
+            "seed": self.request.seed,
+        }
+        return facts_of(self.classifier, own)
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of `facts`, shortened."""
+        return key_of(self.facts)
+
+    def generator(self) -> torch.Generator:
+        """From the request's seed."""
+        return torch.Generator().manual_seed(self.request.seed)
+
+
+def blocks(classifier: Classifier) -> tuple[str, ...]:
+    """The network's children in order, sequences opened once: those that say something channel by channel."""
+    names: list[str] = []
+    with classifier.exclusive() as module:
+        for name, child in module.named_children():
+            inner = [f"{name}.{part}" for part, _ in child.named_children()] if isinstance(child, nn.Sequential) else []
+            names += inner or [name]
+    return tuple(name for name in names if _speaks(classifier, name))
+
+
+def _speaks(classifier: Classifier, name: str) -> bool:
+    with suppress(ForetellError):
+        known(classifier, Unit(0, name))
+        return True
+    return False
+
+
+def inspect_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+    """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    question = QUESTIONS[request.question]
+    given = parsed(question, request.parameters)
+    classifier = open_classifier(request.model, Path.cwd())
+    images = set_named(request.image_set, request.settings)
+    same = request.other in (None, request.model)
+    compared = classifier if same else open_classifier(str(request.other), Path.cwd())
+    inspected = Inspected(classifier, images, request, compared, out / "parts")
+    table: pd.DataFrame = question(inspected, progress, **given)
+    return table_files(out, f"{classifier.name}.{request.question}", table, inspected.facts, out / "parts")

@@ -1,0 +1,160 @@
+"""Sheets of what a unit answers to: pictures made for it, and pictures found for it, each with its activation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+from torch import Tensor
+
+from core.units.maximise import Maximised
+from study.inquiry.exemplars import Box, Exemplar, Exemplars
+
+SIDE = 224
+"""Width of a picture made for a unit, px."""
+CELL = 150
+"""Width and height of a part of an exemplar, px."""
+GAP = 6
+MARGIN = 16
+SIZE = 14
+GREY = (128, 128, 128)
+"""Around a patch that is not square, and what is 0 in a projection."""
+FIELD = (230, 97, 1)
+INK, FAINT = (27, 31, 39), (92, 100, 112)
+PARTS = "the picture with the part the unit looks at, that part, and its projection by a deconvnet, grey where 0"
+WHOLES = "the picture, and its projection by a deconvnet, grey where 0"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A picture and the words under it."""
+
+    image: Image.Image
+    words: str
+
+
+def made(maximised: Maximised) -> list[Tile]:
+    """A tile for each start, with the activation reached."""
+    pairs = zip(maximised.shown.numpy(), maximised.activations.tolist(), strict=True)
+    return [Tile(_wide(pixels, SIDE), f"start {k}: {activation:.4g}") for k, (pixels, activation) in enumerate(pairs)]
+
+
+def found(exemplars: Exemplars) -> list[Tile]:
+    """A tile for each picture of a set: side by side what `parts` says."""
+    whole = _whole(exemplars)
+    return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.found]
+
+
+def parts(exemplars: Exemplars) -> str:
+    """In words, what a tile of a found picture holds."""
+    return WHOLES if _whole(exemplars) else PARTS
+
+
+def _whole(exemplars: Exemplars) -> bool:
+    """Whether the unit looks at all of every picture."""
+    return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.found)
+
+
+def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Image:
+    """Tiles in rows under a title, dark on white."""
+    width, height = tiles[0].image.size
+    line = round(1.5 * SIZE)
+    columns = min(columns, len(tiles))
+    rows = -(-len(tiles) // columns)
+    step = (width + MARGIN, height + line + MARGIN)
+    words = [part for text in title for part in _wrapped(text, columns * step[0] - MARGIN)]
+    top = MARGIN + line * len(words) + MARGIN // 2
+    drawn = Image.new("RGB", (MARGIN + columns * step[0], top + rows * step[1]), "white")
+    draw = ImageDraw.Draw(drawn)
+    for k, text in enumerate(words):
+        draw.text((MARGIN, MARGIN + k * line), text, fill=FAINT if k else INK, font=_font())
+    for k, tile in enumerate(tiles):
+        x, y = MARGIN + k % columns * step[0], top + k // columns * step[1]
+        drawn.paste(tile.image, (x, y), tile.image if tile.image.mode == "RGBA" else None)
+        draw.text((x, y + height + 3), _cut(tile.words, width), fill=INK, font=_font())
+    return drawn
+
+
+def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
+    """Its parts, all of one size; what could not be made stays grey."""
+    cells = [_outlined(one.shown, one.box)]
+    if not whole:
+        cells.append(_inside(_part(one.shown, one.box)))
+    if one.projection is None:
+        cells.append(Image.new("RGB", (CELL, CELL), GREY))
+    else:
+        cells.append(_inside(_part(_coloured(one.projection, one.box), one.box)))
+    strip = Image.new("RGBA", (len(cells) * (CELL + GAP) - GAP, CELL))  # clear between them: pages are light or dark
+    for k, cell in enumerate(cells):
+        strip.paste(cell, (k * (CELL + GAP), 0))
+    return strip
+
+
+def _coloured(projection: Tensor, box: Box) -> NDArray[np.uint8]:
+    """A projection (C, H, W) as colours (H, W, 3): mid-grey is 0, the strongest within the box is black or white."""
+    top, left, bottom, right = box
+    strongest = float(projection[:, top:bottom, left:right].abs().max()) or 1.0
+    levels = (projection / strongest).clamp(-1, 1).expand(3, -1, -1).permute(1, 2, 0).numpy()
+    return np.asarray(np.round(GREY[0] + levels * np.where(levels < 0, GREY[0], 255 - GREY[0])), dtype=np.uint8)
+
+
+def _part(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    top, left, bottom, right = box
+    return pixels[top:bottom, left:right]
+
+
+def _outlined(pixels: NDArray[np.uint8], box: Box) -> Image.Image:
+    """The picture with a line around the box, if that is not the whole picture."""
+    drawn, scale, (x, y) = _placed(pixels)
+    top, left, bottom, right = (scale * edge for edge in box)
+    if box != (0, 0, *pixels.shape[:2]):
+        corners = (x + left, y + top, x + right - 1, y + bottom - 1)
+        ImageDraw.Draw(drawn).rectangle(corners, outline=FIELD, width=3)
+    return drawn
+
+
+def _inside(pixels: NDArray[np.uint8]) -> Image.Image:
+    return _placed(pixels)[0]
+
+
+def _placed(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple[int, int]]:
+    """A picture in the middle of a grey cell, as large as it fits; its scale, and where it lies."""
+    height, width = pixels.shape[:2]
+    scale = CELL / max(height, width)
+    fitted = Image.fromarray(pixels).resize((max(1, round(width * scale)), max(1, round(height * scale))))
+    at = (CELL - fitted.width) // 2, (CELL - fitted.height) // 2
+    cell = Image.new("RGB", (CELL, CELL), GREY)
+    cell.paste(fitted, at)
+    return cell, scale, at
+
+
+def _wide(pixels: NDArray[np.uint8], width: int) -> Image.Image:
+    height = round(width * pixels.shape[0] / pixels.shape[1])
+    return Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS)
+
+
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size=SIZE)
+
+
+def _wrapped(text: str, width: float) -> list[str]:
+    lines: list[str] = []
+    for word in text.split():
+        if lines and _font().getlength(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return [_cut(line, width) for line in lines]
+
+
+def _cut(text: str, width: float) -> str:
+    """The text, without its middle if it is too wide."""
+    keep = len(text)
+    short = text
+    while _font().getlength(short) > width and keep > 2:
+        keep -= 1
+        short = f"{text[: keep // 2]}…{text[-(keep - keep // 2) :]}"
+    return short

@@ -1,0 +1,235 @@
+"""What a unit answers to, as files: a sheet of pictures made for it, their inputs, the facts; a sheet of a set's."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import torch
+from PIL import Image
+
+from core.attribution.common import versions
+from core.classifier import Classifier
+from core.errors import ForetellError
+from core.types import Progress, silent
+from core.units import PARAMETERISATIONS
+from core.units.maximise import Maximised, Parameterisation, maximise
+from core.units.unit import Unit, known
+from study.inquiry import unit_sheets
+from study.inquiry.exemplars import Exemplars, exemplars, open_pictures
+from study.inquiry.explain import resolve_target
+from study.network.sources import open_classifier, plain
+from study.workspace.files import write_whole
+from study.workspace.provenance import code_digest
+
+ACROSS, STRIPS_ACROSS = 4, 3
+"""Pictures, and strips of three, in a row of a sheet."""
+FORM = "LAYER:CHANNEL or LAYER:CHANNEL:ROW,COLUMN"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How pictures are made for a unit (`core.units.maximise`)."""
+
+    how: Parameterisation = "fourier"
+    starts: int = 4
+    steps: int = 128
+    seed: int = 0
+
+    def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> Maximised:
+        """The pictures."""
+        return maximise(
+            classifier,
+            unit,
+            generator=torch.Generator().manual_seed(self.seed),
+            progress=progress,
+            parameterisation=self.how,
+            starts=self.starts,
+            steps=self.steps,
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """A unit, as text or as a class's name or index, and what to make and find for it."""
+
+    model: str
+    unit: str | None = None
+    category: str | None = None
+    settings: Settings = Settings()
+    pictures: str | None = None
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files that were written, the facts last, and what to know before believing the pictures."""
+
+    files: tuple[Path, ...]
+    warnings: tuple[str, ...]
+
+
+def visualise_files(request: Request, out: Path, progress: Progress = silent) -> Written:
+    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with pictures ``.top.png``; everything is made before.
+
+    The facts come last and old ones go first: where there are some, they are those of the files beside them.
+
+    Raises
+    ------
+    ForetellError
+        Wrong input.
+    """
+    check(request)
+    classifier = open_classifier(request.model, Path.cwd())
+    unit = unit_of(classifier, request)
+    pictures = open_pictures(request.pictures) if request.pictures else None
+    found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
+    made = request.settings.make(classifier, unit, progress)
+    files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
+    for ending in ("json", "top.png"):
+        (out / f"{name}.{ending}").unlink(missing_ok=True)
+    paths = tuple(write_whole(out / f"{name}.{ending}", content) for ending, content in files.items())
+    return Written(paths, made.warnings + (found.warnings if found else ()))
+
+
+def check(request: Request) -> None:
+    """Refuse what can be refused before a network is opened."""
+    if (request.unit is None) == (request.category is None):
+        raise ForetellError(f"Give one unit: --unit {FORM}, or --class NAME.")
+    if request.settings.how not in get_args(Parameterisation):
+        raise ForetellError(f"--how {request.settings.how!r} is not one of {', '.join(PARAMETERISATIONS)}.")
+
+
+def unit_of(classifier: Classifier, request: Request) -> Unit:
+    """The unit of a request, known to be there."""
+    if request.category is not None:
+        target = resolve_target(classifier, request.category) if request.category != "top" else None
+        if target is None:
+            raise ForetellError("--class top is no class: give a class name or index.")
+        return Unit(target)
+    unit = parsed(request.unit or "")
+    known(classifier, unit)
+    return unit
+
+
+def parsed(text: str) -> Unit:
+    """``"features.3.0:12"`` or ``"features.3.0:12:5,7"`` as a unit."""
+    match = re.fullmatch(r"([^:]+):(\d+)(?::(\d+),(\d+))?", text.strip())
+    if not match:
+        raise ForetellError(f"--unit {text!r} is not of the form {FORM}.")
+    layer, channel, row, column = match.groups()
+    return Unit(int(channel), layer, *((int(row), int(column)) if row else ()))
+
+
+def name_of(classifier: Classifier, unit: Unit) -> str:
+    """In words: ``"class fish (4)"`` (two classes may share a plain name), ``"features.3.0, channel 12 at (5, 7)"``."""
+    if not unit.layer:
+        return f"class {plain(classifier.categories[unit.channel])} ({unit.channel})"
+    place = "" if unit.row is None else f" at ({unit.row}, {unit.column})"
+    return f"{unit.layer}, channel {unit.channel}{place}"
+
+
+def stem(classifier: Classifier, made: Maximised) -> str:
+    """The name of its files, without an ending."""
+    words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
+    return f"{classifier.name}.{words}.{made.parameterisation}"
+
+
+def contents(
+    classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None
+) -> dict[str, bytes]:
+    """The files by their endings, the facts last."""
+    sheets = {"png": _png(made_sheet(classifier, made, settings))}
+    if found is not None:
+        sheets["top.png"] = _png(found_sheet(classifier, found))
+    return {**sheets, "npz": npz(made, found), "json": facts_text(classifier, made, settings, found).encode()}
+
+
+def made_sheet(classifier: Classifier, made: Maximised, settings: Settings) -> Image.Image:
+    """The pictures made for a unit, with what they were made by."""
+    by = f"{settings.how}, {settings.steps} steps, seed {settings.seed}, network {classifier.fingerprint[:12]}"
+    title = [f"{classifier.name}: {name_of(classifier, made.unit)}", f"{by}. {reached(classifier, made.unit)}"]
+    return unit_sheets.sheet([*title, *made.warnings], unit_sheets.made(made), ACROSS)
+
+
+def found_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
+    """The pictures found for a unit, with where they are from."""
+    title = [f"{classifier.name}: {name_of(classifier, found.unit)}", looked_through(found)]
+    return unit_sheets.sheet([*title, *found.warnings], unit_sheets.found(found), STRIPS_ACROSS)
+
+
+def reached(classifier: Classifier, unit: Unit) -> str:
+    """What stands under each picture made for a unit."""
+    mean = ", the mean over all places" if len(known(classifier, unit)) == 3 and unit.row is None else ""
+    return f"Under each: the activation reached{mean}."
+
+
+def looked_through(found: Exemplars) -> str:
+    """What the pictures found for a unit are, and what is shown of each."""
+    most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
+    of = f"The strongest {len(found.found)} of {found.looked_through:,} pictures of {found.set_name}{most}."
+    return f"{of} Shown of each: {unit_sheets.parts(found)}."
+
+
+def npz(made: Maximised, found: Exemplars | None = None) -> bytes:
+    """``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps); with a set's, ``top_`` arrays of those."""
+    arrays: dict[str, Any] = {
+        "inputs": made.pictures.numpy(),
+        "activations": made.activations.numpy(),
+        "trace": made.trace.numpy(),
+    }
+    if found is not None:
+        arrays["top_indices"] = np.array([one.index for one in found.found])
+        arrays["top_activations"] = np.array([one.activation for one in found.found], dtype=np.float32)
+        arrays["top_boxes"] = np.array([one.box for one in found.found])
+        projections = [one.projection.numpy() for one in found.found if one.projection is not None]
+        if len(projections) == len(found.found):
+            arrays["top_projections"] = np.stack(projections)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def facts_text(classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None) -> str:
+    """`facts` as JSON."""
+    return json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
+
+
+def facts(
+    classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None
+) -> Mapping[str, Any]:
+    """What was made, of what and by what, as plain values for JSON."""
+    unit = asdict(made.unit)
+    if not made.unit.layer:
+        unit["category"] = classifier.categories[made.unit.channel]
+    known_facts: dict[str, Any] = {
+        "model": classifier.name,
+        "fingerprint": classifier.fingerprint,
+        "unit": unit,
+        "parameters": asdict(settings),
+        "activations": made.activations.tolist(),
+        "warnings": list(made.warnings),
+        "versions": versions(),
+        "code": code_digest(),
+    }
+    return known_facts if found is None else known_facts | {"top": _found_facts(found)}
+
+
+def _found_facts(found: Exemplars) -> dict[str, Any]:
+    pictures = [
+        {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
+        for one in found.found
+    ]
+    listed = {"set": found.set_name, "looked_through": found.looked_through, "pictures": pictures}
+    return listed | {"warnings": list(found.warnings)}
+
+
+def _png(picture: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""A classifier over an image set: sources, predictions, heatmap cache, priors."""

@@ -1,0 +1,76 @@
+"""Maps of single pictures and classes, kept in the workspace: a killed build makes no map twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from core.attribution import METHODS
+from core.classifier import Classifier
+from core.parameters import parsed
+from core.types import Certificate, Explanation, Progress
+from study.plan.config import Saliency
+from study.workspace.files import write_whole
+from study.workspace.provenance import code_digest
+
+
+class MapCache:
+    """Makes maps by a study's method and keeps each under the SHA-256 of everything it depends on."""
+
+    def __init__(self, classifier: Classifier, saliency: Saliency, folder: Path) -> None:
+        self.classifier, self.saliency, self.folder = classifier, saliency, folder / "maps"
+        self._code = code_digest()
+
+    def explain(self, inputs: Tensor, classes: Sequence[int], seed: int, progress: Progress) -> Explanation:
+        """Maps of inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
+        each = [self._one(picture[None], k, seed, progress) for picture, k in zip(inputs, classes, strict=True)]
+        errors = [found.error for found in each if found.error is not None]
+        return Explanation(
+            torch.cat([found.map for found in each]),
+            torch.cat([found.zeros for found in each]),
+            tuple(found.certificates[0] for found in each),
+            torch.cat(errors) if errors else None,
+        )
+
+    def _one(self, picture: Tensor, category: int, seed: int, progress: Progress) -> Explanation:
+        path = self.folder / f"{self._key(picture, category, seed)}.safetensors"
+        stored = _stored(path)
+        if stored is not None:
+            return stored
+        method = METHODS[self.saliency.method]
+        parameters = parsed(method, self.saliency.parameters)
+        generator = torch.Generator().manual_seed(seed)
+        found: Explanation = method(
+            self.classifier, picture, [category], generator=generator, progress=progress, **parameters
+        )
+        _store(path, found)
+        return found
+
+    def _key(self, picture: Tensor, category: int, seed: int) -> str:
+        settings = self.saliency.model_dump_json(include={"method", "parameters"})
+        text = f"{self.classifier.fingerprint}|{self._code}|{settings}|{category}|{seed}|{tuple(picture.shape)}|"
+        return hashlib.sha256(text.encode() + picture.numpy().tobytes()).hexdigest()
+
+
+def _store(path: Path, found: Explanation) -> None:
+    tensors = {"map": found.map, "zero": found.zeros} | ({} if found.error is None else {"error": found.error})
+    whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write_whole(path, save(whole, {"certificate": json.dumps(found.certificates[0].as_dict())}))
+
+
+def _stored(path: Path) -> Explanation | None:
+    with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
+        tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+        known: dict[str, Any] = json.loads(file.metadata()["certificate"])
+        certificate = Certificate(**known | {"warnings": tuple(known["warnings"])})
+        return Explanation(tensors["map"], tensors["zero"], (certificate,), tensors.get("error"))
+    return None

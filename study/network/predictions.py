@@ -1,0 +1,170 @@
+"""What the classifier says of every image of a set, kept in the workspace so that it is asked once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from scipy.special import entr
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.device import arithmetic
+from core.teaching.kfac import with_bias
+from core.types import Progress
+from data.types import ImageSet
+from study.network.claims import shared
+from study.network.duplicates import sketches
+from study.network.reading import batches
+from study.network.sources import class_of_labels
+from study.workspace.blocks import stored
+from study.workspace.files import replacing
+
+Indices = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+PARTS = ("probabilities", "features", "sketches")
+PROBE = (97, 131, 3)
+"""An image of noise that is neither square nor of a usual size: every resize, crop and normalisation shows in it."""
+SHARD = 512
+"""Pictures whose answers are kept in one file."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Per image of a set: true class (-1: not a class of the classifier), predicted class, and its probability.
+
+    ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole answer in
+    bits. ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
+    where there is none); ``features`` (N, M) of the last linear layer, or (N, 0) where not asked for,
+    and so the ``sketches`` (N, d) that near-duplicates are known by (`study.network.duplicates`).
+    """
+
+    truth: Indices
+    predicted: Indices
+    probability: Floats
+    mean_probability: NDArray[np.float64]
+    features: Tensor
+    truth_probability: Floats
+    entropy: Floats
+    sketches: Tensor
+
+    @property
+    def correct(self) -> NDArray[np.bool_]:
+        """Whether the classifier is right, per image."""
+        right: NDArray[np.bool_] = self.truth == self.predicted
+        return right
+
+    def confusion(self, classes: int) -> Indices:
+        """(K, K) counts: row true class, column predicted class."""
+        known = self.truth >= 0
+        counts = np.zeros((classes, classes), dtype=np.int64)
+        np.add.at(counts, (self.truth[known], self.predicted[known]), 1)
+        return counts
+
+
+def predict(
+    classifier: Classifier,
+    images: ImageSet,
+    cache: Path,
+    progress: Progress,
+    *,
+    features: bool = False,
+    labelled: bool = True,
+) -> Predictions:
+    """Ask the classifier about every image, or read its answers of an earlier time.
+
+    A set of which no category is a class of the classifier is refused, or ``labelled`` False: taken without any truth.
+
+    The key covers the weights, the transforms, the images, whether features were asked for, and what sums are made
+    with: a study built
+    after a look at its pictures has the hash of one built before. Answers are kept in shards of `SHARD`
+    pictures, so that a killed run goes on where it was.
+    """
+    shards = _shards(classifier, images, cache, progress, features)
+    probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
+    truth = class_of_labels(images, classifier, refuse=labelled)
+    predicted = probabilities.argmax(1).astype(np.int64)
+    mean = _mean_by_class(truth, probabilities)
+    own = np.where(truth >= 0, probabilities[np.arange(len(truth)), truth], np.float32(np.nan))
+    bits = entr(probabilities).sum(1) / np.log(2)
+    tensors = torch.from_numpy(found), torch.from_numpy(seen)
+    return Predictions(truth, predicted, probabilities.max(1), mean, tensors[0], own, bits, tensors[1])
+
+
+def probabilities_of(
+    classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, *, features: bool = False
+) -> Floats:
+    """(N, K): the whole answers, kept where those of `predict` with the same ``features`` are."""
+    shards = _shards(classifier, images, cache, progress, features)
+    return np.concatenate([shard[0] for shard in shards])
+
+
+def _shards(
+    classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
+) -> list[list[Floats]]:
+    """Of each shard the arrays that `PARTS` names, asked for or read."""
+    network = (classifier.fingerprint, transforms_digest(classifier))
+    parts = (*network, images.digest, str(features), arithmetic(classifier.device))
+    folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+    def file(start: int) -> Path:
+        return folder / f"{start:08d}.npz"
+
+    return shared(
+        range(0, len(images), SHARD),
+        file,
+        lambda start: _stored(file(start)),
+        lambda start, _: _asked(classifier, images, file(start), start, features),
+        progress,
+        f"asking the AI about {images.name}, {SHARD} pictures each",
+    )
+
+
+def transforms_digest(classifier: Classifier) -> str:
+    """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
+
+    Empty where they are random: then no digest can tell two of them apart.
+    """
+    if classifier.transforms_vary:
+        return ""
+    noise = np.random.default_rng(0).integers(0, 256, PROBE, dtype=np.uint8)
+    seen = classifier.preprocess(Image.fromarray(noise))
+    return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
+
+
+def _stored(path: Path) -> list[Floats] | None:
+    """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
+    found = stored(path)
+    return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
+
+
+def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
+    """The shard of the pictures from ``start`` on, asked for and kept."""
+    made: list[list[Tensor]] = []
+    for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
+        if features:  # one pass for both
+            found = classifier.features(batch)
+            logits = with_bias(found) @ classifier.head.T
+            made.append([logits.softmax(1).float(), found, sketches(batch)])
+        else:
+            nothing = torch.zeros(len(batch), 0)
+            made.append([classifier.probabilities(batch), nothing, nothing])
+    arrays = [torch.cat(parts).numpy() for parts in zip(*made, strict=True)]
+    with replacing(path) as file:
+        np.savez(file, probabilities=arrays[0], features=arrays[1], sketches=arrays[2])
+    return arrays
+
+
+def _mean_by_class(truth: Indices, probabilities: Floats) -> NDArray[np.float64]:
+    classes = probabilities.shape[1]
+    sums = np.zeros((classes, classes))
+    known = truth >= 0
+    np.add.at(sums, truth[known], probabilities[known])
+    counts = np.bincount(truth[known], minlength=classes)[:, None]
+    return sums / np.maximum(counts, 1)

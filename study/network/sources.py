@@ -1,0 +1,122 @@
+"""From names to things: the classifier and the image sets of a study, and how their categories correspond."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import data
+from core import loading
+from core.classifier import Classifier
+from core.device import default_device, device_named
+from core.errors import ForetellError
+from data.errors import DataError
+from data.sets.wnids import imagenet_index
+from data.types import ImageSet
+from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig
+
+DATA = Path(data.__file__).parent
+IMAGENET_CLASSES = 1000
+UNMATCHED = -1
+
+
+def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
+    """Open ``model`` as a study file names it: built in, a torchvision name, or FILE.py:build relative to ``base``.
+
+    The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one;
+    ``whole`` squashes images to the input instead of cropping them (torchvision's networks only).
+    """
+    place = default_device() if device is None else device_named(device)
+    if model in data.CLASSIFIERS and not whole:
+        return loading.load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
+    if ".py" in model:
+        model = str(base / Path(model).expanduser())
+    return loading.load(model, device=place, whole=whole)
+
+
+def open_set(source: ImageSource, base: Path) -> ImageSet:
+    """An image set as a study file names it; a ``path`` in it is relative to ``base``."""
+    settings: dict[str, Any] = source.settings
+    if "path" in settings:
+        settings["path"] = base / Path(settings["path"]).expanduser()
+    try:
+        opened: ImageSet = IMAGE_SETS[source.set](**settings)
+    except DataError as error:
+        raise ForetellError(str(error)) from error
+    except TypeError as error:
+        raise ForetellError(f"Image set {source.set!r} does not take these settings: {error}.") from error
+    return opened
+
+
+def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
+    """A registered image set with its settings, as a command names it; paths are relative to the working folder.
+
+    Raises
+    ------
+    ForetellError
+        No such set (with the nearest), or settings that it does not take.
+    """
+    if name not in IMAGE_SETS:
+        raise ForetellError(IMAGE_SETS.unknown(name))
+    return open_set(ImageSource.model_validate({**settings, "set": name}), Path.cwd())
+
+
+def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
+    """The three image sets of a study by their role; one that serves in two is read once.
+
+    Raises
+    ------
+    ForetellError
+        What is wrong with each set that cannot be opened.
+    """
+    opened: dict[str, ImageSet] = {}
+    wrong: dict[str, None] = {}
+    sources = {role: getattr(config.sets, role) for role in ("pool", "standard", "adversarial")}
+    for role, source in sources.items():
+        same = next((opened[other] for other in opened if sources[other] == source), None)
+        try:
+            opened[role] = same or open_set(source, base)
+        except ForetellError as error:
+            wrong[str(error)] = None
+    if wrong:
+        raise ForetellError("\n".join(wrong))
+    return opened
+
+
+def plain(name: str) -> str:
+    """The first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
+    return name.split(",")[0].replace("_", " ").strip()
+
+
+def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
+    """For each image the classifier's class index of its label; -1 where the classifier has no such class.
+
+    A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
+    (any synonym, upper and lower case and underscores aside).
+
+    Raises
+    ------
+    ForetellError
+        No category matches at all; with ``refuse`` False the answer is -1 for all.
+    """
+    if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
+        index = [imagenet_index(wnid) for wnid in images.wnids]
+    else:
+        known = {_folded(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")}
+        index = [known.get(_folded(name), UNMATCHED) for name in images.categories]
+    if refuse and all(k == UNMATCHED for k in index):
+        raise ForetellError(
+            f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
+            f"({', '.join(classifier.categories[:4])}, ...). Name the folders as the classifier names its classes."
+        )
+    classes: NDArray[np.int64] = np.array(index, dtype=np.int64)[images.labels]
+    return classes
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_]+", " ", name).strip().casefold()

@@ -1,0 +1,1 @@
+"""What a study file says: design, procedure, analysis plan, texts, simulated participants."""

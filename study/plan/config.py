@@ -1,0 +1,259 @@
+"""The study file (TOML): everything that defines a study, checked as a whole before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+import data
+from core.attribution import METHODS
+from core.errors import ForetellError
+from core.parameters import parsed
+from core.registry import Registry
+from core.uncertainty import SAMPLERS
+from core.uncertainty.strength import refuse_strengths
+from study.bundle import StudyName
+from study.conditions import CONDITIONS
+from study.plan.measures import MEASURES, UNDER_NOISE
+from study.plan.preregistration import Plan
+from study.plan.procedure import Procedure, Section
+from study.plan.texts import DEFAULTS
+from study.workspace.tomlfile import checked
+
+IMAGE_SETS = Registry("image set", data.SETS)
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _ask(registry: Registry, name: str) -> None:
+    """Pydantic collects ValueErrors: hand it the registry's sentence."""
+    if name not in registry:
+        raise ValueError(registry.unknown(name))
+
+
+class Identity(Section):
+    """``[study]``: its name (in links), the title people read, the seed of everything random."""
+
+    name: StudyName
+    title: str
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+class ClassifierSource(Section):
+    """``[classifier]``: ``scenes``, a torchvision name, or ``FILE.py:build`` (relative to the study file).
+
+    ``resize = "whole"`` squashes images to the input of a torchvision network, where its own transforms would crop.
+    """
+
+    model: str
+    resize: Literal["transforms", "whole"] = Field(default="transforms", exclude_if=lambda how: how == "transforms")
+
+
+class ImageSource(BaseModel):
+    """``[sets.*]``: a registered image set and its own settings (``split = ...``, ``path = ...``)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    set: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is handed to the image set."""
+        return dict(self.__pydantic_extra__ or {})
+
+    @model_validator(mode="after")
+    def _known(self) -> ImageSource:
+        _ask(IMAGE_SETS, self.set)
+        return self
+
+
+class Sets(Section):
+    """``[sets]``: the pool of examples, standard pictures, and natural-adversarial ones."""
+
+    pool: ImageSource
+    standard: ImageSource
+    adversarial: ImageSource
+
+
+class Strata(Section):
+    """``[trials.strata]``: targets spread over a measure of their pictures, one of `study.building.measures`.
+
+    Of each category and type up to ``candidates`` pictures, drawn at random, are measured and dealt to ``bins`` strata
+    of equal size (equal values that are exact to one), from the lowest up; trials come from the strata by turns.
+    ``parameters`` are those of the measure; of a measure of uncertainty, which asks ``passes`` times by ``sampler``,
+    those of the sampler.
+    """
+
+    measure: str
+    sampler: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    passes: Annotated[int, Field(ge=2)] | None = Field(default=None, exclude_if=lambda found: found is None)
+    bins: Annotated[int, Field(ge=2, le=10)] = 2
+    candidates: Annotated[int, Field(ge=2)] = 24
+
+    @model_validator(mode="before")
+    @classmethod
+    def _under_noise(cls, given: Any) -> Any:
+        """The defaults of what only a measure of uncertainty has: no other writes them down."""
+        noisy = isinstance(given, dict) and given.get("measure") in UNDER_NOISE
+        return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
+
+    @model_validator(mode="after")
+    def _known(self) -> Strata:
+        if self.measure not in MEASURES:
+            raise ValueError(f"Unknown measure {self.measure!r}: name one of {', '.join(MEASURES)}.")
+        if self.measure in UNDER_NOISE:
+            self._refuse_sampler()
+        elif self.sampler is not None or self.passes is not None:
+            raise ValueError(f"{self.measure} asks nothing under noise: leave out sampler and passes.")
+        try:
+            given = self.given
+            refuse_strengths(SAMPLERS[self.sampler], given) if self.sampler else None
+        except ForetellError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def _refuse_sampler(self) -> None:
+        _ask(SAMPLERS, str(self.sampler))
+        if "passes" in self.parameters:
+            raise ValueError("passes stands beside parameters, not in them.")
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The parameters as the measure, or the sampler that it asks by, declares them."""
+        return parsed(SAMPLERS[self.sampler] if self.sampler else MEASURES[self.measure], self.parameters)
+
+
+class Trials(Section):
+    """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each.
+
+    ``spread`` says what a number of categories is evenly spaced over: the ranks by accuracy, or accuracy itself.
+    ``confusion`` says which errors make a foil: of the two categories taken for each other, or only of the target's
+    images taken for the foil.
+    """
+
+    categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
+    per_type: Annotated[int, Field(ge=1)] = 1
+    practice: Annotated[int, Field(ge=0, le=12)] = 3
+    spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
+    confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
+    strata: Strata | None = Field(default=None, exclude_if=lambda found: found is None)
+    """Where there are none they are not written: studies frozen before there were any keep their hash."""
+
+
+class Saliency(Section):
+    """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture.
+
+    ``common_masks`` draws everything random from one seed for all trials, so that maps compare between trials too.
+    ``drawing`` is what the colours show: ``evidence``, values minus the method's zero and faded within their standard
+    error, or ``values``, the heatmap's values as they are (of Bayesian teaching the expected mask).
+    """
+
+    method: str = "bayesian_teaching"
+    common_masks: bool = False
+    opacity: Share = 0.7
+    drawing: Literal["evidence", "values"] = Field(default="evidence", exclude_if=lambda how: how == "evidence")
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _known(self) -> Saliency:
+        _ask(METHODS, self.method)
+        try:
+            parsed(METHODS[self.method], self.parameters)
+        except ForetellError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+class Teaching(Section):
+    """``[teaching]``: how teaching sets are drawn, scored and chosen (SCIENCE: Folke et al. 2021, eq. 1).
+
+    ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
+    strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
+    ``sets`` is a number or ``"all"``. ``draws`` are Monte Carlo draws of the learner (the paper's 100; 0 integrates).
+    ``copies`` are augmented copies that share an example's weight: 128 with weight 128 is the paper's training.
+    ``prior`` is a file of the verb ``prior``, relative to the study file; without one the prior is that of the pool.
+    """
+
+    policy: Literal["first", "best", "random", "unhelpful", "greedy"] = "first"
+    sets: Annotated[int, Field(ge=1)] | Literal["all"] = 200
+    threshold: Share = 0.8
+    weight: Annotated[float, Field(gt=0)] = 128.0
+    damping: Annotated[float, Field(ge=0)] = 0.0
+    tau: Annotated[float, Field(ge=0)] = 0.0
+    tries: Annotated[int, Field(ge=1)] = 1
+    draws: Annotated[int, Field(ge=0)] = 0
+    copies: Annotated[int, Field(ge=1, le=1024)] = 1
+    prior: str | None = None
+
+    @model_validator(mode="after")
+    def _one_prior(self) -> Teaching:
+        if self.prior is not None and (self.damping or self.tau):
+            raise ValueError("a prior file has its own damping and tau: leave out either it or them.")
+        return self
+
+
+class Allocation(Section):
+    """``[allocation]``: participants per condition."""
+
+    per_condition: Annotated[int, Field(ge=1)] = 40
+
+
+class Display(Section):
+    """``[display]``: side of the pictures shown, px."""
+
+    size: Annotated[int, Field(ge=64, le=1024)] = 320
+
+
+class StudyConfig(Procedure):
+    """A whole study file."""
+
+    study: Identity
+    classifier: ClassifierSource
+    sets: Sets
+    trials: Trials = Trials()
+    saliency: Saliency = Saliency()
+    teaching: Teaching = Teaching()
+    conditions: tuple[str, ...] = ("none", "saliency", "examples", "both")
+    allocation: Allocation = Allocation()
+    display: Display = Display()
+    texts: dict[str, str] = Field(default_factory=dict)
+    analysis: Plan = Plan()
+
+    @model_validator(mode="after")
+    def _known(self) -> StudyConfig:
+        for name in self.conditions:
+            _ask(CONDITIONS, name)
+        if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
+            raise ValueError("conditions: name each condition once, and at least one.")
+        for key in self.texts:
+            _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+        stopping = self.analysis.stopping
+        if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
+            raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
+        return self
+
+    @property
+    def plan(self) -> Plan:
+        """The analysis plan, with the participants of ``[allocation]`` where it names none."""
+        return self.analysis.with_places(self.allocation.per_condition)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings, whatever their order in the file."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def read(path: Path) -> StudyConfig:
+    """Read and check a study file.
+
+    Raises
+    ------
+    ForetellError
+        Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
+    """
+    try:
+        return checked(path, StudyConfig)
+    except FileNotFoundError:
+        raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None

@@ -1,0 +1,329 @@
+"""Models of simulated people: how likely each is to foretell the AI's answer on a trial.
+
+Five theories of what people do. The guesser knows nothing. The belief projector takes the AI to see what she sees
+herself (Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, find people to do so). The map reader does the same
+until a map tells her that the AI looked elsewhere; the Bayesian learner until examples teach her otherwise; the
+inattentive person now and then presses any key. They are for testing studies and planning them: what they answer is
+no evidence about people. `study.analysis.cognitive` estimates their parameters from answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from core.errors import ForetellError
+from core.registry import Registry
+from study.bundle import Trial
+
+PERSON_SD = 0.38
+"""Standard deviation between people, log-odds: the value that reproduces the paper's standard errors."""
+NODES = 40
+"""Nodes of the Gauss-Hermite quadrature over people."""
+
+PEOPLE = Registry(
+    "simulated person",
+    {
+        "guesser": "study.plan.simulated_participants:Guesser",
+        "belief_projector": "study.plan.simulated_participants:BeliefProjector",
+        "map_reader": "study.plan.simulated_participants:MapReader",
+        "bayesian_learner": "study.plan.simulated_participants:BayesianLearner",
+        "inattentive": "study.plan.simulated_participants:Inattentive",
+    },
+)
+
+
+class Theory(Protocol):
+    """What a kind of person answers."""
+
+    def p_ai(
+        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, deviation: float = 0.0
+    ) -> float:
+        """Probability of predicting what the AI chose; `deviation` is this person's own, in log-odds."""
+        ...
+
+
+@dataclass(frozen=True)
+class Guesser:
+    """Presses either key: right half of the time, whatever is shown. Has no tendency to deviate from."""
+
+    def p_ai(
+        self,
+        trial: Trial,  # noqa: ARG002
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,  # noqa: ARG002
+    ) -> float:
+        """One half."""
+        return 0.5
+
+
+@dataclass(frozen=True)
+class BeliefProjector:
+    """Says of the AI what she sees herself: the true category, except for lapses. Ignores explanations.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label, in (0, 1).
+    """
+
+    lapse: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
+
+
+@dataclass(frozen=True)
+class MapReader:
+    """A belief projector who reads the map: evidence beside the object tells her that the AI sees something else.
+
+    Her log-odds that the AI says her label are logit(1 - lapse) + slope * (relevance - threshold) where a map is
+    shown and its relevance is known.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label where no map is shown, in (0, 1).
+    slope
+        Log-odds per unit of relevance.
+    threshold
+        Relevance (share in [0, 1] of the map's evidence on the object) that says nothing either way.
+    """
+
+    lapse: float = 0.1
+    slope: float = 10.0
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        own = float(logit(1.0 - self.lapse)) + deviation
+        if shows_saliency and trial.relevance is not None:
+            own += self.slope * (trial.relevance - self.threshold)
+        return _p_of_choice(trial, own)
+
+
+@dataclass(frozen=True)
+class BayesianLearner:
+    """A belief projector who learns from examples as the teacher supposes.
+
+    Where examples are shown, the log-odds that the AI made its choice are her own belief's plus weight times the
+    teaching gain: what the examples add to the log-odds of the learner that the teacher chose them for.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label without examples, in (0, 1).
+    weight
+        How much of the gain reaches her: 1 is the ideal learner, 0 one who ignores examples.
+    """
+
+    lapse: float = 0.1
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        own = float(logit(1.0 - self.lapse)) + deviation
+        believed = own if trial.truth == trial.target else -own
+        return float(expit(believed + self.weight * float(trial.teaching.get("gain") or 0.0) * shows_examples))
+
+
+@dataclass(frozen=True)
+class Inattentive:
+    """Projects beliefs while she attends, and presses either key when she does not.
+
+    Attributes
+    ----------
+    lapse
+        Probability of not answering her own label while attending, in (0, 1).
+    absence
+        Share of trials on which she does not attend, in (0, 1).
+    """
+
+    lapse: float = 0.1
+    absence: float = 0.4
+
+    def __post_init__(self) -> None:
+        _check_lapse(self.lapse)
+        _check_lapse(self.absence)
+
+    def p_ai(
+        self,
+        trial: Trial,
+        *,
+        shows_saliency: bool,  # noqa: ARG002
+        shows_examples: bool = False,  # noqa: ARG002
+        deviation: float = 0.0,
+    ) -> float:
+        """Probability of predicting what the AI chose."""
+        attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
+        return (1.0 - self.absence) * attending + 0.5 * self.absence
+
+
+def _check_lapse(lapse: float) -> None:
+    if not 0.0 < lapse < 1.0:
+        raise ForetellError(f"A share of {lapse} is no probability: choose one between 0 and 1.")
+
+
+def _p_of_choice(trial: Trial, own: float) -> float:
+    """Probability of the AI's choice, from the log-odds of answering one's own label (the truth)."""
+    return float(expit(own if trial.truth == trial.target else -own))
+
+
+@dataclass(frozen=True)
+class ResponseTime:
+    """Ex-Gaussian response times: a normal plus an exponential delay.
+
+    Luce (1986), Response Times; Matzke & Wagenmakers (2009), doi:10.3758/PBR.16.5.798.
+
+    Attributes
+    ----------
+    mu, sigma
+        Mean and standard deviation of the normal part, ms.
+    tau
+        Mean of the exponential part, ms. The mean of the whole is mu + tau.
+    fastest
+        Shortest possible time, ms: nobody perceives and presses in less, and shorter draws are raised to it.
+    """
+
+    mu: float = 1500.0
+    sigma: float = 250.0
+    tau: float = 900.0
+    fastest: float = 150.0
+
+    def draw(self, rng: np.random.Generator) -> float:
+        """One response time, ms."""
+        return max(self.fastest, float(rng.normal(self.mu, self.sigma) + rng.exponential(self.tau)))
+
+
+@dataclass(frozen=True)
+class Person:
+    """One simulated person.
+
+    Attributes
+    ----------
+    name
+        Registered name of the theory.
+    deviation
+        Her own deviation from the theory's tendency, log-odds.
+    """
+
+    name: str
+    theory: Theory
+    deviation: float = 0.0
+    response_time: ResponseTime = field(default_factory=ResponseTime)
+
+    def p_ai(self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False) -> float:
+        """Probability that she predicts what the AI chose."""
+        return self.theory.p_ai(
+            trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=self.deviation
+        )
+
+    def foretells(
+        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, rng: np.random.Generator
+    ) -> bool:
+        """One answer: did she predict the AI's choice?"""
+        return bool(rng.random() < self.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples))
+
+
+def sample_mixture(
+    mixture: Mapping[str, float], n: int, rng: np.random.Generator, *, sd: float = PERSON_SD
+) -> list[Person]:
+    """Draw n people.
+
+    Parameters
+    ----------
+    mixture
+        Weight of each theory by registered name; weights need not add up to 1.
+    sd
+        Standard deviation between people, log-odds.
+
+    Raises
+    ------
+    ForetellError
+        An unknown name, a weight that is negative or not finite, or weights that add up to nothing.
+    """
+    theories, weights = _resolve(mixture)
+    names = rng.choice(list(theories), size=n, p=weights)
+    deviations = rng.normal(0.0, sd, size=n)
+    return [Person(str(name), theories[str(name)], float(own)) for name, own in zip(names, deviations, strict=True)]
+
+
+def expected_accuracy(
+    mixture: Mapping[str, float],
+    trial: Trial,
+    *,
+    shows_saliency: bool,
+    shows_examples: bool = False,
+    sd: float = PERSON_SD,
+) -> float:
+    """Probability that a person drawn from the mixture foretells the AI, by quadrature over people.
+
+    Raises
+    ------
+    ForetellError
+        As `sample_mixture`.
+    """
+    theories, weights = _resolve(mixture)
+    nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
+    shares = shares / shares.sum()
+    means = [
+        float(
+            shares
+            @ [
+                theory.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=sd * node)
+                for node in nodes
+            ]
+        )
+        for theory in theories.values()
+    ]
+    return float(weights @ np.asarray(means))
+
+
+def _resolve(mixture: Mapping[str, float]) -> tuple[dict[str, Theory], NDArray[np.float64]]:
+    """The theories by name, and their weights brought to a sum of 1."""
+    theories: dict[str, Theory] = {name: PEOPLE[name]() for name in mixture}
+    for name, weight in mixture.items():
+        if not np.isfinite(weight) or weight < 0:
+            raise ForetellError(f"The weight {weight} of {name!r} must be zero or a positive number.")
+    weights = np.array(list(mixture.values()), dtype=np.float64)
+    if weights.sum() <= 0:
+        raise ForetellError(f"The mixture is empty: give a positive weight to one of {', '.join(PEOPLE)}.")
+    return theories, weights / weights.sum()

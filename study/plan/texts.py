@@ -1,0 +1,80 @@
+"""The words a participant reads. A study may replace any of them by its key; paragraphs are blank lines apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from study.bundle import Manifest
+from study.conditions import CONDITIONS
+from study.conditions.condition import Condition
+from study.locales import CATALOGUES
+from study.plan.procedure import procedure_of
+
+DEFAULT_LANGUAGE = "en"
+DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
+_OWN = "ui."
+
+
+def texts_of(manifest: Manifest) -> dict[str, str]:
+    """The study's words over those of its language."""
+    return {**CATALOGUES[procedure_of(manifest).language], **manifest.texts}
+
+
+def page_words(texts: dict[str, str]) -> dict[str, str]:
+    """The page's own words, which say nothing of the study; keys without their prefix."""
+    return {key.removeprefix(_OWN): text for key, text in texts.items() if key.startswith(_OWN)}
+
+
+def boxes(manifest: Manifest) -> list[str]:
+    """What a person ticks to agree: the study's own boxes, or the two of the catalogue."""
+    texts = texts_of(manifest)
+    return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
+
+
+def contact(manifest: Manifest) -> dict[str, Any]:
+    """Whom a participant may write to: `lines` of text, and the address they end with; empty where nobody is named."""
+    named, texts = procedure_of(manifest).contact, texts_of(manifest)
+    approved = ", ".join(part for part in (named.board, named.approval) if part)
+    said = {"contact_researcher": named.researcher, "contact_board": approved}
+    lines = [texts[key].replace("{name}", value) for key, value in said.items() if value]
+    return {"lines": lines + ([texts["contact_email"]] if named.email else []), "email": named.email}
+
+
+def consented(manifest: Manifest) -> str:
+    """All that a person agrees to, as it is hashed."""
+    return "\n\n".join([texts_of(manifest)["consent"], *_told(contact(manifest)), *boxes(manifest)])
+
+
+def debrief(manifest: Manifest) -> str:
+    """What a person is told at the end; where there were placebos, that there were."""
+    texts = texts_of(manifest)
+    misled = any(CONDITIONS[name].placebo for name in manifest.conditions)
+    return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
+
+
+def id_kept(manifest: Manifest) -> str:
+    """What stays of a participant who withdraws: a recruiter's id, for as long as the study says."""
+    return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
+
+
+def _told(found: dict[str, Any]) -> list[str]:
+    address = [found["email"]] if found["email"] else []
+    return [" ".join([*found["lines"], *address])] if found["lines"] else []
+
+
+def worded(texts: dict[str, str], condition: Condition) -> dict[str, str]:
+    """The words as a condition has them."""
+    return {**texts, **{key: texts[own] for key, own in condition.words.items()}}
+
+
+def example(texts: dict[str, str], condition: Condition) -> str:
+    """What a person needs to be told of her condition's screen."""
+    texts = worded(texts, condition)
+    parts = [texts["example"]]
+    if condition.shows_saliency:
+        parts.append(texts["example_map"])
+    if condition.shows_examples:
+        parts.append(texts["example_examples"])
+    if condition.shows_saliency and condition.shows_examples:
+        parts.append(texts["example_both"])
+    return "\n\n".join(parts)

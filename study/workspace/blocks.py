@@ -1,0 +1,104 @@
+"""Long work over the pictures of a set in blocks, each kept on the disk until all are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from core.types import Progress
+from study.workspace.files import replacing, write_whole
+from study.workspace.spreadsheets import csv_text
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+def table_files(out: Path, stem: str, table: pd.DataFrame, report: Mapping[str, Any], parts: Path) -> tuple[Path, Path]:
+    """Write ``<stem>.csv`` and ``.json`` into ``out``, and remove ``parts`` if no other run keeps blocks there."""
+    csv = write_whole(out / f"{stem}.csv", csv_text(table).encode())
+    with suppress(OSError):
+        parts.rmdir()
+    told = json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return csv, write_whole(out / f"{stem}.json", told.encode())
+
+
+class Blocks:
+    """Blocks of pictures in a folder, under a key of everything that they depend on.
+
+    Parameters
+    ----------
+    folder
+        Where finished blocks wait for a run that was killed; None keeps nothing.
+    key
+        What tells this work from any other there.
+    count, size
+        Pictures in all and in a block: the most that a kill loses.
+    """
+
+    def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
+        self._folder, self._key, self._count, self._size = folder, key, count, size
+
+    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
+        """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
+        found = []
+        for number, rows in enumerate(self._blocks()):
+            path = self._path(number)
+            found.append(stored(path) or _kept(path, compute(rows)))
+            progress(rows[-1] + 1, self._count, what)
+        return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
+
+    def forget(self) -> None:
+        """Remove the blocks: what was made of them is in its place."""
+        for number, _ in enumerate(self._blocks()):
+            path = self._path(number)
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _blocks(self) -> Iterator[range]:
+        for start in range(0, self._count, self._size):
+            yield range(start, min(start + self._size, self._count))
+
+    def _path(self, number: int) -> Path | None:
+        return self._folder / f"{self._key}.{number}.npz" if self._folder else None
+
+
+class Pieces:
+    """Named pieces of a long run, kept in ``folder`` (None keeps nothing) under a key of all that they depend on."""
+
+    def __init__(self, folder: Path | None, key: str) -> None:
+        self._folder, self._key = folder, key
+        self._files: list[Path] = []
+
+    def get(self, name: str, compute: Callable[[], Columns]) -> Columns:
+        """The piece of that name: as it was kept, or made and kept."""
+        path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
+        self._files += [path] if path else []
+        return stored(path) or _kept(path, compute())
+
+    def forget(self) -> None:
+        """Remove the pieces: what was made of them is in its place."""
+        for path in self._files:
+            path.unlink(missing_ok=True)
+
+
+def stored(path: Path | None) -> dict[str, NDArray[Any]] | None:
+    """The columns kept in a file; None where it is not there whole: what a crash left damaged is made again."""
+    if path is None:
+        return None
+    with suppress(OSError, ValueError, EOFError, BadZipFile), np.load(path) as file:
+        return dict(file)
+    return None
+
+
+def _kept(path: Path | None, columns: Columns) -> Columns:
+    if path is not None:
+        with replacing(path) as file:
+            np.savez(file, allow_pickle=False, **columns)
+    return columns

@@ -1,0 +1,59 @@
+"""Where a user's own things live: bundles, databases, downloads. Never inside the code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from core.errors import ForetellError
+from study.bundle import MANIFEST, Bundle
+
+VARIABLE = "FORETELL_HOME"
+DATABASE = "FORETELL_DATABASE"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def home() -> Path:
+    """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
+    named = os.environ.get(VARIABLE)
+    folder = Path(named).expanduser() if named else ROOT / "workspace"
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ForetellError(
+            f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
+        ) from None
+    return folder.resolve()
+
+
+def database(home: Path) -> str:
+    """URL of the database of answers: ``FORETELL_DATABASE``, or the file ``foretell.db`` in the workspace."""
+    return os.environ.get(DATABASE) or f"sqlite:///{home / 'foretell.db'}"
+
+
+def bundles(home: Path) -> list[Path]:
+    """The finished bundles of a workspace, newest first."""
+    manifests = [path for path in (home / "bundles").glob(f"*/{MANIFEST}") if path.exists()]
+    return [path.parent for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True)]
+
+
+def bundle_named(home: Path, name: str) -> Bundle:
+    """The newest bundle of a study name, or the bundle in a folder."""
+    if (Path(name) / MANIFEST).is_file():
+        return Bundle(Path(name))
+    found = bundles(home)
+    for path in found:
+        if name in (path.name, study_name(path)):
+            return Bundle(path)
+    known = ", ".join(sorted({study_name(path) for path in found})) or "none yet"
+    raise ForetellError(f"There is no built study {name!r} in {home} (built: {known}). Build it first.")
+
+
+def study_name(folder: Path) -> str:
+    """The study's name in the name of its bundle's folder, ``<study>-<key>``."""
+    return folder.name.rpartition("-")[0]
+
+
+def study_files(home: Path) -> list[Path]:
+    """Study files: those that come with the project, then the workspace's own in ``studies``."""
+    return [*sorted((ROOT / "data" / "studies").glob("*.toml")), *sorted((home / "studies").glob("*.toml"))]
