@@ -135,7 +135,7 @@ def kept(home: Path, log: Log) -> dict[str, Any]:
 
 def _faults(home: Path) -> list[str]:
     with Service(home) as service:
-        return service.verify()
+        return service.researcher.verify()
 
 
 @contextlib.contextmanager
@@ -143,7 +143,9 @@ def _server(home: Path, load: Load) -> Iterator[Server]:
     road = {"road": {"hold_minutes": 1}}
     with Service(home) as service:
         options: dict[str, Any] = {"name": STUDY, "trials": load.trials, "practice": 0, "side": 16, "config": road}
-        service.open_study(write_bundle(home / "bundle", **options), per_condition=load.people // len(CONDITIONS))
+        service.researcher.open_study(
+            write_bundle(home / "bundle", **options), per_condition=load.people // len(CONDITIONS)
+        )
     with serving(home) as running:
         yield running
 

@@ -57,7 +57,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
                 "practice": 0,
                 "config": {"road": {"break_every": 0}},
             }
-            service.open_study(write_bundle(home / "bundle", **options), per_condition=1)
+            service.researcher.open_study(write_bundle(home / "bundle", **options), per_condition=1)
         with serving(home) as server:
             pressed = _taken_part(at_main(server, "timing", 0), delays)
             with sqlite3.connect(home / "foretell.db") as db:

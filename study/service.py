@@ -1,15 +1,22 @@
-"""The only door for the front ends: open a study, take part in it, read what was answered."""
+"""The experiment over one workspace, by three doors: participants', researchers' and the one for logins."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
 from study.collection.access import Access
-from study.participation.open_workspace import Mode
+from study.collection.researcher import Researcher
+from study.participation.open_workspace import Mode, OpenWorkspace
 from study.participation.participant import Ack, Participant, SimulatedTrial
 
-__all__ = ["Ack", "Mode", "Service", "SimulatedTrial"]
+__all__ = ["Ack", "Mode", "Participant", "Service", "SimulatedTrial"]
 
 
-class Service(Access, Participant):
+class Service:
     """The experiment over one workspace.
 
     Parameters
@@ -22,4 +29,37 @@ class Service(Access, Participant):
         schema ``identity`` of a PostgreSQL database.
     clock
         Nanoseconds since 1970.
+
+    Attributes
+    ----------
+    participant
+        All that a participant's request may reach: it opens no study, unblinds nothing and knows no password.
+    researcher
+        What the pages and the command line may do.
+    access
+        Who may see the researcher's pages.
+    workspace
+        The databases and bundles that the doors share.
     """
+
+    def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
+        self.workspace = OpenWorkspace(home, database, clock)
+        self.participant = Participant(self.workspace)
+        self.researcher = Researcher(self.workspace)
+        self.access = Access(self.workspace)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def acting_as(self, person: str) -> Researcher:
+        """The researcher's door; what is done through it is under this name in the audit trail."""
+        return Researcher(self.workspace, person)
+
+    def close(self) -> None:
+        """Commit what is queued and let go of the databases."""
+        self.workspace.close()

@@ -59,7 +59,7 @@ def simulate(
     new = 0
     for number in range(participants):
         (person,) = sample_mixture(dict(sorted(mixture.items())), 1, np.random.default_rng([seed, number]))
-        token = service.begin(study, mode="sim", participant=f"{kind}/{seed}/{number}")
+        token = service.participant.begin(study, mode="sim", participant=f"{kind}/{seed}/{number}")
         new += _take_part(service, token, person, (seed, number))
         progress(number + 1, participants, f"simulated people in {study}")
     return new
@@ -72,24 +72,24 @@ def _take_part(service: Service, token: str, person: Person, stream: tuple[int, 
         state = _answer(service, token, person, state, stream)
         answered += 1
     if state["stage"] == "questionnaire":
-        state = service.fill(token, _filled(state["items"], stream))
+        state = service.participant.fill(token, _filled(state["items"], stream))
     if state["stage"] == "debrief":
-        service.finish(token)
+        service.participant.finish(token)
     return answered
 
 
 def _enter(service: Service, token: str) -> dict[str, Any]:
     """From consent to the first trial; simulated people have understood the instructions."""
-    state = service.state(token)
+    state = service.participant.state(token)
     if state["stage"] == "consent":
-        state = service.consent(token, True)
+        state = service.participant.consent(token, True)
     if state["stage"] == "instructions":
-        state = service.ready(token)
+        state = service.participant.ready(token)
     if state["stage"] == "check":
-        questions = service.simulated_procedure(token).check.questions
+        questions = service.participant.simulated_procedure(token).check.questions
         right = [question.options.index(question.answer) for question in questions]
-        state = service.check(token, CheckAnswers(attempt=state["attempt"], answers=right))
-    return service.ready(token, "example") if state["stage"] == "example" else state
+        state = service.participant.check(token, CheckAnswers(attempt=state["attempt"], answers=right))
+    return service.participant.ready(token, "example") if state["stage"] == "example" else state
 
 
 def _filled(items: list[dict[str, Any]], stream: tuple[int, int]) -> Filled:
@@ -109,7 +109,7 @@ def _answer(
 ) -> dict[str, Any]:
     """One answer; its randomness depends on the person and the trial alone, not on what came before."""
     index = state["trial"]["index"]
-    known = service.simulated_trial(token, index)
+    known = service.participant.simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
     shown = {"shows_saliency": known.shows_saliency, "shows_examples": bool(state["trial"]["left"]["samples"])}
     foretold = person.foretells(known.trial, **shown, rng=rng)
@@ -122,7 +122,7 @@ def _answer(
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,
     )
-    ack = service.record(token, answer)
+    ack = service.participant.record(token, answer)
     if ack.code not in (200, 201):
         raise ForetellError(f"The simulated answer to trial {index} was refused ({ack.message}). Simulate again.")
     return ack.state

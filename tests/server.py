@@ -58,7 +58,7 @@ class Server:
     def login(self) -> dict[str, str]:
         """The cookie of a researcher, by a login link as the command prints it."""
         with Service(self.home) as service:
-            reply = httpx.get(self.url + service.login_link())
+            reply = httpx.get(self.url + service.access.login_link())
         return {COOKIE: reply.cookies[COOKIE]}
 
     def let_in(self, context: BrowserContext) -> None:

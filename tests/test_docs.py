@@ -253,9 +253,9 @@ def test_the_condition_of_the_how_to_is_run_by_simulated_people(
     name = register(monkeypatch, CONDITIONS, "add-a-condition.md", "example_condition")
     test_conditions.test_factors_say_what_is_shown(name)
     assert CONDITIONS[name].shown(test_conditions.TRIAL).examples == {"boat": ("boat1",), "fish": ("fish1",)}
-    study = service.open_study(bundle(conditions=("none", name)), per_condition=2)
+    study = service.researcher.open_study(bundle(conditions=("none", name)), per_condition=2)
     simulate(service, study, 4, {"belief_projector": 1.0}, seed=1)
-    frame = service.responses(study, ("sim",))
+    frame = service.researcher.responses(study, ("sim",))
     assert frame.groupby("condition")["participant"].nunique().to_dict() == {"none": 2, name: 2}
     assert set(frame[frame["condition"] == name]["examples"]) == {1}
     assert set(responses.prepare(frame).frame["condition"]) == {"none", name}
@@ -320,5 +320,5 @@ def test_the_simulated_person_of_the_how_to_takes_part(
     assert expected_accuracy({name: 1}, adversarial, shows_saliency=False) == pytest.approx(0.5)
     # Standard and wrong: she names the truth with log-odds 2, so she foretells the AI with log-odds -2.
     assert expected_accuracy({name: 1}, standard, shows_saliency=True, sd=0) == pytest.approx(1 / (1 + np.exp(2)))
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     assert simulate(service, study, 4, {name: 0.5, "guesser": 0.5}, seed=2) == 4 * 15

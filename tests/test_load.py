@@ -20,11 +20,11 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
     """Negative control: an acknowledgement that the database knows nothing of is one answer lost."""
     home = tmp_path / "home"
     with Service(home) as service:
-        study = service.open_study(bundle(trials=3, practice=0), per_condition=1)
+        study = service.researcher.open_study(bundle(trials=3, practice=0), per_condition=1)
         simulate(service, study, 2, {"guesser": 1.0}, seed=1)
-        token = service.begin(study)
-        service.consent(token, True)
-        service.ready(token)
+        token = service.participant.begin(study)
+        service.participant.consent(token, True)
+        service.participant.ready(token)
     log = Log(acknowledged=["never-stored"])
     found = kept(home, log)
     assert (found["answers_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)

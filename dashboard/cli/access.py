@@ -23,7 +23,7 @@ def password() -> None:
 
     chosen = typer.prompt("New password", hide_input=True, confirmation_prompt="Once more")
     with Service(home()) as service:
-        service.set_password(chosen)
+        service.access.set_password(chosen)
     say("The password is set.")
 
 
@@ -38,7 +38,7 @@ def login(
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        say(address.rstrip("/") + service.login_link())
+        say(address.rstrip("/") + service.access.login_link())
 
 
 def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> None:
@@ -53,7 +53,7 @@ def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> 
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        run(service, out)
+        run(service.researcher, out)
     say(str(out))
 
 

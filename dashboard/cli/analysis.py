@@ -15,8 +15,8 @@ from dashboard.cli.terminal import Bars, say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from study.analysis.records import Look
     from study.analysis.report import Answer
-    from study.analysis.stopping import Look
     from study.bundle import Manifest
     from study.plan.preregistration import Plan
 
@@ -77,7 +77,7 @@ def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifes
         return (config.read(plan).plan if plan else None), None, None
     manifest = bundle_named(home(), study).manifest
     with Service(home()) as service:
-        return frozen_with(manifest), manifest, service.looks_made(manifest.study_hash)
+        return frozen_with(manifest), manifest, service.researcher.looks_made(manifest.study_hash)
 
 
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
@@ -88,10 +88,10 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        frame = newest_version(service.responses(name, ("sim",) if simulated else ("live",)))
-        folders = {version.study_hash: version.folder for version in service.studies()}
+        frame = newest_version(service.researcher.responses(name, ("sim",) if simulated else ("live",)))
+        folders = {version.study_hash: version.folder for version in service.researcher.studies()}
         answered = frame["study_hash"].iloc[0] if len(frame) else ""
-        looks = () if simulated else service.looks_made(answered)
+        looks = () if simulated else service.researcher.looks_made(answered)
     data = responses.prepare(frame, name=name)
     manifest = Bundle(folders[answered]).manifest
     plan = frozen_with(manifest)

@@ -37,7 +37,7 @@ def links(
     people = read_ids(ids) if ids is not None else [secrets.token_hex(8) for _ in range(count or 0)]
     with Service(home()) as service:
         try:
-            paths = service.personal_links(study, people)
+            paths = service.researcher.personal_links(study, people)
         except ValidationError:
             raise ForetellError(
                 "An id has at most 200 letters, digits and _ . @ -. Change those that do not."
@@ -75,7 +75,7 @@ def access(
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        listed = service.set_access(study, cast(AccessMode, mode), [] if ids is None else read_ids(ids))
+        listed = service.researcher.set_access(study, cast(AccessMode, mode), [] if ids is None else read_ids(ids))
     say(f"{study}: {mode}" + (f", {listed} ids on the list" if mode == "list" else ""))
 
 
@@ -88,7 +88,7 @@ def withdraw(code: Annotated[str, typer.Argument(help="The participant's private
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        service.withdraw(code)
+        service.participant.withdraw(code)
     say("Erased.")
 
 
@@ -106,7 +106,7 @@ def bonus(
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        made = service.bonus(study, batch)
+        made = service.researcher.bonus(study, batch)
     if made.number is None:
         say("No bonus is waiting.")
     else:
@@ -139,7 +139,7 @@ def reconcile(
             f"{statuses} cannot be read as a table ({error}). Export it from the recruiter again."
         ) from None
     with Service(home()) as service:
-        found = service.reconcile(study, listed)
+        found = service.researcher.reconcile(study, listed)
     for row in found.itertuples(index=False):
         say(f"{shown(row.person)}: {shown(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}")
     say(f"{len(listed)} people in the list, {len(found)} differ")

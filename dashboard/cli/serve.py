@@ -63,7 +63,7 @@ def _login_path() -> str:
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        return "" if service.ways() else service.login_link()
+        return "" if service.access.ways() else service.access.login_link()
 
 
 def _demo() -> None:
@@ -94,7 +94,7 @@ def _fill(study_file: Path) -> None:
         bundle = build(study_file, home(), progress)
         with Service(home()) as service:
             places = int(bundle.manifest.config["allocation"]["per_condition"])
-            name = service.open_study(bundle.folder, places)
+            name = service.researcher.open_study(bundle.folder, places)
             simulate(service, name, SIMULATED, parse_mixture(MIXTURE), 0, progress)
 
 

@@ -109,7 +109,7 @@ def _verify_receipt(shown: str) -> None:
     from study.workspace.workspace import home
 
     with Service(home()) as service:
-        found = service.receipt(shown)
+        found = service.researcher.receipt(shown)
     study = f"{found.study} ({found.study_hash[:12]})"
     say(f"Genuine: the server held {found.answers} answers of this person to {study}, who is at {found.stage!r} now.")
 
@@ -124,12 +124,13 @@ def _verify_database(named: str) -> None:
         raise ForetellError(f"There is no database {named}. Name the file, e.g. workspace/foretell.db.")
     place = (home(), named) if "://" in named else (file.parent, f"sqlite:///{file}")
     with Service(*place) as service:
-        say(f"Last response: {service.last_response()}")
-        if not service.ends_file.exists():
-            say(f"{service.ends_file} is not there: whether responses are missing at the end cannot be seen.")
-        faults = service.verify()
-        people = sum(n for study in service.studies() for mode in study.sessions.values() for stages in mode.values()
-                     for n in stages.values())  # fmt: skip
+        say(f"Last response: {service.researcher.last_response()}")
+        if not service.workspace.ends_file.exists():
+            say(f"{service.workspace.ends_file} is not there: whether responses are missing at the end cannot be seen.")
+        faults = service.researcher.verify()
+        studies = service.researcher.studies()
+    people = sum(n for study in studies for mode in study.sessions.values() for stages in mode.values()
+                 for n in stages.values())  # fmt: skip
     for fault in faults[:MOST_FAULTS]:
         say(f"Fault: {fault}")
     if faults:
@@ -154,7 +155,7 @@ def simulate(
 
     bundle = bundle_named(home(), study)
     with Service(home()) as service, Bars() as progress:
-        name = service.add_study(bundle.folder)  # people are let in on the Studies page only
+        name = service.researcher.add_study(bundle.folder)  # people are let in on the Studies page only
         answers = run(service, name, participants, parse_mixture(mixture), seed, progress)
     say(f"{name}: {answers} new answers of simulated participants")
 
@@ -181,7 +182,7 @@ def export(
 
     run = psychds.export if psych_ds else tables.export
     with Service(home()) as service:
-        path = run(service, study, out, ("sim",) if simulated else ("live",), published=published)
+        path = run(service.researcher, study, out, ("sim",) if simulated else ("live",), published=published)
     say(str(path))
 
 

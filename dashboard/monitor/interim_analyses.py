@@ -12,7 +12,7 @@ BOUND = st.column_config.NumberColumn("Bound on |z|", format="%.3f")
 
 def show(study: str) -> None:
     """Nothing where the plan declares no looks."""
-    standing = service.service().looks(study)
+    standing = service.service().researcher.looks(study)
     if standing is None:
         return
     st.subheader("Planned looks", anchor=False)

@@ -17,7 +17,7 @@ def page() -> None:
     st.title("Monitor", anchor=False)
     st.caption("Who is where, and whether the data are good. Blinded: nothing here tells how well any group does.")
     with errors_shown():
-        names = list(dict.fromkeys(status.name for status in reversed(service.service().studies())))
+        names = list(dict.fromkeys(status.name for status in reversed(service.service().researcher.studies())))
         if not names:
             st.info("No study was opened yet. Open one on the page Studies.")
             return
@@ -33,8 +33,8 @@ def page() -> None:
 def watched(study: str) -> None:
     """What refreshes itself."""
     with errors_shown():
-        seen = service.service().monitor(study)
-        versions = [status for status in service.service().studies() if status.name == study]
+        seen = service.service().researcher.monitor(study)
+        versions = [status for status in service.service().researcher.studies() if status.name == study]
         watching.gate(study, _newest(versions))
         watching.clock(seen)
         watching.numbers(seen)

@@ -20,9 +20,8 @@ from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import Kept, Planned
-from study.analysis.records import MixedModel
+from study.analysis.records import Look, MixedModel
 from study.analysis.responses import Responses
-from study.analysis.stopping import Look
 from study.bundle import Manifest
 from study.plan.preregistration import Plan
 

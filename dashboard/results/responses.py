@@ -13,8 +13,8 @@ import streamlit as st
 from dashboard.shared import service
 from dashboard.shared.keys import digest
 from study.analysis import responses
+from study.analysis.records import Look
 from study.analysis.responses import Responses
-from study.analysis.stopping import Look
 from study.bundle import Bundle
 from study.plan.preregistration import Plan, frozen_with
 from study.workspace.workspace import bundle_named, bundles, home, study_name
@@ -44,12 +44,12 @@ class Chosen:
         """The declared looks that were made at the study's answers; None where that is not known."""
         if self.data.simulated:
             return ()
-        return None if self.bundle is None else service.service().looks_made(self.bundle.study_hash)
+        return None if self.bundle is None else service.service().researcher.looks_made(self.bundle.study_hash)
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     """The collected studies by name."""
-    statuses = service.service().studies()
+    statuses = service.service().researcher.studies()
     names = dict.fromkeys(status.name for status in statuses if status.sessions)
     seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
     return {name: functools.partial(_collected, digest(str(home()), name, seen[name]), name) for name in names}
@@ -57,7 +57,7 @@ def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
 
 @st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
 def _collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
-    return service.service().responses(_name, ("live", "sim"))
+    return service.service().researcher.responses(_name, ("live", "sim"))
 
 
 def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> Chosen | None:
@@ -113,7 +113,7 @@ def _answered(frame: pd.DataFrame) -> Bundle | None:
     """The frozen study behind collected answers."""
     if "study_hash" not in frame or frame.empty:
         return None
-    folders = {status.study_hash: status.folder for status in service.service().studies()}
+    folders = {status.study_hash: status.folder for status in service.service().researcher.studies()}
     folder = folders.get(frame["study_hash"].iloc[0])
     return None if folder is None else Bundle(folder)
 

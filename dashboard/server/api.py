@@ -25,7 +25,7 @@ from dashboard.shared import service as door
 from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Proof, Recruit
 from study.participation.refusals import Refused
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
-from study.service import Service
+from study.service import Participant
 from study.store import StoreError
 
 RUNNER = Path(__file__).parents[1] / "runner"
@@ -49,7 +49,7 @@ class Call:
 
 
 log = logging.getLogger(__name__)
-Work = Callable[[Service, Call], tuple[int, Any]]
+Work = Callable[[Participant, Call], tuple[int, Any]]
 
 
 class _Body(BaseModel):
@@ -101,70 +101,74 @@ def routes() -> list[Route]:
         Route("/run/{study}/", _without_slash),
         Route("/runner/{file}", _runner_file),
         Route("/assets/{study}/{sha256}", _asset),
-        _api("entry", "POST", lambda service, call: (200, service.entry(Entry.model_validate_json(call.body).study))),
+        _api(
+            "entry",
+            "POST",
+            lambda participant, call: (200, participant.entry(Entry.model_validate_json(call.body).study)),
+        ),
         _api("begin", "POST", _begin),
-        _api("time", "GET", lambda service, _: (200, {"now_ms": service.now_ms()})),
-        _api("state", "GET", lambda service, call: (200, service.state(call.token, call.tab))),
+        _api("time", "GET", lambda participant, _: (200, {"now_ms": participant.now_ms()})),
+        _api("state", "GET", lambda participant, call: (200, participant.state(call.token, call.tab))),
         _api(
             "takeover",
             "POST",
-            lambda service, call: (200, service.take_over(call.token, call.tab or "")),
+            lambda participant, call: (200, participant.take_over(call.token, call.tab or "")),
         ),
-        _api("preload", "GET", lambda service, call: (200, service.preload(call.token))),
+        _api("preload", "GET", lambda participant, call: (200, participant.preload(call.token))),
         _api("consent", "POST", _consent),
         _api("ready", "POST", _ready),
         _api("check", "POST", _check),
         _api("responses", "POST", _respond),
         _api("events", "POST", _events),
         _api("questionnaire", "POST", _fill),
-        _api("finish", "POST", lambda service, call: (200, service.finish(call.token, call.tab))),
+        _api("finish", "POST", lambda participant, call: (200, participant.finish(call.token, call.tab))),
         _api("withdraw", "POST", _withdraw),
     ]
 
 
-def _begin(service: Service, call: Call) -> tuple[int, Any]:
+def _begin(participant: Participant, call: Call) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
         # Somebody who takes part would see the other conditions, and what practice answers.
         refusal = gate.refused(call.asked)
         if refusal is not None:
             raise Refused(*refusal, "refused_preview")
-        return 201, {"token": service.begin(sent.study, mode="preview", condition=sent.condition)}
-    begun = service.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
+        return 201, {"token": participant.begin(sent.study, mode="preview", condition=sent.condition)}
+    begun = participant.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
     return 201, {"token": begun}
 
 
-def _consent(service: Service, call: Call) -> tuple[int, Any]:
+def _consent(participant: Participant, call: Call) -> tuple[int, Any]:
     sent = Consent.model_validate_json(call.body)
-    return 200, service.consent(call.token, sent.agreed, sent.device, call.tab)
+    return 200, participant.consent(call.token, sent.agreed, sent.device, call.tab)
 
 
-def _ready(service: Service, call: Call) -> tuple[int, Any]:
-    return 200, service.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
+def _ready(participant: Participant, call: Call) -> tuple[int, Any]:
+    return 200, participant.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
 
 
-def _check(service: Service, call: Call) -> tuple[int, Any]:
-    return 200, service.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
+def _check(participant: Participant, call: Call) -> tuple[int, Any]:
+    return 200, participant.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
 
 
-def _respond(service: Service, call: Call) -> tuple[int, Any]:
-    ack = service.record(call.token, Answer.model_validate_json(call.body), call.tab)
+def _respond(participant: Participant, call: Call) -> tuple[int, Any]:
+    ack = participant.record(call.token, Answer.model_validate_json(call.body), call.tab)
     return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
 
 
-def _fill(service: Service, call: Call) -> tuple[int, Any]:
-    return 200, service.fill(call.token, Filled.model_validate_json(call.body), call.tab)
+def _fill(participant: Participant, call: Call) -> tuple[int, Any]:
+    return 200, participant.fill(call.token, Filled.model_validate_json(call.body), call.tab)
 
 
-def _withdraw(service: Service, call: Call) -> tuple[int, Any]:
-    return 200, service.withdraw(Withdrawal.model_validate_json(call.body).code, source_of(call.asked))
+def _withdraw(participant: Participant, call: Call) -> tuple[int, Any]:
+    return 200, participant.withdraw(Withdrawal.model_validate_json(call.body).code, source_of(call.asked))
 
 
-def _events(service: Service, call: Call) -> tuple[int, Any]:
+def _events(participant: Participant, call: Call) -> tuple[int, Any]:
     events = _EVENTS.validate_json(call.body)
     if len(events) > MOST_EVENTS:
         raise Refused(413, f"At most {MOST_EVENTS} events at once.")
-    return 200, {"new": service.events(call.token, events)}
+    return 200, {"new": participant.events(call.token, events)}
 
 
 def _api(name: str, method: str, work: Work) -> Route:
@@ -187,7 +191,7 @@ def _guarded(work: Work, call: Call) -> tuple[int, Any]:
     """What came of it; of a refusal ``error`` is for the participant, in their language, the rest for programs."""
     try:
         _admit(call)
-        return work(door.service(), call)
+        return work(door.service().participant, call)
     except ForetellError as error:
         refused = _refusal(error)
     except ValidationError as error:
@@ -211,7 +215,7 @@ def _refusal(error: ForetellError) -> Refused:
 def _words(study: str) -> tuple[str, dict[str, str]]:
     """Language and texts of a study; of one that is not known or cannot be read, the default language's."""
     try:
-        return door.service().words(study)
+        return door.service().participant.words(study)
     except ForetellError:
         return DEFAULT_LANGUAGE, DEFAULTS
 
@@ -266,7 +270,7 @@ async def _runner_file(request: Request) -> Response:
 
 def _guarded_asset(study: str, sha256: str) -> bytes | None:
     try:
-        return door.service().asset(study, sha256).read_bytes()
+        return door.service().participant.asset(study, sha256).read_bytes()
     except (ForetellError, OSError):
         return None
 

@@ -98,7 +98,7 @@ class _Watched:
 def refused(asked: HTTPConnection) -> tuple[int, str] | None:
     """Code and sentence for who may not see the researcher's pages; None for who may."""
     try:
-        standing = service.service().standing(asked.cookies.get(COOKIE, ""))
+        standing = service.service().access.standing(asked.cookies.get(COOKIE, ""))
     except ForetellError as error:
         return 503, str(error)
     return None if standing == "in" else (401, "Log in first.")

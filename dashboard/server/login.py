@@ -63,14 +63,14 @@ def let_in(request: Request, token: str) -> Response:
     reply = RedirectResponse("/", 303, headers=HEADERS)
     secure = request.url.scheme == "https"
     reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
-    device = request.cookies.get(DEVICE) or door.service().new_device()
+    device = request.cookies.get(DEVICE) or door.service().access.new_device()
     reply.set_cookie(DEVICE, device, max_age=DEVICE_S, path=LOGIN, httponly=True, samesite="strict", secure=secure)
     return reply
 
 
 async def _enter_by_link(request: Request, key: str) -> Response:
     try:
-        return let_in(request, await run_in_threadpool(door.service().login_by_link, key))
+        return let_in(request, await run_in_threadpool(door.service().access.login_by_link, key))
     except Refused as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:
@@ -92,7 +92,7 @@ async def _enter(request: Request) -> Response:
     sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
     try:
         device = request.cookies.get(DEVICE, "")
-        token = await run_in_threadpool(door.service().login, sent, source_of(request), device)
+        token = await run_in_threadpool(door.service().access.login, sent, source_of(request), device)
     except Refused as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:
@@ -104,7 +104,7 @@ async def _leave(request: Request) -> Response:
     if foreign_origin(request):
         return await page(request, "This request came from another site.", 403)
     try:
-        await run_in_threadpool(door.service().logout, request.cookies.get(COOKIE, ""))
+        await run_in_threadpool(door.service().access.logout, request.cookies.get(COOKIE, ""))
     except StoreError as error:
         return await page(request, str(error), 503)
     reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
@@ -114,8 +114,8 @@ async def _leave(request: Request) -> Response:
 
 def _filled(token: str, message: str) -> str:
     service = door.service()
-    standing, ways, person = service.standing(token), service.ways(), service.person(token)
-    name = service.provider.name if service.provider else ""
+    standing, ways, person = service.access.standing(token), service.access.ways(), service.access.person(token)
+    name = service.access.provider.name if service.access.provider else ""
     return _blanks(
         standing=standing, ways=" ".join(ways), message=message, person=f" as {person}" if person else "", name=name
     )

@@ -165,7 +165,7 @@ async def _begin(request: Request) -> Response:
         # The answer comes to that address, where the cookie set here is not known.
         return await page(request, f"{provider.name} logs in at {provider.address}{LOGIN} only. Go there.", 421)
     try:
-        await run_in_threadpool(service.service().count_try, source_of(request))
+        await run_in_threadpool(service.service().access.count_try, source_of(request))
         async with asyncio.timeout(PATIENCE_S):
             reply: Response = await _Client(provider).authorize_redirect(request, provider.callback)
     except Exception as error:
@@ -181,13 +181,13 @@ async def _end(request: Request) -> Response:
     try:
         async with asyncio.timeout(PATIENCE_S):
             claims = await _Client(provider).claims(request)
-        return let_in(request, await run_in_threadpool(service.service().admit, claims, source_of(request)))
+        return let_in(request, await run_in_threadpool(service.service().access.admit, claims, source_of(request)))
     except Exception as error:
         return await _told(request, provider, error)
 
 
 def _provider() -> Provider | None:
-    return service.service().provider
+    return service.service().access.provider
 
 
 async def _told(request: Request, provider: Provider, error: Exception) -> Response:
@@ -205,7 +205,7 @@ async def _told(request: Request, provider: Provider, error: Exception) -> Respo
         case OAuthError():
             return await page(request, f"{name} did not log you in. Begin again, or ask {provider.contact}.", 401)
         case Untrue() | JoseError() | AuthlibBaseError():
-            await run_in_threadpool(service.service().refuse, "an answer that does not hold")
+            await run_in_threadpool(service.service().access.refuse, "an answer that does not hold")
             return await page(request, f"What {name} answered does not hold. Begin again.", 401)
     return await page(request, f"{name} does not answer as it should. Try again later.", 502)
 

@@ -6,6 +6,7 @@ import threading
 
 import streamlit as st
 
+from study.collection.researcher import Researcher
 from study.service import Service
 from study.workspace.workspace import home
 
@@ -23,11 +24,11 @@ def service() -> Service:
         return _open[0]
 
 
-def acting() -> Service:
-    """The service for what somebody does on a page: it stands under her name in the audit trail, if she has one."""
-    # Of a page that AppTest runs there is no browser, and what stands for its cookie is no text.
-    person = service().person(str(st.context.cookies.get(COOKIE, "")))
-    return service() if person is None else service().acting_as(person)
+def acting() -> Researcher:
+    """The researcher's door for the browser that is asking; its acts carry that person's name in the audit trail."""
+    # A page that AppTest runs has no browser, and its cookie is no text.
+    person = service().access.person(str(st.context.cookies.get(COOKIE, "")))
+    return service().researcher if person is None else service().acting_as(person)
 
 
 def close() -> None:

@@ -30,7 +30,7 @@ def show(study: Study) -> None:
         format_func=WORDS.__getitem__,
         key=f"export_{study.name}",
     )
-    frame = service.service().responses(study.name, chosen)
+    frame = service.service().researcher.responses(study.name, chosen)
     st.caption(f"{len(frame):,} answers. One row each, pseudonymous; the data dictionary says what every column means.")
     if chosen and len(frame):
         st.dataframe(frame.head(100), hide_index=True, height=260)
@@ -52,5 +52,5 @@ def show(study: Study) -> None:
 
 def _file(study: str, modes: list[Mode], name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        export(service.service(), study, Path(folder) / f"{study}.csv", modes)
+        export(service.acting(), study, Path(folder) / f"{study}.csv", modes)
         return (Path(folder) / name).read_bytes()

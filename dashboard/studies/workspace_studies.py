@@ -80,7 +80,7 @@ class Study:
 def shelf(home: Path, service: Service) -> list[Study]:
     """All studies, by name. A damaged one is listed with what is wrong; it hides no other."""
     files, faults = _files(home)
-    statuses = service.studies()
+    statuses = service.researcher.studies()
     built = {study_name(folder) for folder in bundles(home)}
     names = sorted({*files, *built, *faults, *(status.name for status in statuses)})
     return [_study(home, name, files.get(name), faults.get(name, []), statuses) for name in names]

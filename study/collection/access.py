@@ -15,9 +15,9 @@ from argon2.exceptions import VerificationError
 
 from core.errors import ForetellError
 from study.collection.provider import Provider, is_address, plain, provider_of
-from study.collection.researcher import Researcher
+from study.participation.open_workspace import OpenWorkspace
 from study.participation.refusals import Refused
-from study.store import Connection, logins
+from study.store import Connection, audit, logins
 from study.store.rows import Row
 
 SHORTEST = 12
@@ -37,52 +37,58 @@ Standing = Literal["in", "out"]
 Way = Literal["password", "sso"]
 
 
-class Access(Researcher):
-    """The researcher's door. Argon2id with the parameters of RFC 9106, section 4 (doi:10.17487/RFC9106)."""
+class Access:
+    """Logins to the researcher's pages.
+
+    Argon2id with the parameters of RFC 9106, section 4 (doi:10.17487/RFC9106).
+    """
 
     _hasher = PasswordHasher()
     _one_at_a_time = threading.Lock()
     """A hash takes 64 MiB on purpose: many tries at once must not take the server's memory."""
+
+    def __init__(self, workspace: OpenWorkspace) -> None:
+        self.workspace = workspace
 
     def set_password(self, password: str) -> None:
         """Set the password of the researcher's pages and end every login; raises `ForetellError` for a short one."""
         if len(password) < SHORTEST:
             raise ForetellError(f"The password has {len(password)} characters. Choose one of {SHORTEST} or more.")
         hashed = self._hasher.hash(password)
-        self._identities.write(lambda db: logins.set_password(db, hashed, self._clock()))
-        self.note("set the password", {})
+        self.workspace.identities.write(lambda db: logins.set_password(db, hashed, self.workspace.clock()))
+        self._note("set the password", {})
 
     @cached_property
     def provider(self) -> Provider | None:
         """Who else says who somebody is, as it was when this service began; raises `ForetellError` for a wrong file."""
-        return provider_of(self.home)
+        return provider_of(self.workspace.home)
 
     def ways(self) -> tuple[Way, ...]:
         """How one can log in without a login link; empty where no password is set and no provider."""
-        return self._identities.read(self._ways)
+        return self.workspace.identities.read(self._ways)
 
     def standing(self, token: str) -> Standing:
         """Whether this token is a login."""
-        return "in" if self._identities.read(lambda db: self._opened(db, token)) else "out"
+        return "in" if self.workspace.identities.read(lambda db: self._opened(db, token)) else "out"
 
     def login_link(self) -> str:
         """The path of a new login link, for whoever may run commands on this machine; it works for 30 days.
 
         Setting a password ends it, and every login that it opened.
         """
-        secret, now = secrets.token_urlsafe(32), self._clock()
-        self._identities.write(lambda db: logins.add_link(db, _hashed(secret), now, now + LINK_NS))
+        secret, now = secrets.token_urlsafe(32), self.workspace.clock()
+        self.workspace.identities.write(lambda db: logins.add_link(db, _hashed(secret), now, now + LINK_NS))
         return f"/door?{LINK_KEY}={secret}"
 
     def login_by_link(self, secret: str) -> str:
         """The token of a new login by the secret of a login link; raises `Refused` (401) for one that is not known."""
-        if not self._identities.read(lambda db: logins.is_link(db, _hashed(secret), self._clock())):
+        if not self.workspace.identities.read(lambda db: logins.is_link(db, _hashed(secret), self.workspace.clock())):
             raise Refused(401, "This login link is not known, or its time is over. Make another one on the server.")
         return self._log_in(None, None)
 
     def person(self, token: str) -> str | None:
         """The e-mail address of who is logged in by this token; None of who has the password, or is out."""
-        login = self._identities.read(lambda db: self._opened(db, token))
+        login = self.workspace.identities.read(lambda db: self._opened(db, token))
         return login["person"] if login else None
 
     def login(self, password: str, address: str, device: str = "") -> str:
@@ -98,11 +104,11 @@ class Access(Researcher):
             self._tried(db, source, limited_in_all=not known)
             return logins.password_hash(db)
 
-        hashed = self._identities.write(begun)
+        hashed = self.workspace.identities.write(begun)
         if hashed is None:
             raise Refused(403, "No password is set. Set one on the server: python foretell.py password")
         if not self._fits(hashed, password):
-            self.note("refused a login", {})
+            self._note("refused a login", {})
             raise Refused(401, "This is not the password.")
         return self._log_in(source, None)
 
@@ -116,7 +122,7 @@ class Access(Researcher):
         return hmac.compare_digest(self._device_mark(nonce).encode(), mark.encode())
 
     def _device_mark(self, nonce: str) -> str:
-        return hmac.new(self._key, f"device\0{nonce}".encode(), "sha256").hexdigest()
+        return hmac.new(self.workspace.key, f"device\0{nonce}".encode(), "sha256").hexdigest()
 
     def count_try(self, address: str) -> None:
         """Count a try to log in by the provider; raises `Refused` (429) after too many.
@@ -124,7 +130,7 @@ class Access(Researcher):
         Passwords have a count of their own: a provider that fails must not close the other way in.
         """
         source = self._source("sso", address)
-        self._identities.write(lambda db: self._tried(db, source, limited_in_all=False))
+        self.workspace.identities.write(lambda db: self._tried(db, source, limited_in_all=False))
 
     def admit(self, claims: Mapping[str, Any], address: str) -> str:
         """The token of a new login of who the provider's checked claims name; raises `Refused` (403).
@@ -145,13 +151,13 @@ class Access(Researcher):
 
     def refuse(self, why: str) -> None:
         """Record a login by the provider that was refused; not whose, who may be no researcher at all."""
-        self.note("refused a login", {"why": why})
+        self._note("refused a login", {"why": why})
 
     def logout(self, token: str) -> None:
         """End a login."""
         person = self.person(token)
-        if self._identities.write(lambda db: logins.close_login(db, _hashed(token))):
-            self._named(person).note("logged out", {})
+        if self.workspace.identities.write(lambda db: logins.close_login(db, _hashed(token))):
+            self._note("logged out", {}, person)
 
     def _ways(self, db: Connection) -> tuple[Way, ...]:
         by_password: tuple[Way, ...] = () if logins.password_hash(db) is None else ("password",)
@@ -159,32 +165,32 @@ class Access(Researcher):
 
     def _opened(self, db: Connection, token: str) -> Row | None:
         """The login of this token; who was taken off the provider's list has none any more."""
-        login = logins.opened(db, _hashed(token), self._clock())
+        login = logins.opened(db, _hashed(token), self.workspace.clock())
         if login is None or login["person"] is None:
             return login
         return login if self.provider is not None and self.provider.allows(login["person"]) else None
 
     def _log_in(self, source: str | None, person: str | None) -> str:
-        token, now = secrets.token_urlsafe(32), self._clock()
+        token, now = secrets.token_urlsafe(32), self.workspace.clock()
 
         def work(db: Connection) -> None:
             if source is not None:
                 logins.forget_tries(db, source)
             logins.open_login(db, _hashed(token), person, now, now + LOGIN_NS)
 
-        self._identities.write(work)
-        self._named(person).note("logged in", {})
+        self.workspace.identities.write(work)
+        self._note("logged in", {}, person)
         return token
 
-    def _named(self, person: str | None) -> Access:
-        return self if person is None else self.acting_as(person)
+    def _note(self, act: str, detail: Mapping[str, Any], person: str | None = None) -> None:
+        self.workspace.note(person or audit.RESEARCHER, act, detail)
 
     def _source(self, way: str, address: str) -> str:
-        hashed = hmac.new(self._key, f"{way}\0{address}".encode(), "sha256").hexdigest()
+        hashed = hmac.new(self.workspace.key, f"{way}\0{address}".encode(), "sha256").hexdigest()
         return f"{way}:{hashed}"
 
     def _tried(self, db: Connection, source: str, *, limited_in_all: bool) -> None:
-        now = self._clock()
+        now = self.workspace.clock()
         since = now - WINDOW_NS
         in_all = logins.tries(db, since, f"{PASSWORD}:") if limited_in_all else 0
         if logins.tries(db, since, source) >= MOST_TRIES or in_all >= MOST_TRIES_IN_ALL:

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.service import Service
+from study.collection.researcher import Researcher
+from study.participation.open_workspace import OpenWorkspace
 from study.store import copies
 from study.workspace.workspace import database
 
@@ -29,7 +30,7 @@ class Label(BaseModel):
     """Name of the folder by study hash; in the backup a bundle is ``bundles/HASH``."""
 
 
-def backup(service: Service, out: Path) -> Path:
+def backup(researcher: Researcher, out: Path) -> Path:
     """Write everything to the new folder `out`, while people take part; it appears when it is whole.
 
     Raises
@@ -39,20 +40,20 @@ def backup(service: Service, out: Path) -> Path:
     """
     if out.exists():
         raise ForetellError(f"{out} is there already. Name a new folder.")
-    service.note("backed up", {})
+    researcher.note("backed up", {})
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
     # Answers first: whoever comes meanwhile has an id too many, never an answer without its id.
-    copies.save(service.database, part / ANSWERS)
-    if _kind(service.database) == "sqlite":
-        copies.save(f"sqlite:///{service.home / IDENTITIES}", part / IDENTITIES)
-    shutil.copy2(service.key_file(), part / KEY)
+    copies.save(researcher.workspace.database, part / ANSWERS)
+    if _kind(researcher.workspace.database) == "sqlite":
+        copies.save(f"sqlite:///{researcher.workspace.home / IDENTITIES}", part / IDENTITIES)
+    shutil.copy2(researcher.workspace.key_file(), part / KEY)
     names = {}
-    for version in service.studies():
+    for version in researcher.studies():
         _copy_bundle(version.folder, part / "bundles" / version.study_hash)
         names[version.study_hash] = version.folder.name
-    label = Label(format=1, database=_kind(service.database), bundles=names)
+    label = Label(format=1, database=_kind(researcher.workspace.database), bundles=names)
     (part / LABEL).write_text(label.model_dump_json(indent=2), encoding="utf-8")
     return part.rename(out)
 
@@ -82,9 +83,13 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
     for study_hash, place in places.items():
         if not place.exists():
             _copy_bundle(folder / "bundles" / study_hash, place)
-    with Service(home, url) as service:
-        service.move_bundles(places)
-        return service.verify()
+    workspace = OpenWorkspace(home, url)
+    try:
+        researcher = Researcher(workspace)
+        researcher.move_bundles(places)
+        return researcher.verify()
+    finally:
+        workspace.close()
 
 
 def _copy_bundle(source: Path, target: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 
 from study.collection import published as theirs
-from study.service import Mode, Service
+from study.collection.researcher import Researcher
+from study.participation.open_workspace import Mode
 from study.workspace.spreadsheets import csv_text
 
 DICTIONARY: dict[str, dict[str, str]] = {
@@ -85,7 +86,9 @@ class Table:
     columns: Mapping[str, Mapping[str, str]]
 
 
-def tables(service: Service, study: str, modes: Sequence[Mode], *, published: bool = False) -> tuple[Table, Table]:
+def tables(
+    researcher: Researcher, study: str, modes: Sequence[Mode], *, published: bool = False
+) -> tuple[Table, Table]:
     """The answers and the people, under our names or the published ones."""
 
     def named(name: str, frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> Table:
@@ -94,13 +97,13 @@ def tables(service: Service, study: str, modes: Sequence[Mode], *, published: bo
         return Table(name, frame, columns)
 
     return (
-        named("answers", service.responses(study, modes), DICTIONARY),
-        named("people", service.persons(study, modes), PERSONS),
+        named("answers", researcher.responses(study, modes), DICTIONARY),
+        named("people", researcher.persons(study, modes), PERSONS),
     )
 
 
 def export(
-    service: Service, study: str, path: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
+    researcher: Researcher, study: str, path: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
 ) -> Path:
     """Write the answers to `path`; the people (``NAME.people.csv``) and two dictionaries beside it.
 
@@ -108,8 +111,8 @@ def export(
     `study.collection.published`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    answers, people = tables(service, study, modes, published=published)
-    service.note("exported", {"study": study, "modes": list(modes), "answers": len(answers.frame)})
+    answers, people = tables(researcher, study, modes, published=published)
+    researcher.note("exported", {"study": study, "modes": list(modes), "answers": len(answers.frame)})
     write(answers.frame, path)
     write(people.frame, path.with_name(f"{path.stem}.people{path.suffix}"))
     for name, table in (("data-dictionary.json", answers), ("people-dictionary.json", people)):

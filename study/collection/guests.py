@@ -10,7 +10,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.collection.frames import pseudonym
-from study.participation.open_workspace import Opened
+from study.participation.open_workspace import OpenWorkspace
 from study.participation.session import UNDER_WAY
 from study.store import Connection, audit, guests, repository
 from study.store.rows import Row
@@ -24,8 +24,15 @@ ACCESS: dict[AccessMode, str] = {
 COLUMNS = ("participant", "reason", "time")
 
 
-class Guests(Opened):
-    """Access modes, and participants who lose their place or are excluded."""
+class Guests:
+    """Access modes, and participants who lose their place or are excluded.
+
+    ``actor`` is whose acts these are in the audit trail.
+    """
+
+    def __init__(self, workspace: OpenWorkspace, actor: str = audit.RESEARCHER) -> None:
+        self.workspace = workspace
+        self.actor = actor
 
     def set_access(self, study: str, access: AccessMode, ids: Sequence[str] = ()) -> int:
         """Set who may start the open version of a study, and add `ids` to its closed list; how many are on it.
@@ -34,19 +41,19 @@ class Guests(Opened):
         """
         if access not in ACCESS:
             raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
-        who = [self._pseudonym_of(study, source, person) for person in ids for source in ("link", "prolific")]
+        who = [self.workspace.pseudonym_of(study, source, person) for person in ids for source in ("link", "prolific")]
 
         def work(db: Connection) -> int:
             if not guests.set_access(db, study, access):
                 return -1
             guests.invite(db, study, who)
             detail = {"study": study, "access": access, "added": len(ids)}
-            audit.append(db, self._clock(), self.actor, "set access", detail)
+            audit.append(db, self.workspace.clock(), self.actor, "set access", detail)
             return guests.n_invited(db, study) // 2
 
-        listed = self._store.write(work)
+        listed = self.workspace.store.write(work)
         if listed < 0:
-            raise self._unknown(study)
+            raise self.workspace.unknown_study(study)
         return listed
 
     def release_place(self, study: str, participant: str, reason: str) -> None:
@@ -65,7 +72,7 @@ class Guests(Opened):
             repository.free_slot(db, session["session_id"])
             self._note(db, "released a place", session, reason)
 
-        self._store.write(work)
+        self.workspace.store.write(work)
 
     def exclude(self, study: str, participant: str, reason: str) -> None:
         """Leave a participant out of the responses, and give their place to another, also a finished one.
@@ -81,14 +88,14 @@ class Guests(Opened):
         def work(db: Connection) -> None:
             session = self._participant(db, study, participant)
             repository.free_slot(db, session["session_id"])
-            guests.exclude(db, session["session_id"], reason.strip(), self._clock())
+            guests.exclude(db, session["session_id"], reason.strip(), self.workspace.clock())
             self._note(db, "excluded a participant", session, reason)
 
-        self._store.write(work)
+        self.workspace.store.write(work)
 
     def exclusions(self, study: str) -> pd.DataFrame:
         """Whom a researcher excluded: ``participant, reason, time`` (UTC)."""
-        rows = self._store.read(lambda db: guests.exclusions(db, study))
+        rows = self.workspace.store.read(lambda db: guests.exclusions(db, study))
         told = [(pseudonym(row), row["reason"], datetime.fromtimestamp(row["at"] / 1e9, UTC)) for row in rows]
         return pd.DataFrame(told, columns=list(COLUMNS))
 
@@ -103,4 +110,4 @@ class Guests(Opened):
         if not reason.strip():
             raise ForetellError("Give a reason: it is kept in the audit trail.")
         detail = {"session": session["session_id"], "reason": reason.strip()}
-        audit.append(db, self._clock(), self.actor, act, detail)
+        audit.append(db, self.workspace.clock(), self.actor, act, detail)

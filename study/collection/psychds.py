@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from study.collection.export import Table, tables, write_csv
-from study.service import Mode, Service
+from study.collection.researcher import Researcher
+from study.participation.open_workspace import Mode
 
 
 def export(
-    service: Service, study: str, folder: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
+    researcher: Researcher, study: str, folder: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
 ) -> Path:
     """Write the data set into `folder`, made if absent; files of the same names are replaced."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
-    both = tables(service, study, modes, published=published)
+    both = tables(researcher, study, modes, published=published)
     short = re.sub(r"[^a-zA-Z0-9]", "", study)
     for table in both:
         write_csv(table.frame, folder / "data" / f"study-{short}_desc-{table.name}_data.csv")

@@ -47,21 +47,21 @@ class Researcher(Guests):
         manifest = bundle.manifest
 
         def work(db: Connection) -> None:
-            repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self._clock())
+            repository.open_version(db, manifest.study_hash, manifest.name, str(bundle.folder), self.workspace.clock())
             entrance.enlarge(db, manifest, "live", per_condition)
-            audit.append(db, self._clock(), self.actor, "opened", {"study_hash": manifest.study_hash})
+            audit.append(db, self.workspace.clock(), self.actor, "opened", {"study_hash": manifest.study_hash})
 
-        self._store.write(work)
-        self._bundles[manifest.study_hash] = bundle
+        self.workspace.store.write(work)
+        self.workspace.bundles[manifest.study_hash] = bundle
         return manifest.name
 
     def add_study(self, bundle_folder: Path) -> str:
         """Verify a bundle for simulated people and let no participant in; its name. An open study stays open."""
         bundle = _sound(bundle_folder)
         manifest, folder = bundle.manifest, str(bundle.folder)
-        row = manifest.study_hash, manifest.name, folder, self._clock()
-        self._store.write(lambda db: repository.add_version(db, *row))
-        self._bundles[manifest.study_hash] = bundle
+        row = manifest.study_hash, manifest.name, folder, self.workspace.clock()
+        self.workspace.store.write(lambda db: repository.add_version(db, *row))
+        self.workspace.bundles[manifest.study_hash] = bundle
         return manifest.name
 
     def close_study(self, study: str) -> None:
@@ -78,7 +78,7 @@ class Researcher(Guests):
 
     def studies(self) -> list[StudyStatus]:
         """Every version ever opened, the oldest first."""
-        versions, sessions, slots = self._store.read(
+        versions, sessions, slots = self.workspace.store.read(
             lambda db: (repository.versions(db), repository.session_counts(db), repository.slot_counts(db))
         )
         return [self._status(version, sessions, slots) for version in versions]
@@ -91,43 +91,47 @@ class Researcher(Guests):
         ForetellError
             No study of that name was ever opened.
         """
-        self._known(study)
-        rows = self._store.read(lambda db: responses.main_answers(db, study, modes))
+        self.workspace.require_study(study)
+        rows = self.workspace.store.read(lambda db: responses.main_answers(db, study, modes))
         trials = {
             (study_hash, trial.id): trial
             for study_hash in {row["study_hash"] for row in rows}
-            for trial in self._bundle(study_hash).manifest.trials
+            for trial in self.workspace.bundle(study_hash).manifest.trials
         }
         return response_frame(rows, trials)
 
     def persons(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
         """Every person of a study, one row each; columns are described in `study.collection.export.PERSONS`."""
-        self._known(study)
-        return self._store.read(lambda db: person_frame(db, repository.sessions(db, study, modes), self._manifest))
+        self.workspace.require_study(study)
+        return self.workspace.store.read(
+            lambda db: person_frame(db, repository.sessions(db, study, modes), self.workspace.manifest_of)
+        )
 
     def monitor(self, study: str) -> Monitor:
         """How a collection goes; no outcome by condition."""
-        self._known(study)
-        return self._store.read(lambda db: look(db, study, self._manifest, self.home, self._clock()))
+        self.workspace.require_study(study)
+        return self.workspace.store.read(
+            lambda db: look(db, study, self.workspace.manifest_of, self.workspace.home, self.workspace.clock())
+        )
 
     def unblind(self, study: str, reason: str) -> pd.DataFrame:
         """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
-        self._known(study)
-        self._store.write(lambda db: outcomes.note(db, study, reason, self._clock(), self.actor))
+        self.workspace.require_study(study)
+        self.workspace.store.write(lambda db: outcomes.note(db, study, reason, self.workspace.clock(), self.actor))
         return outcomes.table(self.responses(study), self.persons(study))
 
     def personal_links(self, study: str, persons: Sequence[str]) -> list[str]:
         """The path of a signed link for each id: nobody else can make one, and one link starts one participation."""
-        self._known(study)
-        return [signed_path(self._key, study, Recruit(person=person).person) for person in persons]
+        self.workspace.require_study(study)
+        return [signed_path(self.workspace.key, study, Recruit(person=person).person) for person in persons]
 
     def looks(self, study: str) -> Looks | None:
         """The looks that the newest version's plan declares, and which is due; None where it declares none."""
-        manifest = self._newest(study)
+        manifest = self.workspace.newest_manifest(study)
         plan = interim.plan_of(manifest)
         if plan is None:
             return None
-        return self._store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
+        return self.workspace.store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
 
     def looks_made(self, study_hash: str) -> tuple[Look, ...] | None:
         """The declared looks that were made at a frozen study; None where it was never opened here."""
@@ -136,7 +140,7 @@ class Researcher(Guests):
             known = any(version["study_hash"] == study_hash for version in repository.versions(db))
             return interim.made(db, study_hash) if known else None
 
-        return self._store.read(work)
+        return self.workspace.store.read(work)
 
     def take_look(self, study: str, progress: Progress = silent) -> Look:
         """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
@@ -146,15 +150,17 @@ class Researcher(Guests):
         ForetellError
             The plan declares no looks, or none is due.
         """
-        standing, manifest = self.looks(study), self._newest(study)
+        standing, manifest = self.looks(study), self.workspace.newest_manifest(study)
         number = interim.due(study, standing)
         made = interim.make(manifest, number, self.responses(study), self.persons(study), progress)
-        self._store.write(lambda db: interim.keep(db, study, manifest.study_hash, made, self._clock(), self.actor))
+        self.workspace.store.write(
+            lambda db: interim.keep(db, study, manifest.study_hash, made, self.workspace.clock(), self.actor)
+        )
         return made
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
         """Put an administrative act into the audit trail; `detail` must name nobody."""
-        self._store.write(lambda db: audit.append(db, self._clock(), self.actor, act, detail))
+        self.workspace.note(self.actor, act, detail)
 
     def move_bundles(self, places: Mapping[str, Path]) -> None:
         """Say where the bundles of versions, by study hash, are now."""
@@ -162,48 +168,54 @@ class Researcher(Guests):
         def work(db: Connection) -> None:
             for study_hash, place in places.items():
                 repository.move_version(db, study_hash, str(place.resolve()))
-            audit.append(db, self._clock(), self.actor, "restored", {"versions": sorted(places)})
+            audit.append(db, self.workspace.clock(), self.actor, "restored", {"versions": sorted(places)})
 
-        self._store.write(work)
+        self.workspace.store.write(work)
 
     def verify_chain(self) -> list[str]:
         """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
-        return self._store.read(lambda db: list(responses.broken_links(db)))
+        return self.workspace.store.read(lambda db: list(responses.broken_links(db)))
 
     def verify(self) -> list[str]:
         """What is wrong with the database, the first wrong row first: its end, chain, plans, counts, places, audit."""
-        return self._store.read(lambda db: [*self._lost(db), *faults(db, self._manifest)])
+        return self.workspace.store.read(
+            lambda db: [*self.workspace.lost_rows(db), *faults(db, self.workspace.manifest_of)]
+        )
 
     def last_response(self) -> str:
         """Number and time of the last response, in words."""
-        return self._store.read(witness.ends_of).last_response
+        return self.workspace.store.read(witness.ends_of).last_response
 
     def confirm_time(self) -> None:
         """Take the clock as right after it jumped: what is due by it ends, and ids are erased, from now on."""
-        now = self._clock()
+        now = self.workspace.clock()
 
         def work(db: Connection) -> None:
             timemark.confirm(db, now)
             audit.append(db, now, self.actor, "confirmed the clock", {})
 
-        self._store.write(work)
+        self.workspace.store.write(work)
 
     def receipt(self, shown: str) -> Receipt:
         """What a participant's receipt proves; raises `ForetellError` for a false one."""
-        return self._store.read(lambda db: checked(db, self._key, shown))
+        return self.workspace.store.read(lambda db: checked(db, self.workspace.key, shown))
 
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
         """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
-        self._known(study)
-        people = self._identities.read(lambda db: identities.of_study(db, study))
-        return self._store.write(lambda db: recruiting.bonus_batch(db, study, people, batch, self._clock(), self.actor))
+        self.workspace.require_study(study)
+        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        return self.workspace.store.write(
+            lambda db: recruiting.bonus_batch(db, study, people, batch, self.workspace.clock(), self.actor)
+        )
 
     def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
         """Compare a recruiter's list with what is here, free the places of who went back, and show what differs."""
-        self._known(study)
-        people = self._identities.read(lambda db: identities.of_study(db, study))
-        return self._store.write(
-            lambda db: recruiting.reconcile(db, study, people, statuses, self._manifest, self._clock(), self.actor)
+        self.workspace.require_study(study)
+        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        return self.workspace.store.write(
+            lambda db: recruiting.reconcile(
+                db, study, people, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
+            )
         )
 
     def _places_of(self, db: Connection, study: str) -> pd.DataFrame:
@@ -217,16 +229,16 @@ class Researcher(Guests):
         def change(db: Connection) -> int:
             changed = work(db)
             if changed:
-                audit.append(db, self._clock(), self.actor, act, {"study": study})
+                audit.append(db, self.workspace.clock(), self.actor, act, {"study": study})
             return changed
 
-        if not self._store.write(change):
-            raise self._unknown(study)
+        if not self.workspace.store.write(change):
+            raise self.workspace.unknown_study(study)
 
     def _status(self, version: Row, sessions: list[Row], slots: list[Row]) -> StudyStatus:
         study_hash, folder = version["study_hash"], Path(version["folder"])
         try:
-            title = texts_of(self._bundle(study_hash).manifest)["title"]
+            title = texts_of(self.workspace.bundle(study_hash).manifest)["title"]
         except ForetellError as error:
             title = str(error)
         counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)

@@ -7,6 +7,7 @@ import hmac
 import secrets
 import uuid
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from core.errors import ForetellError
@@ -16,7 +17,7 @@ from study.participation.answer import Proof, Recruit
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
-from study.participation.open_workspace import Mode, Opened
+from study.participation.open_workspace import Mode, OpenWorkspace
 from study.participation.page import entry
 from study.participation.refusals import Refused
 from study.plan.procedure import procedure_of
@@ -34,8 +35,11 @@ CODES, CODES_PER_MINUTE = 20, 10
 """Private codes tried from one address."""
 
 
-class Arrivals(Opened):
+class Arrivals:
     """What the participant's page may do before it has a token."""
+
+    def __init__(self, workspace: OpenWorkspace) -> None:
+        self._workspace = workspace
 
     @cached_property
     def _starts(self) -> Allowance:
@@ -50,13 +54,24 @@ class Arrivals(Opened):
         """Keys the hashes of addresses; it ends with this process, and with it all that could undo them."""
         return secrets.token_bytes(32)
 
+    def now_ms(self) -> float:
+        """The server's clock, ms since 1970: pages measure how far theirs is from it."""
+        return self._workspace.clock() / 1e6
+
+    def asset(self, study: str, sha256: str) -> Path:
+        """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
+        for bundle in self._workspace.bundles_of(study):
+            if sha256 in bundle.manifest.assets:
+                return bundle.asset(sha256)
+        raise ForetellError(f"Study {study!r} has no such picture.")
+
     def entry(self, study: str) -> dict[str, Any]:
         """What the page needs before anybody takes part; nothing is kept."""
-        return entry(self._shown(study))
+        return entry(self._workspace.shown_manifest(study))
 
     def words(self, study: str) -> tuple[str, dict[str, str]]:
         """Language and texts of a study; raises `Refused` (404) where there is none."""
-        manifest = self._shown(study)
+        manifest = self._workspace.shown_manifest(study)
         return procedure_of(manifest).language, texts_of(manifest)
 
     def begin(
@@ -85,10 +100,10 @@ class Arrivals(Opened):
             sessions from one address; 410: closed, paused or full; 404: no such study.
         """
         of = repository.newest_version_of if mode == "sim" else repository.open_version_of
-        version = self._store.read(lambda db: of(db, study))
+        version = self._workspace.store.read(lambda db: of(db, study))
         who = uuid.uuid4().hex
         if recruit is not None:
-            who = self._pseudonym_of(study, recruit.source, recruit.person)
+            who = self._workspace.pseudonym_of(study, recruit.source, recruit.person)
         elif participant is not None:
             who = self._pseudonym(study, participant)
         token = secrets.token_urlsafe(24)
@@ -115,7 +130,7 @@ class Arrivals(Opened):
                     raise Refused(429, "Too many sessions were started from this address.", "refused_busy")
             self._new_session(db, version, mode, who, token, started)
 
-        self._store.write(work)
+        self._workspace.store.write(work)
         if recruit is not None and mode == "live":
             self._identify(token, recruit)
         return token
@@ -124,7 +139,7 @@ class Arrivals(Opened):
         """Whether a link's id carries this workspace's signature; a false one is refused (403)."""
         if recruit.signature is None:
             return False
-        if recruit.source != "link" or not is_signed(self._key, study, recruit.person, recruit.signature):
+        if recruit.source != "link" or not is_signed(self._workspace.key, study, recruit.person, recruit.signature):
             raise Refused(403, "The signature of this link is not that of its id.", "refused_link")
         return True
 
@@ -132,12 +147,12 @@ class Arrivals(Opened):
         """Whether whoever comes with an id alone may have its session."""
         if session["stage"] == "declined":
             return True  # nothing of them is kept
-        if session["stage"] == "consent" and self._clock() - session["last_seen"] > LIVE_NS:
+        if session["stage"] == "consent" and self._workspace.clock() - session["last_seen"] > LIVE_NS:
             return True  # nothing of them is kept yet, and nobody has it open
         if proof is None:
             return False
         browser, kept = _hashed(proof.browser or ""), session["browser_hash"] or ""
-        code = ending.withdrawal_code(self._key, session["session_id"])
+        code = ending.withdrawal_code(self._workspace.key, session["session_id"])
         return hmac.compare_digest(browser, kept) or (
             proof.code is not None and hmac.compare_digest(code.encode(), ending.tidy(proof.code).encode())
         )
@@ -147,10 +162,10 @@ class Arrivals(Opened):
         invited = signed or (version["access"] == "list" and guests.is_invited(db, version["name"], who))
         if version["access"] != "open" and not invited:
             raise Refused(403, "This study takes invited participants only.", "refused_invited")
-        texts = texts_of(self._bundle(version["study_hash"]).manifest)
-        if version["paused"] or disk.is_low(self.home):
+        texts = texts_of(self._workspace.bundle(version["study_hash"]).manifest)
+        if version["paused"] or disk.is_low(self._workspace.home):
             raise Refused(410, texts["paused"], "paused")
-        if not repository.has_free_slot(db, version["study_hash"], "live", self._clock()):
+        if not repository.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
             raise Refused(410, texts["full"], "full")
 
     def _limit_codes(self, address: str | None) -> None:
@@ -162,10 +177,10 @@ class Arrivals(Opened):
 
     def _identify(self, token: str, recruit: Recruit) -> None:
         """Keep a recruiter's id in its own file, for a day until its participant agrees; declining leaves none."""
-        session = self._store.read(lambda db: answering.session_of_token(db, token))
+        session = self._workspace.store.read(lambda db: answering.session_of_token(db, token))
         if session["stage"] == "declined":
             return
-        now = self._store.write(self._trusted)
+        now = self._workspace.store.write(self._workspace.trusted_time)
         row = {
             "participant_id": session["participant_id"],
             "study": session["study"],
@@ -176,22 +191,22 @@ class Arrivals(Opened):
             "created_at": now,
             "erase_after": self._kept_until(session) or now + DAY_NS,
         }
-        self._identities.write(lambda db: identities.add(db, row))
+        self._workspace.identities.write(lambda db: identities.add(db, row))
 
     def _kept_until(self, session: Row) -> int | None:
         """When the id of a participant who agreed is erased; None before the consent."""
-        days = procedure_of(self._manifest(session)).recruiter.retention_days
+        days = procedure_of(self._workspace.manifest_of(session)).recruiter.retention_days
         return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
 
     def _renew(self, db: Connection, session: Row, token: str, browser: str | None) -> None:
         resumed = {"token_hash": answering.token_hash(token), "n_resumes": session["n_resumes"] + 1, "tab_id": None}
         mine = {} if browser is None else {"browser_hash": browser}
-        repository.change_session(db, session["session_id"], {**resumed, **mine, "last_seen": self._clock()})
+        repository.change_session(db, session["session_id"], {**resumed, **mine, "last_seen": self._workspace.clock()})
 
     def _new_session(
         self, db: Connection, version: Row, mode: Mode, who: str, token: str, started: dict[str, Any]
     ) -> None:
-        now, manifest = self._clock(), self._bundle(version["study_hash"]).manifest
+        now, manifest = self._workspace.clock(), self._workspace.bundle(version["study_hash"]).manifest
         session_id = uuid.uuid4().hex
         row = {
             "session_id": session_id,
@@ -200,7 +215,7 @@ class Arrivals(Opened):
             "participant_id": who,
             "mode": mode,
             "token_hash": answering.token_hash(token),
-            "code_hash": ending.code_hash(self._key, session_id),
+            "code_hash": ending.code_hash(self._workspace.key, session_id),
             "stage": "consent",
             "practice": len(manifest.practice),
             "main": len(manifest.trials) + len(catch_trials(manifest)),
@@ -212,14 +227,14 @@ class Arrivals(Opened):
     def _closed(self, study: str) -> ForetellError:
         """What a newcomer to a study that was open once is told; of any other, that there is none."""
         try:
-            return Refused(410, texts_of(self._shown(study))["closed"], "closed")
+            return Refused(410, texts_of(self._workspace.shown_manifest(study))["closed"], "closed")
         except Refused as unknown:
             return unknown
 
     def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
         if study_hash is None:
             return {}
-        manifest: Manifest = self._bundle(study_hash).manifest
+        manifest: Manifest = self._workspace.bundle(study_hash).manifest
         name = condition or secrets.choice(manifest.conditions)
         if name not in manifest.conditions:
             known = ", ".join(manifest.conditions)
@@ -228,7 +243,7 @@ class Arrivals(Opened):
 
     def _pseudonym(self, study: str, participant: str) -> str:
         """Keyed hash of the name that a program gave."""
-        return hmac.new(self._key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
+        return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
 
 
 def _hashed(secret: str) -> str:

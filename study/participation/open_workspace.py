@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import hmac
 import os
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal
 
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
@@ -27,73 +25,62 @@ from study.workspace.workspace import database as default_database
 Mode = Literal["live", "preview", "sim"]
 
 
-class Opened:
+class OpenWorkspace:
     """The stores of one workspace and the bundles its studies were opened from; see `study.service.Service`."""
 
     def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
         self.home = home
-        self._clock = clock
+        self.clock = clock
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.database = database or default_database(home)
         for url in (self.database, f"sqlite:///{home / 'identity.db'}"):
             if url.startswith("sqlite:///"):
                 close_to_others(Path(url.removeprefix("sqlite:///")))
-        self._store = Store(self.database)
+        self.store = Store(self.database)
         beside = f"sqlite:///{home / 'identity.db'}" if self.database.startswith("sqlite") else self.database
-        self._identities = Store(beside, identities.MIGRATIONS, "identity")
-        self._bundles: dict[str, Bundle] = {}
-        self.actor = audit.RESEARCHER
+        self.identities = Store(beside, identities.MIGRATIONS, "identity")
+        self.bundles: dict[str, Bundle] = {}
         self._marked = 0
         self._index_codes()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def acting_as(self, person: str) -> Self:
-        """The same service; what is done by it stands under this name in the audit trail."""
-        other = copy.copy(self)
-        other.actor = person
-        return other
+    def note(self, actor: str, act: str, detail: Mapping[str, Any]) -> None:
+        """Put an administrative act into the audit trail; `detail` must name nobody."""
+        self.store.write(lambda db: audit.append(db, self.clock(), actor, act, detail))
 
     def close(self) -> None:
         """Commit what is queued and let go of the database."""
         with contextlib.suppress(StoreError):
             self._keep_ends()
-        self._store.close()
-        self._identities.close()
+        self.store.close()
+        self.identities.close()
 
     def erase_identities(self) -> int:
         """Forget the recruiters' ids whose time is over; how many."""
-        until = self._store.write(self._trusted)
-        erased = self._identities.write(lambda db: identities.erase_due(db, until))
-        self._store.forget_erased()
+        until = self.store.write(self.trusted_time)
+        erased = self.identities.write(lambda db: identities.erase_due(db, until))
+        self.store.forget_erased()
         if erased:
-            self._identities.erase(lambda _: None)
+            self.identities.erase(lambda _: None)
             detail = {"people": erased}
-            self._store.write(lambda db: audit.append(db, self._clock(), "server", "erased identities", detail))
+            self.store.write(lambda db: audit.append(db, self.clock(), "server", "erased identities", detail))
         return erased
 
     def keep_watch(self) -> None:
         """Do what a running server does every few seconds: keep the chains' ends, move the time on, empty the log."""
         self._keep_ends()
-        if self._clock() - self._marked >= timemark.STEP_NS:
-            self._store.write(self._trusted)
-            self._marked = self._clock()
-            self._store.forget_erased()
-            self._identities.forget_erased()
+        if self.clock() - self._marked >= timemark.STEP_NS:
+            self.store.write(self.trusted_time)
+            self._marked = self.clock()
+            self.store.forget_erased()
+            self.identities.forget_erased()
 
     def _keep_ends(self) -> None:
         """Keep the chains' ends outside the database, unless it lacks what was kept before: that is evidence."""
-        ends, faults = self._store.read(lambda db: (witness.ends_of(db), self._lost(db)))
+        ends, faults = self.store.read(lambda db: (witness.ends_of(db), self.lost_rows(db)))
         if not faults and ends != witness.read(self.ends_file):
             witness.keep(self.ends_file, ends)
 
-    def _lost(self, db: Connection) -> list[str]:
+    def lost_rows(self, db: Connection) -> list[str]:
         kept = witness.read(self.ends_file)
         return [] if kept is None else list(witness.missing(db, kept))
 
@@ -105,20 +92,9 @@ class Opened:
             self.home / "foretell.ends"
         )  # fmt: skip
 
-    def _trusted(self, db: Connection) -> int:
+    def trusted_time(self, db: Connection) -> int:
         """The time by which participations end and ids are erased: see `study.store.timemark`."""
-        return timemark.trusted(db, self._clock())
-
-    def now_ms(self) -> float:
-        """The server's clock, ms since 1970: pages measure how far theirs is from it."""
-        return self._clock() / 1e6
-
-    def asset(self, study: str, sha256: str) -> Path:
-        """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
-        for bundle in self._bundles_of(study):
-            if sha256 in bundle.manifest.assets:
-                return bundle.asset(sha256)
-        raise ForetellError(f"Study {study!r} has no such picture.")
+        return timemark.trusted(db, self.clock())
 
     def key_file(self) -> Path:
         """The key of pseudonyms and withdrawal codes, made where it is missing."""
@@ -135,63 +111,63 @@ class Opened:
 
     def _index_codes(self) -> None:
         """Index the private codes of sessions of an earlier version, by the key that they were made with."""
-        without = self._store.read(repository.sessions_without_code) if self._key_path.exists() else []
-        rows = {session_id: code_hash(self._key, session_id) for session_id in without}
+        without = self.store.read(repository.sessions_without_code) if self._key_path.exists() else []
+        rows = {session_id: code_hash(self.key, session_id) for session_id in without}
 
         def work(db: Connection) -> None:
             for session_id, hashed in rows.items():
                 repository.change_session(db, session_id, {"code_hash": hashed})
 
         if rows:
-            self._store.write(work)
+            self.store.write(work)
 
     @property
     def _key_path(self) -> Path:
         return self.home / "participants.key"
 
     @cached_property
-    def _key(self) -> bytes:
+    def key(self) -> bytes:
         return self.key_file().read_bytes()
 
-    def _manifest(self, session: Row) -> Manifest:
-        return self._bundle(session["study_hash"]).manifest
+    def manifest_of(self, session: Row) -> Manifest:
+        return self.bundle(session["study_hash"]).manifest
 
-    def _bundle(self, study_hash: str) -> Bundle:
-        if study_hash not in self._bundles:
-            versions = self._store.read(repository.versions)
+    def bundle(self, study_hash: str) -> Bundle:
+        if study_hash not in self.bundles:
+            versions = self.store.read(repository.versions)
             folder = next(v["folder"] for v in versions if v["study_hash"] == study_hash)
             bundle = Bundle(Path(folder))
             if bundle.study_hash != study_hash:
                 raise ForetellError(f"{folder} holds another study than the one opened. Put the old bundle back.")
-            self._bundles[study_hash] = bundle
-        return self._bundles[study_hash]
+            self.bundles[study_hash] = bundle
+        return self.bundles[study_hash]
 
-    def _newest(self, study: str) -> Manifest:
+    def newest_manifest(self, study: str) -> Manifest:
         """Of the version opened last."""
-        return self._manifest(self._versions(study)[-1])
+        return self.manifest_of(self.versions(study)[-1])
 
-    def _shown(self, study: str) -> Manifest:
+    def shown_manifest(self, study: str) -> Manifest:
         """Of the version that is open, or else of the one opened last."""
-        return self._manifest(max(self._versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
+        return self.manifest_of(max(self.versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
 
-    def _versions(self, study: str) -> list[Row]:
+    def versions(self, study: str) -> list[Row]:
         """The versions of a study, the oldest first; raises `Refused` (404) where it has none."""
-        versions = [version for version in self._store.read(repository.versions) if version["name"] == study]
+        versions = [version for version in self.store.read(repository.versions) if version["name"] == study]
         if not versions:
-            raise self._unknown(study)
+            raise self.unknown_study(study)
         return versions
 
-    def _bundles_of(self, study: str) -> Iterator[Bundle]:
-        for version in self._versions(study):
-            yield self._bundle(version["study_hash"])
+    def bundles_of(self, study: str) -> Iterator[Bundle]:
+        for version in self.versions(study):
+            yield self.bundle(version["study_hash"])
 
-    def _known(self, study: str) -> None:
-        self._versions(study)
+    def require_study(self, study: str) -> None:
+        self.versions(study)
 
-    def _pseudonym_of(self, study: str, source: str, person: str) -> str:
+    def pseudonym_of(self, study: str, source: str, person: str) -> str:
         """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
-        return hmac.new(self._key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
+        return hmac.new(self.key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
 
-    def _unknown(self, study: str) -> ForetellError:
-        known = sorted({v["name"] for v in self._store.read(repository.versions) if v["state"] == "open"})
+    def unknown_study(self, study: str) -> ForetellError:
+        known = sorted({v["name"] for v in self.store.read(repository.versions) if v["state"] == "open"})
         return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.", "refused_unknown")

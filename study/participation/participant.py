@@ -51,12 +51,12 @@ class Participant(Arrivals):
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """What the page may know now."""
-        self._store.write(lambda db: self._admitted(db, token, tab))
+        self._workspace.store.write(lambda db: self._admitted(db, token, tab))
         return self._fresh(token)
 
     def take_over(self, token: str, tab: str) -> dict[str, Any]:
         """Go on in this tab; the one that had the session may not answer any more."""
-        self._store.write(lambda db: self._admitted(db, token, tab, take=True))
+        self._workspace.store.write(lambda db: self._admitted(db, token, tab, take=True))
         return self._fresh(token)
 
     def preload(self, token: str) -> list[str]:
@@ -64,9 +64,9 @@ class Participant(Arrivals):
 
         def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
-            return remaining_assets(db, session, self._manifest(session))
+            return remaining_assets(db, session, self._workspace.manifest_of(session))
 
-        return self._store.read(work)
+        return self._workspace.store.read(work)
 
     def consent(self, token: str, agreed: bool, device: Device | None = None, tab: str | None = None) -> dict[str, Any]:
         """Agree or decline."""
@@ -94,17 +94,17 @@ class Participant(Arrivals):
             feedback = self._feedback(session, answer.trial_index) if kept else None
             return Ack(code, message, feedback, self._state(db, session))
 
-        return self._store.read(reply)
+        return self._workspace.store.read(reply)
 
     def events(self, token: str, events: list[ClientEvent]) -> int:
         """Append what the page noticed; sending the same again changes nothing. Returns how many were new.
 
         None while the disk is nearly full: what is left of it is for responses.
         """
-        if disk.is_low(self.home):
+        if disk.is_low(self._workspace.home):
             return 0
-        return self._store.write(
-            lambda db: answering.add_events(db, session_of_token(db, token), events, self._clock())
+        return self._workspace.store.write(
+            lambda db: answering.add_events(db, session_of_token(db, token), events, self._workspace.clock())
         )
 
     def fill(self, token: str, sent: Filled, tab: str | None = None) -> dict[str, Any]:
@@ -126,20 +126,20 @@ class Participant(Arrivals):
             404: nobody has this code; 429: too many codes were tried from one address.
         """
         self._limit_codes(address)
-        known = ending.code_hash_of(self._key, ending.tidy(code))
+        known = ending.code_hash_of(self._workspace.key, ending.tidy(code))
         # Looked for outside the writer: codes that somebody tries must not hold up participants.
-        found = self._store.read(lambda db: repository.session_by_code(db, known))
+        found = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
         if found is None:
             raise Refused(404, "No participation has this code.", "refused_code")
         mine = found["session_id"]
 
         def work(db: Connection) -> dict[str, Any]:
             session = repository.session_by_id(db, mine)
-            manifest = self._manifest(session)
-            ending.withdraw(db, session, manifest, self._clock())
+            manifest = self._workspace.manifest_of(session)
+            ending.withdraw(db, session, manifest, self._workspace.clock())
             return page_state(db, repository.session_by_id(db, mine), manifest)
 
-        return self._store.erase(work)
+        return self._workspace.store.erase(work)
 
     def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
         """A planned trial with the AI's answer; refused to everybody but simulated people."""
@@ -149,66 +149,68 @@ class Participant(Arrivals):
             if session["mode"] != "sim":
                 raise Refused(403, "Only simulated people are told the AI's answer.")
             (planned,) = repository.planned(db, session["session_id"], trial_index, 1)
-            manifest = self._manifest(session)
+            manifest = self._workspace.manifest_of(session)
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
             side: Literal["left", "right"] = "left" if trial.ai_choice == planned["left_is"] else "right"
             condition = CONDITIONS[session["condition"]]
             return SimulatedTrial(condition.read(trial), condition.shows_saliency, side)
 
-        return self._store.read(work)
+        return self._workspace.store.read(work)
 
     def simulated_procedure(self, token: str) -> Procedure:
         """What a simulated person needs to pass; refused to everybody else."""
-        session = self._store.read(lambda db: session_of_token(db, token))
+        session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
             raise Refused(403, "Only simulated people are told the answers.")
-        return procedure_of(self._manifest(session))
+        return procedure_of(self._workspace.manifest_of(session))
 
     def _act(self, token: str, tab: str | None, work: Callable[..., R], *sent: Any) -> R:
         """Do something in a session's name, in the writer's transaction."""
 
         def run(db: Connection) -> R:
             session = self._admitted(db, token, tab)
-            return work(db, session, self._manifest(session), *sent, self._clock())
+            return work(db, session, self._workspace.manifest_of(session), *sent, self._workspace.clock())
 
-        return self._store.write(run)
+        return self._workspace.store.write(run)
 
     def _admitted(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
         """The session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
-        lease.admit(db, session, tab, self._clock(), take=take)
-        manifest, now = self._manifest(session), self._clock()
+        lease.admit(db, session, tab, self._workspace.clock(), take=take)
+        manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
         # A clock that jumps must end nothing: only an end that is due by it asks how far time had come.
-        ended = ending.is_due(session, manifest, now) and ending.expire(db, session, manifest, self._trusted(db))
+        ended = ending.is_due(session, manifest, now) and ending.expire(
+            db, session, manifest, self._workspace.trusted_time(db)
+        )
         return session_of_token(db, token) if ended else session
 
     def _fresh(self, token: str) -> dict[str, Any]:
-        return self._store.read(lambda db: self._state(db, session_of_token(db, token)))
+        return self._workspace.store.read(lambda db: self._state(db, session_of_token(db, token)))
 
     def _state(self, db: Connection, session: Row) -> dict[str, Any]:
-        state = page_state(db, session, self._manifest(session))
+        state = page_state(db, session, self._workspace.manifest_of(session))
         if session["stage"] not in ("consent", "declined", "withdrawn"):
-            state["withdrawal_code"] = ending.withdrawal_code(self._key, session["session_id"])
+            state["withdrawal_code"] = ending.withdrawal_code(self._workspace.key, session["session_id"])
         if session["stage"] in WITH_RECEIPT:
-            state["receipt"] = receipt(db, self._key, session)
+            state["receipt"] = receipt(db, self._workspace.key, session)
         return state
 
     def _remember(self, token: str) -> None:
         """Who agrees is known to the recruiter for as long as the study says."""
-        session = self._store.read(lambda db: session_of_token(db, token))
+        session = self._workspace.store.read(lambda db: session_of_token(db, token))
         until = self._kept_until(session)
         if until is not None:
-            self._identities.write(lambda db: identities.keep(db, session["participant_id"], until))
+            self._workspace.identities.write(lambda db: identities.keep(db, session["participant_id"], until))
 
     def _forget(self, token: str) -> None:
         """Who declines leaves no id."""
-        who = self._store.read(lambda db: session_of_token(db, token))["participant_id"]
-        self._identities.erase(lambda db: identities.erase(db, who))
+        who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
+        self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: Row, trial_index: int) -> str | None:
         """What the AI said, for practice trials only."""
         if trial_index >= session["practice"]:
             return None
-        manifest = self._manifest(session)
+        manifest = self._workspace.manifest_of(session)
         return texts_of(manifest)["feedback"].replace("{name}", manifest.practice[trial_index].target)

@@ -16,6 +16,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server for all browser tests, with a study of 6 + 2 trials."""
     home = tmp_path_factory.mktemp("browser")
     with Service(home) as service:
-        service.open_study(write_bundle(home / "bundle", name="demo", trials=6, practice=2), per_condition=20)
+        service.researcher.open_study(
+            write_bundle(home / "bundle", name="demo", trials=6, practice=2), per_condition=20
+        )
     with serving(home) as running:
         yield running

@@ -29,13 +29,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("accessible")
     with Service(home) as service:
         options: dict[str, Any] = {"trials": 3, "practice": 1, "side": 48, "conditions": ("both",)}
-        service.open_study(write_bundle(home / "whole", name="whole", config=STUDY, **options), per_condition=20)
-        taken = service.open_study(write_bundle(home / "taken", name="taken", seed=8, **options), per_condition=1)
-        token = service.begin(taken)
-        service.consent(token, True)
-        service.ready(token)
+        service.researcher.open_study(
+            write_bundle(home / "whole", name="whole", config=STUDY, **options), per_condition=20
+        )
+        taken = service.researcher.open_study(
+            write_bundle(home / "taken", name="taken", seed=8, **options), per_condition=1
+        )
+        token = service.participant.begin(taken)
+        service.participant.consent(token, True)
+        service.participant.ready(token)
         gate = {"device": {"width": 3000}}
-        service.open_study(write_bundle(home / "gate", name="gate", seed=9, config=gate, **options), per_condition=1)
+        service.researcher.open_study(
+            write_bundle(home / "gate", name="gate", seed=9, config=gate, **options), per_condition=1
+        )
     with serving(home) as running:
         yield running
 

@@ -32,7 +32,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("drafts")
     with Service(home) as service:
         folder = write_bundle(home / "bundle", name="demo", trials=1, practice=0, config={"questionnaire": ITEMS})
-        service.open_study(folder, per_condition=20)
+        service.researcher.open_study(folder, per_condition=20)
     with serving(home) as running:
         yield running
 
@@ -86,7 +86,7 @@ def test_what_was_typed_goes_along_until_it_is_sent(browser: BrowserContext, ser
     two.click("#again")
     expect_typed(two)
     with Service(server.home) as service:
-        [signed] = service.personal_links("demo", ["first"])
+        [signed] = service.researcher.personal_links("demo", ["first"])
     two.goto(server.url + signed)  # a new token
     expect_typed(two)
     other = browser.new_page()

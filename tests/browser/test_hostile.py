@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         patched.setattr(tests.conftest, "CATEGORIES", NAMES)
         options: dict[str, Any] = {"trials": 6, "practice": 1, "texts": TEXTS, "config": CONFIG, "side": 48}
         folder = tests.conftest.write_bundle(home / "bundles" / "evil-00", name="evil", **options)
-        simulate(service, service.open_study(folder, per_condition=2), 4, {"guesser": 1.0}, 0)
+        simulate(service, service.researcher.open_study(folder, per_condition=2), 4, {"guesser": 1.0}, 0)
     with serving(home) as running:
         yield running
 

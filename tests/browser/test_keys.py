@@ -20,7 +20,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("keys")
     config = {"keys": {"left": "y", "right": "-"}, "road": {"confidence": True}}
     with Service(home) as service:
-        service.open_study(write_bundle(home / "bundle", name="demo", trials=2, practice=1, config=config), 20)
+        service.researcher.open_study(
+            write_bundle(home / "bundle", name="demo", trials=2, practice=1, config=config), 20
+        )
     with serving(home) as running:
         yield running
 

@@ -41,7 +41,7 @@ def researcher(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("pages")
     with Service(home) as service:
         folder = write_bundle(home / "bundles" / "aquarium-00", name="aquarium", trials=18, practice=2)
-        simulate(service, service.open_study(folder, per_condition=5), 8, {"belief_projector": 1.0}, 0)
+        simulate(service, service.researcher.open_study(folder, per_condition=5), 8, {"belief_projector": 1.0}, 0)
     with serving(home) as running:
         yield running
 
@@ -136,7 +136,7 @@ def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser,
 def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """From a page to the door, in with the password (also through the websocket), and out by the page's own link."""
     with Service(tmp_path) as service:
-        service.set_password("correct horse battery")
+        service.access.set_password("correct horse battery")
     with serving(tmp_path) as server:
         context = chromium.new_context()
         page = context.new_page()

@@ -21,7 +21,7 @@ def test_a_person_takes_the_whole_study_and_reloads_in_the_middle(
     chromium: Browser, photographs: Photographs, tmp_path
 ) -> None:
     with Service(tmp_path) as service:
-        service.open_study(photographs.bundle.folder, per_condition=1)
+        service.researcher.open_study(photographs.bundle.folder, per_condition=1)
     with serving(tmp_path) as server:
         page = chromium.new_page(viewport={"width": 1280, "height": 720})
         page.goto(f"{server.url}/run/photographs")
@@ -43,8 +43,8 @@ def test_a_person_takes_the_whole_study_and_reloads_in_the_middle(
         assert page.text_content("#code")
         page.close()
     with Service(tmp_path) as service:
-        frame = service.responses("photographs", ("live",))
-        assert service.verify_chain() == []
+        frame = service.researcher.responses("photographs", ("live",))
+        assert service.researcher.verify_chain() == []
     assert len(frame) == MAIN
     assert set(Counter(frame["item"]).values()) == {1}
     assert set(frame["item"]) == {trial.id for trial in photographs.bundle.manifest.trials}

@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with Service(home) as service:
         for name, config in STUDIES.items():
             folder = write_bundle(home / name, name=name, trials=3, practice=1, config=config)
-            service.open_study(folder, per_condition=20)
+            service.researcher.open_study(folder, per_condition=20)
     with serving(home) as running:
         yield running
 
@@ -122,7 +122,7 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     expect(page.locator("#redirect")).to_have_attribute("href", "https://recruiter.test/complete?cc=DONE42")
     stored(server)
     with Service(server.home) as service:
-        proved = service.receipt(page.text_content("#receipt") or "")
+        proved = service.researcher.receipt(page.text_content("#receipt") or "")
     assert (proved.study, proved.answers, proved.stage) == (study, MAIN + 1, "done")
     private = page.text_content("#private") or ""
     page.goto(f"{server.url}/run/{study}?#withdraw")
@@ -135,7 +135,7 @@ def test_the_whole_road(page: Page, server: Server, study: str) -> None:
     expect(page.locator("#end .prose p")).to_have_text([words["withdrawn"], kept])
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
     with Service(server.home) as service:
-        assert service.verify() == []
+        assert service.researcher.verify() == []
 
 
 def annotated(page: Page, server: Server, study: str) -> None:
@@ -188,12 +188,12 @@ def stored(server: Server) -> None:
 def test_a_server_that_is_away_at_the_end_leaves_a_receipt(page: Page, server: Server) -> None:
     """Two minutes of the page's clock without an answer to its last request; then the end comes all the same."""
     with Service(server.home) as service:
-        token = service.begin("slow")
-        service.consent(token, True)
-        service.ready(token)
-        state = service.ready(token, "example")
+        token = service.participant.begin("slow")
+        service.participant.consent(token, True)
+        service.participant.ready(token)
+        state = service.participant.ready(token, "example")
         while state["stage"] != "debrief":
-            state = service.record(token, answer(state["trial"]["index"])).state
+            state = service.participant.record(token, answer(state["trial"]["index"])).state
     page.clock.install()
     page.route("**/api/v1/finish", lambda route: route.abort())
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/finish")):  # its patience runs
@@ -335,10 +335,10 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
 def test_withdrawing_from_the_last_page_is_two_keys(page: Page, server: Server) -> None:
     """Catches a last page whose reader must copy her code and type an address to withdraw; one key would be too few."""
     with Service(server.home) as service:
-        token = service.begin("slow")
+        token = service.participant.begin("slow")
         state = to_trials(service, token)
         while state["stage"] != "debrief":
-            state = service.record(token, answer(state["trial"]["index"])).state
+            state = service.participant.record(token, answer(state["trial"]["index"])).state
     me = newest(server)
     kept = "SELECT count(*) FROM response WHERE session_id = ?"
     page.goto(f"{server.url}/run/slow#{token}")
@@ -375,11 +375,11 @@ def test_nothing_scrolls_and_no_box_moves_for_catch_trials_and_confidence(
 ) -> None:
     page.set_viewport_size(size)
     with Service(server.home) as service:
-        token = service.begin("deutsch", mode="preview", condition="both")
-        service.consent(token, True)
-        service.ready(token)
-        service.check(token, CheckAnswers(attempt=1, answers=[1, 1]))
-        state = service.ready(token, "example")
+        token = service.participant.begin("deutsch", mode="preview", condition="both")
+        service.participant.consent(token, True)
+        service.participant.ready(token)
+        service.participant.check(token, CheckAnswers(attempt=1, answers=[1, 1]))
+        state = service.participant.ready(token, "example")
     assert state["stage"] == "practice"
     page.goto(f"{server.url}/run/deutsch#{token}")
     page.click("#begin")

@@ -18,7 +18,7 @@ from tests.server import Server
 def test_in_by_the_provider_and_an_act_under_her_name(tmp_path: Path, chromium: Browser) -> None:
     """Catches a cookie that does not survive the way back from another site, and a page that knows nobody's name."""
     with Service(tmp_path) as service:
-        service.open_study(
+        service.researcher.open_study(
             write_bundle(tmp_path / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9
         )
     server = Server(tmp_path)
@@ -44,5 +44,5 @@ def test_in_by_the_provider_and_an_act_under_her_name(tmp_path: Path, chromium: 
         finally:
             server.kill()
     with Service(tmp_path) as service:
-        told = [(row["actor"], row["act"]) for row in service._store.read(audit.acts)]
+        told = [(row["actor"], row["act"]) for row in service.workspace.store.read(audit.acts)]
     assert told[1:] == [("ada@example.org", act) for act in ("logged in", "paused", "logged out")]

@@ -29,18 +29,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ai = {trial.assets.target: trial.target for trial in Bundle(folder).manifest.trials}
     rng = np.random.default_rng(0)
     with Service(tmp_path) as service:
-        service.open_study(folder, per_condition=6)
+        service.researcher.open_study(folder, per_condition=6)
         for person in range(6):
-            token = service.begin("looked", participant=str(person))
+            token = service.participant.begin("looked", participant=str(person))
             state = to_trials(service, token)
             while state["stage"] == "main":
                 screen = state["trial"]
                 knows = rng.random() < (0.95 if screen["map"] else 0.35)
                 side = "left" if (screen["left"]["name"] == ai[screen["target"]]) == knows else "right"
-                state = service.record(token, answer(screen["index"], side)).state
-            service.finish(token)
-        assert service.take_look("looked").crossed
-        export(service, "looked", tmp_path / "answers.csv")
+                state = service.participant.record(token, answer(screen["index"], side)).state
+            service.participant.finish(token)
+        assert service.researcher.take_look("looked").crossed
+        export(service.researcher, "looked", tmp_path / "answers.csv")
     return tmp_path
 
 

@@ -18,7 +18,7 @@ MakeBundle = Callable[..., Path]
 @pytest.fixture
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    service.service().open_study(bundle(), per_condition=1)
+    service.service().researcher.open_study(bundle(), per_condition=1)
     with TestClient(Starlette(routes=routes()), base_url="http://study.test") as opened:
         yield opened
     service.close()

@@ -53,7 +53,9 @@ RESEARCHERS = (
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("gate")
     with Service(home) as service:
-        service.open_study(write_bundle(home / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9)
+        service.researcher.open_study(
+            write_bundle(home / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9
+        )
     with serving(home) as running:
         yield running
 
@@ -62,7 +64,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def guarded(server: Server) -> Iterator[Server]:
     """With a password; without one again afterwards."""
     with Service(server.home) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
     yield server
     forget_logins(server)
 
@@ -109,7 +111,7 @@ def test_without_a_password_nothing_but_the_participants_is_served(server: Serve
 def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
     """Only its secret does: no other, no empty one, and none after its time or after a password."""
     with Service(server.home) as service:
-        path = service.login_link()
+        path = service.access.login_link()
     assert "python foretell.py login" in get(server, "/door", {}).text
     for wrong in ("/door?key=", "/door?key=x", path[:-1], path + "x", path.replace("key", "token")):
         assert "set-cookie" not in get(server, wrong, BROWSER).headers
@@ -122,7 +124,7 @@ def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
         assert get(server, inside, cookie).status_code == 200, inside
     assert stream_code(server, {**cookie, "Origin": server.url}) == 101
     with Service(server.home) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
     try:
         assert get(server, "/", cookie).status_code == 401
         assert get(server, path, {}).status_code == 401
@@ -133,12 +135,12 @@ def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
 def test_a_login_link_ends(tmp_path: Path) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        key = service.login_link().partition("=")[2]
+        key = service.access.login_link().partition("=")[2]
         now[0] += LINK_NS - 1
-        assert service.standing(service.login_by_link(key)) == "in"
+        assert service.access.standing(service.access.login_by_link(key)) == "in"
         now[0] += 1
         with pytest.raises(Refused, match="not known"):
-            service.login_by_link(key)
+            service.access.login_by_link(key)
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert key.encode() not in kept
 
@@ -328,13 +330,13 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
                 heard.append(await socket.receive_text())
                 await socket.send_text(heard[-1])
 
-    door.service().set_password(PASSWORD)
-    token = door.service().login(PASSWORD, "x")
+    door.service().access.set_password(PASSWORD)
+    token = door.service().access.login(PASSWORD, "x")
     inside = Starlette(routes=[WebSocketRoute("/", echo)])
     with TestClient(Gate(inside, []), headers={"Cookie": f"{COOKIE}={token}"}).websocket_connect("/") as opened:
         opened.send_text("before")
         assert opened.receive_text() == "before"
-        door.service().logout(token)
+        door.service().access.logout(token)
         opened.send_text("after")
         with pytest.raises(WebSocketDisconnect):
             opened.receive_text()
@@ -344,20 +346,26 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
 def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        assert (service.standing(""), service.ways()) == ("out", ())
-        service.set_password(PASSWORD)
-        token = service.login(PASSWORD, "a")
-        assert (service.standing(token), service.standing(""), service.standing("x")) == ("in", "out", "out")
+        assert (service.access.standing(""), service.access.ways()) == ("out", ())
+        service.access.set_password(PASSWORD)
+        token = service.access.login(PASSWORD, "a")
+        assert (service.access.standing(token), service.access.standing(""), service.access.standing("x")) == (
+            "in",
+            "out",
+            "out",
+        )
         now[0] += LOGIN_NS
-        assert service.standing(token) == "out"
-        again = service.login(PASSWORD, "a")
+        assert service.access.standing(token) == "out"
+        again = service.access.login(PASSWORD, "a")
         with pytest.raises(Refused):
-            service.login("wrong", "a")
-        service.set_password(PASSWORD + "!")
-        assert service.standing(again) == "out"  # whoever set it meant the others to leave
-        service.logout(service.login(PASSWORD + "!", "a"))
-        acts = service._store.read(lambda db: db.exec_driver_sql("SELECT actor, act FROM audit ORDER BY seq").all())
-        assert service.verify() == []
+            service.access.login("wrong", "a")
+        service.access.set_password(PASSWORD + "!")
+        assert service.access.standing(again) == "out"  # whoever set it meant the others to leave
+        service.access.logout(service.access.login(PASSWORD + "!", "a"))
+        acts = service.workspace.store.read(
+            lambda db: db.exec_driver_sql("SELECT actor, act FROM audit ORDER BY seq").all()
+        )
+        assert service.researcher.verify() == []
     told = ["set the password", "logged in", "logged in", "refused a login", "set the password", "logged in"]
     assert [tuple(row) for row in acts] == [("researcher", act) for act in [*told, "logged out"]]
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -368,16 +376,19 @@ def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None
 def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
         monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
         for n in range(MOST_TRIES_IN_ALL):
             with pytest.raises(Refused, match="not the password"):
-                service.login("wrong", f"address {n}")
+                service.access.login("wrong", f"address {n}")
         with pytest.raises(Refused, match="Wait 15 minutes"):
-            service.login(PASSWORD, "new address")
+            service.access.login(PASSWORD, "new address")
         now[0] += WINDOW_NS + 1
-        assert service.login(PASSWORD, "new address")
-        assert service._identities.read(lambda db: db.exec_driver_sql("SELECT count(*) FROM login_try").scalar()) == 0
+        assert service.access.login(PASSWORD, "new address")
+        assert (
+            service.workspace.identities.read(lambda db: db.exec_driver_sql("SELECT count(*) FROM login_try").scalar())
+            == 0
+        )
 
 
 def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
@@ -385,22 +396,22 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
 ) -> None:
     """A hundred wrong passwords from 21 networks kept everybody out, also those who log in at the university."""
     with Service(tmp_path) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
         monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
-        device = service.new_device()
+        device = service.access.new_device()
         for n in range(MOST_TRIES_IN_ALL):
             with pytest.raises(Refused, match="not the password"):
-                service.login("wrong", f"network {n // 5}")
+                service.access.login("wrong", f"network {n // 5}")
         for stranger in ("", "x.y", device[:-1], f"other.{device.partition('.')[2]}"):
             with pytest.raises(Refused, match="Wait 15 minutes"):
-                service.login(PASSWORD, "here", stranger)
-        service.count_try("here")
-        assert service.standing(service.login(PASSWORD, "here", device)) == "in"
+                service.access.login(PASSWORD, "here", stranger)
+        service.access.count_try("here")
+        assert service.access.standing(service.access.login(PASSWORD, "here", device)) == "in"
         for n in range(MOST_TRIES):
             with pytest.raises(Refused, match="not the password"):
-                service.login("wrong", f"{n}", device)
+                service.access.login("wrong", f"{n}", device)
         with pytest.raises(Refused, match="Wait 15 minutes"):
-            service.login(PASSWORD, "here", device)
+            service.access.login(PASSWORD, "here", device)
 
 
 def test_the_verb_sets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,6 +420,6 @@ def test_the_verb_sets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert done.exit_code == 0
     assert PASSWORD not in done.output
     with Service(tmp_path) as service:
-        assert service.login(PASSWORD, "x")
+        assert service.access.login(PASSWORD, "x")
     with pytest.raises(ForetellError, match="has 5 characters"):
         CliRunner().invoke(cli.app, ["password"], input="short\nshort\n", catch_exceptions=False)

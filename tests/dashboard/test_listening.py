@@ -24,7 +24,9 @@ PATIENCE_S = 60
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("listening")
     with Service(home) as service:
-        service.open_study(write_bundle(home / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9)
+        service.researcher.open_study(
+            write_bundle(home / "bundle", name="demo", trials=2, practice=0, side=8), per_condition=9
+        )
     with serving(home) as running:
         yield running
 

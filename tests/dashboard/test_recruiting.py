@@ -25,12 +25,14 @@ def codes(workspace: Path) -> list[str]:
         folder = write_bundle(
             workspace / "bundles" / "demo-00", name="demo", config={"pay": {"per_right": 7, "most": 700}}
         )
-        service.open_study(folder, per_condition=1)
+        service.researcher.open_study(folder, per_condition=1)
         found = []
         for pid in PIDS:
-            token = service.begin("demo", recruit=Recruit(source="prolific", person=pid, study=pid, session=pid))
+            token = service.participant.begin(
+                "demo", recruit=Recruit(source="prolific", person=pid, study=pid, session=pid)
+            )
             take_part(service, token)
-            found.append(str(service.state(token)["withdrawal_code"]))
+            found.append(str(service.participant.state(token)["withdrawal_code"]))
     return found
 
 

@@ -35,7 +35,7 @@ Walk = Callable[[TestClient], Reply]
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A page of the study "deutsch", which everybody may enter."""
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    door.service().open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
+    door.service().researcher.open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
     headers = {"X-Study": "deutsch"}
     with TestClient(Starlette(routes=routes()), base_url="http://study.test", headers=headers) as opened:
         yield opened
@@ -105,8 +105,8 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("an id that is none", 422, "refused_link", lambda client: begin(client, recruit={"person": "a b"})),
     ("half of Prolific's ids", 422, "refused_link", lambda client: begin(client, recruit=PROLIFIC)),
     ("a preview", 401, "refused_preview", lambda client: begin(client, preview=True)),
-    ("paused", 410, "paused", managed(lambda service: service.pause_study("deutsch"))),
-    ("closed", 410, "closed", managed(lambda service: service.close_study("deutsch"))),
+    ("paused", 410, "paused", managed(lambda service: service.researcher.pause_study("deutsch"))),
+    ("closed", 410, "closed", managed(lambda service: service.researcher.close_study("deutsch"))),
     ("full", 410, "full", filled),
     ("an old link", 401, "refused_stale", lambda client: client.get("/api/v1/state")),
     ("an old page", 401, "refused_stale", lambda client: client.get("/api/v1/preload")),
@@ -117,7 +117,12 @@ WALKS: list[tuple[str, int, Says, Walk]] = [
     ("a decision that was taken", 425, "refused_moved", after(then="consent", body={"agreed": False})),
     ("no private code", 404, "refused_code", lambda client: post(client, *WITHDRAW)),
     ("another's id", 403, "refused_known", known),
-    ("no invitation", 403, "refused_invited", managed(lambda service: service.set_access("deutsch", "personal"))),
+    (
+        "no invitation",
+        403,
+        "refused_invited",
+        managed(lambda service: service.researcher.set_access("deutsch", "personal")),
+    ),
     ("too many codes", 429, "refused_busy", guessed),
     ("too long", 413, "ui.wrong", after(then="questionnaire", body={"answers": {"how": "x" * MOST_BYTES}})),
     ("too many events", 413, "ui.wrong", after(then="events", body=[{"event_id": "12345678", "kind": "a"}] * 201)),
@@ -141,7 +146,7 @@ def test_every_refusal_is_walked() -> None:
 
 def test_a_studys_own_words_are_used(client: TestClient, bundle: MakeBundle) -> None:
     """Catches a refusal that passes over what the study file says instead."""
-    door.service().open_study(bundle(name="own", texts={"refused_code": "Nein."}), per_condition=1)
+    door.service().researcher.open_study(bundle(name="own", texts={"refused_code": "Nein."}), per_condition=1)
     assert post(client, *WITHDRAW, **{"X-Study": "own"}).json()["error"] == "Nein."
 
 
@@ -157,9 +162,9 @@ def test_what_is_wrong_at_the_server_is_logged_and_not_told(
 ) -> None:
     """Catches a path of the server, or an English sentence for the researcher, on a participant's screen."""
     entered(client)
-    folder = next((door.service().home.parent / "bundles").iterdir())
+    folder = next((door.service().workspace.home.parent / "bundles").iterdir())
     (folder / "manifest.json").unlink()
-    known = door.service()._bundles.copy()
+    known = door.service().workspace.bundles.copy()
     monkeypatch.setattr(door.service(), "_bundles", {})
     assert (reply := client.get("/api/v1/state")).status_code == 500
     assert str(folder) not in reply.text
@@ -178,5 +183,5 @@ def test_the_page_itself_speaks_the_studys_language_before_its_script_does(
     assert not re.findall(r"\{[\w.]+\}", page)
     unknown = client.get("/run/dutsch").text
     assert all(said in unknown for said in ('<html lang="en">', ENGLISH["no_script"], ENGLISH["ui.cannot"]))
-    door.service().open_study(bundle(name="evil", texts={"title": "</title><script>"}), per_condition=1)
+    door.service().researcher.open_study(bundle(name="evil", texts={"title": "</title><script>"}), per_condition=1)
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in client.get("/run/evil").text

@@ -104,7 +104,7 @@ def said(reply: httpx.Response) -> str:
 
 def acts(server: Server) -> list[tuple[str, str, str]]:
     with Service(server.home) as service:
-        return [(row["actor"], row["act"], row["detail_json"]) for row in service._store.read(audit.acts)]
+        return [(row["actor"], row["act"], row["detail_json"]) for row in service.workspace.store.read(audit.acts)]
 
 
 def test_who_is_on_the_list_is_let_in_and_out_again(server: Server, http: httpx.Client) -> None:
@@ -304,7 +304,7 @@ def test_no_endpoint_without_tls_is_believed_where_the_issuer_has_it(endpoint: s
 def test_after_a_few_tries_one_has_to_wait_and_the_password_still_works(server: Server, provider: Provider) -> None:
     """Catches no limit, one that a success does not end, and one that closes the other way in."""
     with Service(server.home) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
     with httpx.Client(base_url=server.url, headers=OTHER) as http:
         provider.claims = {**provider.claims, "email": "eve@evil.example"}
         assert [login(http).status_code for _ in range(MOST_TRIES)] == [403] * MOST_TRIES
@@ -357,16 +357,16 @@ def test_who_is_taken_off_the_list_is_out(server: Server, http: httpx.Client, pr
     whole = file.read_text()
     try:
         with Service(server.home) as service:
-            assert service.standing(token) == "in"
+            assert service.access.standing(token) == "in"
         file.write_text(whole.replace("Ada@", "Grace@"))
         with Service(server.home) as service:
-            assert (service.standing(token), service.person(token)) == ("out", None)
-            service.set_password(PASSWORD)
+            assert (service.access.standing(token), service.access.person(token)) == ("out", None)
+            service.access.set_password(PASSWORD)
         http.cookies.clear()
         assert login(http).status_code == 303
         file.unlink()
         with Service(server.home) as service:
-            assert service.standing(http.cookies[COOKIE]) == "out"
+            assert service.access.standing(http.cookies[COOKIE]) == "out"
     finally:
         file.write_text(whole)
 
@@ -378,12 +378,12 @@ def test_logins_by_a_provider_end_too(server: Server, tmp_path: Path) -> None:
         (tmp_path / name).write_text((server.home / name).read_text())
         (tmp_path / name).chmod(0o600)
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        token = service.admit({"email": "ADA@example.org", "email_verified": True}, "a")
+        token = service.access.admit({"email": "ADA@example.org", "email_verified": True}, "a")
         now[0] += LOGIN_NS - 1
-        assert (service.standing(token), service.person(token)) == ("in", "ada@example.org")
+        assert (service.access.standing(token), service.access.person(token)) == ("in", "ada@example.org")
         now[0] += 1
-        assert service.standing(token) == "out"
-        assert service.verify() == []
+        assert service.access.standing(token) == "out"
+        assert service.researcher.verify() == []
 
 
 def test_the_secret_is_nowhere(server: Server, provider: Provider, http: httpx.Client) -> None:
@@ -413,7 +413,7 @@ def test_a_provider_that_is_away(tmp_path: Path) -> None:
     server = Server(tmp_path)
     configured(server, Provider())  # nobody listens at its port
     with Service(tmp_path) as service:
-        service.set_password(PASSWORD)
+        service.access.set_password(PASSWORD)
     server.start()
     try:
         with httpx.Client(base_url=server.url, headers={"Accept": "text/html"}) as http:

@@ -54,7 +54,7 @@ def test_an_error_is_disarmed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def test_a_recruiters_list_cannot_forge_lines(workspace: Path) -> None:
     """Catches cells of a stranger's file that clear the terminal, or add a line of their own to the result."""
     with Service(workspace) as service:
-        service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), per_condition=1)
+        service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), per_condition=1)
     listed = workspace / "list.csv"
     listed.write_text(f'Participant id,Status\n"a{CLEAR}\n0 people differ","{TITLE}"\n', encoding="utf-8")
     result = CliRunner().invoke(cli.app, ["reconcile", "demo", str(listed)])

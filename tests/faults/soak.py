@@ -92,7 +92,7 @@ def prepared(home: Path, clients: int, trials: int) -> None:
     """An open study in which so many people can answer so long."""
     folder = write_bundle(home / "bundle", name="demo", trials=trials, practice=0, conditions=("none",), side=8)
     with Service(home) as service:
-        service.open_study(folder, per_condition=clients)
+        service.researcher.open_study(folder, per_condition=clients)
 
 
 def soak(server: Server, clients: int, kills: int, seed: int) -> Outcome:
@@ -134,7 +134,7 @@ def _counted(home: Path, people: list[Client]) -> Outcome:
         events = db.execute("SELECT count(*) FROM event WHERE kind = 'answered'").fetchone()
         whole = db.execute("PRAGMA integrity_check").fetchone()
     with Service(home) as service:
-        faults = service.verify()
+        faults = service.researcher.verify()
     faults += [] if whole == ("ok",) else [f"The database is damaged: {whole[0]}."]
     faults += [] if events == (len(stored),) else [f"{events[0]} events for {len(stored)} answers."]
     # every client waited for its last acknowledgement: what is stored beyond was stored twice

@@ -40,7 +40,7 @@ def server(tmp_path: Path, database: str) -> Iterator[Server]:
     home = tmp_path / "home"
     with Service(home) as service:
         folder = write_bundle(home / "bundles" / "demo-1", name="demo", trials=TRIALS, practice=0, side=8)
-        service.open_study(folder, per_condition=CLIENTS)
+        service.researcher.open_study(folder, per_condition=CLIENTS)
     with serving(home) as running:
         yield running
 
@@ -55,7 +55,7 @@ def test_a_backup_under_load_restores_to_a_database_that_verifies(
     wait_for(lambda: all(len(client.acknowledged) > 5 for client in clients))
     before = {row for client in clients for row in list(client.acknowledged)}
     with Service(server.home) as service:
-        folder = backup(service, tmp_path / "backup")
+        folder = backup(service.researcher, tmp_path / "backup")
     after = len(before) + 5
     wait_for(lambda: sum(len(client.acknowledged) for client in clients) > after)
     stop.set()
@@ -72,13 +72,13 @@ def test_a_backup_under_load_restores_to_a_database_that_verifies(
         stored = set(query(service, "SELECT attempt_id, trial_index, side FROM response"))
         assert before <= stored <= acknowledged
         signed = signature((other / "participants.key").read_bytes(), "demo", "p0")
-        token = service.begin(
+        token = service.participant.begin(
             "demo", recruit=Recruit(person="p0", signature=signed)
         )  # the key is there: they are known
-        state = service.state(token)
+        state = service.participant.state(token)
         assert (state["stage"], state["trial"]["index"]) == ("main", sum(1 for _ in mine(service)))
-        assert service.asset("demo", state["trial"]["target"]).is_relative_to(other)
-        assert service.studies()[0].sessions["live"]
+        assert service.participant.asset("demo", state["trial"]["target"]).is_relative_to(other)
+        assert service.researcher.studies()[0].sessions["live"]
     monkeypatch.setenv(VARIABLE, str(tmp_path / "third"))
     monkeypatch.setenv(DATABASE, elsewhere)
     with pytest.raises(ForetellError, match="already"):
@@ -101,16 +101,16 @@ def wait_for(done: Callable[[], bool], patience_s: float = 60) -> None:
 def small(tmp_path: Path) -> Path:
     home = tmp_path / "home"
     with Service(home) as service:
-        service.open_study(
+        service.researcher.open_study(
             write_bundle(home / "bundles" / "demo-1", name="demo", trials=3, practice=0, side=8), per_condition=1
         )
-        return backup(service, tmp_path / "backup")
+        return backup(service.researcher, tmp_path / "backup")
 
 
 def test_nobody_else_may_read_a_backup_and_none_is_overwritten(small: Path, tmp_path: Path) -> None:
     assert small.stat().st_mode & 0o077 == 0
     with Service(tmp_path / "home") as service, pytest.raises(ForetellError, match="there already"):
-        backup(service, small)
+        backup(service.researcher, small)
 
 
 def test_a_restore_overwrites_nothing(small: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("faults")
     with Service(home) as service:
         folder = write_bundle(home / "bundle", name="demo", trials=TRIALS, practice=0, side=48)
-        service.open_study(folder, per_condition=20)
+        service.researcher.open_study(folder, per_condition=20)
     with serving(home) as running:
         yield running
 
@@ -52,7 +52,7 @@ def sound(page: Page, server: Server, session_id: str, sides: list[str], conflic
     found = query(server, "SELECT count(*) FROM response_conflict WHERE session_id = ?", session_id)
     assert found == [(conflicts,)]
     with Service(server.home) as service:
-        assert service.verify() == []
+        assert service.researcher.verify() == []
 
 
 def press(page: Page, number: int) -> str:

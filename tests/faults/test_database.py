@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = tmp_path_factory.mktemp("database")
     with Service(home) as service:
         folder = write_bundle(home / "bundle", name="demo", trials=12, practice=0, side=8)
-        service.open_study(folder, per_condition=2)
+        service.researcher.open_study(folder, per_condition=2)
     with serving(home) as running:
         yield running
 
@@ -82,17 +82,17 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_kept(tmp_path: Path) -> No
     """A real SQLITE_FULL, by a page limit on the writer: 503 by the service's own error, then space, then the retry."""
     folder = write_bundle(tmp_path / "bundle", name="demo", trials=100, practice=0, side=8)
     with Service(tmp_path) as service:
-        service.open_study(folder, per_condition=1)
-        token = service.begin("demo")
-        service.consent(token, True)
-        service.ready(token)
-        service.ready(token, "example")
+        service.researcher.open_study(folder, per_condition=1)
+        token = service.participant.begin("demo")
+        service.participant.consent(token, True)
+        service.participant.ready(token)
+        service.participant.ready(token, "example")
         limit(service, used(service) + 4)
         acknowledged, refused = [], None
         while refused is None and len(acknowledged) < 100:
             answer = Answer(**body(len(acknowledged)))
             try:
-                code = service.record(token, answer).code
+                code = service.participant.record(token, answer).code
             except StoreError:
                 refused = answer
             else:
@@ -103,8 +103,8 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_kept(tmp_path: Path) -> No
             stored = [row[0] for row in db.execute("SELECT attempt_id FROM response ORDER BY seq")]
         assert stored == acknowledged
         limit(service, 2**30)
-        assert service.record(token, refused).code == 201
-        assert service.verify() == []
+        assert service.participant.record(token, refused).code == 201
+        assert service.researcher.verify() == []
 
 
 @pytest.fixture
@@ -126,8 +126,8 @@ def test_a_really_full_disk_refuses_in_words_and_goes_on(
     monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 0)  # here only: the server lets nobody new in on such a disk
     with Service(small_disk) as service:
         folder = write_bundle(tmp_path / "bundle", name="demo", trials=300, practice=0, side=8)
-        service.open_study(folder, per_condition=1)
-        token = service.begin("demo")
+        service.researcher.open_study(folder, per_condition=1)
+        token = service.participant.begin("demo")
         to_trials(service, token)
     with serving(small_disk) as running, httpx.Client(base_url=f"{running.url}/api/v1", timeout=40) as http:
         http.headers["X-Session-Token"] = token
@@ -147,15 +147,15 @@ def test_a_really_full_disk_refuses_in_words_and_goes_on(
     assert "full" in running.log()
     assert kept(running, sent) == [(index, answer["attempt_id"]) for index, answer in enumerate(sent)]
     with Service(small_disk) as service:
-        assert service.verify() == []
+        assert service.researcher.verify() == []
 
 
 def used(service: Service) -> int:
-    return int(service._store.write(lambda db: db.exec_driver_sql("PRAGMA page_count").scalar_one()))
+    return int(service.workspace.store.write(lambda db: db.exec_driver_sql("PRAGMA page_count").scalar_one()))
 
 
 def limit(service: Service, pages: int) -> None:
-    service._store.write(lambda db: db.exec_driver_sql(f"PRAGMA max_page_count = {pages}").scalar_one())
+    service.workspace.store.write(lambda db: db.exec_driver_sql(f"PRAGMA max_page_count = {pages}").scalar_one())
 
 
 def test_wrong_order_and_replayed_posts_from_many_threads(server: Server) -> None:
@@ -180,5 +180,5 @@ def test_wrong_order_and_replayed_posts_from_many_threads(server: Server) -> Non
     assert set(codes) <= {200, 201, 425}
     server.stop()
     with Service(server.home) as service:
-        assert service.verify() == []
+        assert service.researcher.verify() == []
     assert kept(server, answers) == [(index, sent["attempt_id"]) for index, sent in enumerate(answers)]

@@ -45,7 +45,7 @@ def servers(postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(DATABASE, postgresql.database())
     folder = write_bundle(tmp_path / "bundle", name="demo", trials=TRIALS, practice=0, conditions=CONDITIONS, side=8)
     with Service(tmp_path) as service:
-        service.open_study(folder, per_condition=PER_CONDITION)
+        service.researcher.open_study(folder, per_condition=PER_CONDITION)
     with ExitStack() as running:
         yield [running.enter_context(serving(tmp_path)) for _ in range(PROCESSES)]
 
@@ -95,4 +95,4 @@ def test_three_processes_and_a_kill_9(servers: list[Server], tmp_path: Path) -> 
         assert sorted(taken) == sorted((condition, PER_CONDITION) for condition in CONDITIONS)
         assert query(service, "SELECT min(seq), max(seq), count(*) FROM response") == [(1, len(stored), len(stored))]
         assert query(service, "SELECT count(*) FROM response_conflict") == [(0,)]
-        assert service.verify() == []
+        assert service.researcher.verify() == []

@@ -84,9 +84,9 @@ def test_confidently_wrong_maps_lie_off_the_object(demo):
 
 def test_simulated_people_are_marked_and_balanced(demo):
     with Service(demo[0]) as service:
-        assert len(service.responses("demo", ("live",))) == 0
-        frame = service.responses("demo", ("sim",))
-        assert service.verify_chain() == []
+        assert len(service.researcher.responses("demo", ("live",))) == 0
+        frame = service.researcher.responses("demo", ("sim",))
+        assert service.researcher.verify_chain() == []
     assert set(frame["mode"]) == {"sim"}
     assert len(frame) == SIMULATED * 30
     people = frame.groupby("condition")["participant"].nunique()
@@ -100,7 +100,7 @@ def test_accuracy_by_cell_is_what_the_models_of_the_people_say(demo):
     """
     trials = bundle_named(demo[0], "demo").manifest.trials
     with Service(demo[0]) as service:
-        frame = service.responses("demo", ("sim",))
+        frame = service.researcher.responses("demo", ("sim",))
     mixture = parse_mixture(MIXTURE)
     seen = {}
     for (condition, trial_type), rows in frame.groupby(["condition", "trial_type"]):

@@ -43,9 +43,9 @@ def test_trials_of_all_three_types_with_maps_and_examples(photographs):
 
 def test_forty_simulated_people_and_the_results(photographs, tmp_path):
     with Service(tmp_path) as service:
-        name = service.open_study(photographs.bundle.folder, 10)
+        name = service.researcher.open_study(photographs.bundle.folder, 10)
         simulate(service, name, 40, parse_mixture(MIXTURE), 0)
-        path = export(service, name, tmp_path / "responses.csv", ("sim",))
+        path = export(service.researcher, name, tmp_path / "responses.csv", ("sim",))
     analysis = analyze_file(path, tmp_path / "results", {}, 0).analysis
     models = json.loads((tmp_path / "results" / "models.json").read_text())
     assert models["models"]["null"]["n"] == 40 * 12

@@ -23,13 +23,13 @@ def answer(index: int, side: str = "left", **values: Any) -> Answer:
 
 def to_place(service: Service, token: str) -> dict[str, Any]:
     """Agree, and read what comes before a place is given."""
-    service.consent(token, True)
-    return service.ready(token)
+    service.participant.consent(token, True)
+    return service.participant.ready(token)
 
 
 def to_trials(service: Service, token: str) -> dict[str, Any]:
     to_place(service, token)
-    return service.ready(token, "example")
+    return service.participant.ready(token, "example")
 
 
 def take_part(service: Service, token: str, side: str = "left") -> list[dict[str, Any]]:
@@ -38,29 +38,29 @@ def take_part(service: Service, token: str, side: str = "left") -> list[dict[str
     screens = []
     while state["stage"] in ("practice", "main"):
         screens.append(state["trial"])
-        ack = service.record(token, answer(state["trial"]["index"], side))
+        ack = service.participant.record(token, answer(state["trial"]["index"], side))
         assert ack.code == 201
         state = ack.state
     if state["stage"] == "debrief":
-        service.finish(token)
+        service.participant.finish(token)
     return screens
 
 
 def query(service: Service, sql: str) -> list[tuple[Any, ...]]:
     """One statement, whatever the database, by the side door: as its owner could."""
-    with service._store._writing.begin() as db:
+    with service.workspace.store._writing.begin() as db:
         found = db.exec_driver_sql(sql)
         return [tuple(row) for row in found] if found.returns_rows else []
 
 
 def tamper(service: Service, sql: str) -> None:
     """Done to the database itself, the triggers out of the way."""
-    if service.database.startswith("postgresql"):
-        with service._store._writing.begin() as db:
+    if service.workspace.database.startswith("postgresql"):
+        with service.workspace.store._writing.begin() as db:
             db.exec_driver_sql("SET LOCAL session_replication_role = replica")  # nor are foreign keys looked at
             db.exec_driver_sql(sql)
         return
-    with sqlite3.connect(service.home / "foretell.db") as file:
+    with sqlite3.connect(service.workspace.home / "foretell.db") as file:
         for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             file.execute(f"DROP TRIGGER {name}")
         file.execute(sql)

@@ -77,19 +77,19 @@ def test_a_link_that_leads_out_of_the_bundle_is_refused(
         outside.write_text("secret")
     link.symlink_to(outside)
     with pytest.raises(ForetellError, match=r"is a link that leads out of its bundle\. Put the file itself there"):
-        service.open_study(folder, per_condition=1)
+        service.researcher.open_study(folder, per_condition=1)
 
 
 def test_a_link_made_after_the_opening_is_not_followed(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
     """Catches a picture that is checked once and then served from wherever it leads."""
     folder = bundle()
-    study = service.open_study(folder, per_condition=1)
+    study = service.researcher.open_study(folder, per_condition=1)
     asset = first_asset(folder)
     (tmp_path / "secret").write_text("secret")
     asset.unlink()
     asset.symlink_to(tmp_path / "secret")
     with pytest.raises(ForetellError, match="leads out of its bundle"):
-        service.asset(study, asset.stem)
+        service.participant.asset(study, asset.stem)
 
 
 def test_links_that_stay_inside_are_welcome(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
@@ -99,5 +99,5 @@ def test_links_that_stay_inside_are_welcome(service: Service, bundle: MakeBundle
     asset.rename(folder / "assets" / "moved")
     asset.symlink_to("moved")
     (tmp_path / "linked").symlink_to(folder)
-    study = service.open_study(tmp_path / "linked", per_condition=1)
-    assert service.asset(study, asset.stem).read_bytes() == (folder / "assets" / "moved").read_bytes()
+    study = service.researcher.open_study(tmp_path / "linked", per_condition=1)
+    assert service.participant.asset(study, asset.stem).read_bytes() == (folder / "assets" / "moved").read_bytes()

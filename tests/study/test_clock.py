@@ -44,8 +44,10 @@ def opened(tmp_path: Path, clock: Clock) -> Iterator[Service]:
 
 def arrive(service: Service, bundle: MakeBundle) -> list[str]:
     """Twelve participants at their first trial, as many as there are places."""
-    study = service.open_study(bundle(config={"recruiter": {"retention_days": 3}}), per_condition=PEOPLE // 4)
-    tokens = [service.begin(study, recruit=Recruit(person=f"person-{n}")) for n in range(PEOPLE)]
+    study = service.researcher.open_study(
+        bundle(config={"recruiter": {"retention_days": 3}}), per_condition=PEOPLE // 4
+    )
+    tokens = [service.participant.begin(study, recruit=Recruit(person=f"person-{n}")) for n in range(PEOPLE)]
     for token in tokens:
         to_trials(service, token)
     return tokens
@@ -57,7 +59,7 @@ def expired(service: Service) -> int:
 
 
 def ids(service: Service) -> int:
-    with service._identities._writing.begin() as db:
+    with service.workspace.identities._writing.begin() as db:
         return int(db.exec_driver_sql("SELECT count(*) FROM identity").scalar_one())
 
 
@@ -66,16 +68,16 @@ def test_six_seconds_of_a_wrong_clock_end_nothing(opened: Service, clock: Clock,
     """Three hours ahead ended 12 of 12 participations for good: all of them asked for their state in that time."""
     tokens = arrive(opened, bundle)
     clock.now += jump
-    assert opened.monitor("demo").clock_jump_ns == jump
+    assert opened.researcher.monitor("demo").clock_jump_ns == jump
     for second, token in enumerate(tokens):
         clock.now += 10**9 * (second % 2)
-        assert opened.state(token)["stage"] == "practice"
-        assert opened.record(token, answer(0)).code == 201
-        opened.keep_watch()
-    assert opened.erase_identities() == 0
+        assert opened.participant.state(token)["stage"] == "practice"
+        assert opened.participant.record(token, answer(0)).code == 201
+        opened.workspace.keep_watch()
+    assert opened.workspace.erase_identities() == 0
     clock.now -= jump
-    assert opened.monitor("demo").clock_jump_ns == 0
-    assert [opened.record(token, answer(1)).code for token in tokens] == [201] * PEOPLE
+    assert opened.researcher.monitor("demo").clock_jump_ns == 0
+    assert [opened.participant.record(token, answer(1)).code for token in tokens] == [201] * PEOPLE
     assert (expired(opened), ids(opened)) == (0, PEOPLE)
 
 
@@ -84,33 +86,33 @@ def test_a_running_server_moves_the_time_on(opened: Service, clock: Clock, bundl
     tokens = arrive(opened, bundle)
     for _ in range(4 * 24 * 2):
         clock.now += HOUR // 2
-        opened.keep_watch()
-    assert opened.monitor("demo").clock_jump_ns == 0
-    assert opened.state(tokens[0])["stage"] == "expired"
-    assert opened.erase_identities() == PEOPLE
+        opened.workspace.keep_watch()
+    assert opened.researcher.monitor("demo").clock_jump_ns == 0
+    assert opened.participant.state(tokens[0])["stage"] == "expired"
+    assert opened.workspace.erase_identities() == PEOPLE
 
 
 def test_ten_minutes_of_responses_settle_it(opened: Service, clock: Clock, bundle: MakeBundle) -> None:
     """After a night without the server: the first responses do not, those of ten minutes do."""
     tokens = arrive(opened, bundle)
     clock.now += 10 * HOUR
-    opened.keep_watch()
+    opened.workspace.keep_watch()
     for index in range(11):
-        assert opened.monitor("demo").clock_jump_ns > 0
-        assert opened.record(tokens[0], answer(index)).code == 201
+        assert opened.researcher.monitor("demo").clock_jump_ns > 0
+        assert opened.participant.record(tokens[0], answer(index)).code == 201
         clock.now += LIVED_NS // 10
-        opened.keep_watch()
-    assert opened.monitor("demo").clock_jump_ns == 0
-    assert opened.state(tokens[1])["stage"] == "expired"
+        opened.workspace.keep_watch()
+    assert opened.researcher.monitor("demo").clock_jump_ns == 0
+    assert opened.participant.state(tokens[1])["stage"] == "expired"
 
 
 def test_a_researcher_can_say_that_the_clock_is_right(opened: Service, clock: Clock, bundle: MakeBundle) -> None:
     tokens = arrive(opened, bundle)
     clock.now += 4 * DAY
-    assert opened.erase_identities() == 0
-    opened.confirm_time()
-    assert opened.erase_identities() == PEOPLE
-    assert opened.state(tokens[0])["stage"] == "expired"
+    assert opened.workspace.erase_identities() == 0
+    opened.researcher.confirm_time()
+    assert opened.workspace.erase_identities() == PEOPLE
+    assert opened.participant.state(tokens[0])["stage"] == "expired"
     assert ("confirmed the clock",) in query(opened, "SELECT act FROM audit")
 
 
@@ -119,13 +121,13 @@ def test_a_clock_that_was_behind_ends_nothing_when_it_is_set_right(
 ) -> None:
     """A machine without a battery begins in 1970."""
     arrive(opened, bundle)
-    study, now = opened.open_study(bundle("late"), per_condition=4), clock.now
+    study, now = opened.researcher.open_study(bundle("late"), per_condition=4), clock.now
     clock.now = 10**15
-    token = opened.begin(study, recruit=Recruit(person="late"))
+    token = opened.participant.begin(study, recruit=Recruit(person="late"))
     to_trials(opened, token)
     clock.now = now
-    assert opened.state(token)["stage"] == "practice"
-    assert opened.erase_identities() == 0
+    assert opened.participant.state(token)["stage"] == "practice"
+    assert opened.workspace.erase_identities() == 0
 
 
 def test_reading_erases_nothing(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,11 +138,11 @@ def test_reading_erases_nothing(tmp_path: Path, bundle: MakeBundle, monkeypatch:
         arrive(service, bundle)
     later = Clock()
     with Service(home) as service:
-        later.now = service._clock() + 200 * DAY
+        later.now = service.workspace.clock() + 200 * DAY
     with Service(home, clock=later) as service:
-        assert service.verify() == []
-        backup.backup(service, tmp_path / "saved")
-        export.export(service, "demo", tmp_path / "out.csv")
+        assert service.researcher.verify() == []
+        backup.backup(service.researcher, tmp_path / "saved")
+        export.export(service.researcher, "demo", tmp_path / "out.csv")
         assert ids(service) == PEOPLE
     told = ["export", "demo", "--out", str(tmp_path / "again.csv")]
     assert CliRunner().invoke(cli.app, told, catch_exceptions=False).exit_code == 0

@@ -107,9 +107,9 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
     sign = 1 if trial.truth == trial.target else -1
     p = BayesianLearner().p_ai(CONDITIONS["concepts"].read(trial), shows_saliency=False, shows_examples=True)
     assert p == pytest.approx(1 / (1 + exp(-(sign * log(9) + gain))))
-    study = service.open_study(built.folder, per_condition=3)
+    study = service.researcher.open_study(built.folder, per_condition=3)
     simulate(service, study, 6, {"bayesian_learner": 1.0}, seed=1)
-    frame = service.responses(study, ("sim",))
+    frame = service.researcher.responses(study, ("sim",))
     assert frame.groupby("condition")["participant"].nunique().to_dict() == {"none": 3, "concepts": 3}
     data = responses.prepare(frame)
     assert set(data.frame["condition"]) == {"none"}

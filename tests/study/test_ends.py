@@ -21,13 +21,13 @@ FILES = ("participants.key", "identity.db", "foretell.ends")
 @pytest.fixture
 def token(service: Service, bundle: MakeBundle) -> str:
     """Somebody in the middle; their first five responses are in the database's file, the rest in its log alone."""
-    study = service.open_study(bundle(), per_condition=4)
-    token = service.begin(study)
+    study = service.researcher.open_study(bundle(), per_condition=4)
+    token = service.participant.begin(study)
     to_trials(service, token)
     for index in range(5):
-        service.record(token, answer(index))
-    service._store.erased = True
-    assert service._store.forget_erased()
+        service.participant.record(token, answer(index))
+    service.workspace.store.erased = True
+    assert service.workspace.store.forget_erased()
     return token
 
 
@@ -35,54 +35,54 @@ def lose_log(service: Service, folder: Path) -> Path:
     """What a kill leaves where somebody deletes ``-wal``, or copies ``foretell.db`` alone."""
     folder.mkdir()
     for name in ("foretell.db", *FILES):
-        shutil.copy2(service.home / name, folder / name)
+        shutil.copy2(service.workspace.home / name, folder / name)
     return folder
 
 
 def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> None:
     """9 of 351 responses were missing, and verify called the rest sound."""
     for index in range(5, 14):
-        service.record(token, answer(index))
-    service.keep_watch()
+        service.participant.record(token, answer(index))
+    service.workspace.keep_watch()
     [(at,)] = query(service, "SELECT datetime(received_at / 1000000000, 'unixepoch') FROM response WHERE seq = 14")
     home = lose_log(service, tmp_path / "lost")
     with sqlite3.connect(home / "foretell.db") as db:
         assert db.execute("SELECT count(*) FROM response").fetchone() == (5,)
     with Service(home) as later:
-        assert later.verify_chain() == []
-        [fault, *_] = later.verify()
+        assert later.researcher.verify_chain() == []
+        [fault, *_] = later.researcher.verify()
         assert fault.startswith(f"The response number 14 ({at} UTC) is not the one that was acknowledged: 9 at the end")
-        assert later.last_response().startswith("number 5, ")
-        later.keep_watch()  # keeps the evidence
-        later.record(later.begin("demo", participant="another"), answer(0))
+        assert later.researcher.last_response().startswith("number 5, ")
+        later.workspace.keep_watch()  # keeps the evidence
+        later.participant.record(later.participant.begin("demo", participant="another"), answer(0))
     with Service(home) as later:
-        assert "number 14" in later.verify()[0]
+        assert "number 14" in later.researcher.verify()[0]
     told = CliRunner().invoke(cli.app, ["verify", str(home / "foretell.db")])
     assert told.exit_code == 1
     assert told.output.startswith("Last response: number 5, ")
 
 
 def test_others_in_the_place_of_what_was_lost_are_named_too(service: Service, token: str, tmp_path: Path) -> None:
-    service.record(token, answer(5))
-    service.keep_watch()
+    service.participant.record(token, answer(5))
+    service.workspace.keep_watch()
     home = lose_log(service, tmp_path / "lost")
     with Service(home) as later:
         for index in range(5, 8):
-            later.record(token, answer(index))
-        assert later.verify_chain() == []
-        assert "others took their place" in later.verify()[0]
+            later.participant.record(token, answer(index))
+        assert later.researcher.verify_chain() == []
+        assert "others took their place" in later.researcher.verify()[0]
 
 
 def test_a_lost_act_is_named(service: Service, token: str, tmp_path: Path) -> None:
     """A withdrawal that is cut off would bring back what was erased."""
-    service.withdraw(service.state(token)["withdrawal_code"])
-    service.keep_watch()
+    service.participant.withdraw(service.participant.state(token)["withdrawal_code"])
+    service.workspace.keep_watch()
     shutil.rmtree(tmp_path / "lost", ignore_errors=True)
     home = lose_log(service, tmp_path / "lost")
     tampered = Service(home)
-    assert tampered.verify() == []
+    assert tampered.researcher.verify() == []
     tamper(tampered, "DELETE FROM audit WHERE act = 'withdrew'")
-    assert "audit entry number 2" in tampered.verify()[0]
+    assert "audit entry number 2" in tampered.researcher.verify()[0]
     tampered.close()
 
 
@@ -90,25 +90,25 @@ def test_a_lost_act_is_named(service: Service, token: str, tmp_path: Path) -> No
 def test_a_file_that_cannot_be_read_is_written_again(
     service: Service, token: str, change: Callable[[str], str]
 ) -> None:
-    service.keep_watch()
-    whole = service.ends_file.read_text()
-    service.ends_file.write_text(change(whole))
-    assert service.verify() == []
-    service.keep_watch()
-    assert service.ends_file.read_text() == whole
-    assert service.ends_file.stat().st_mode & 0o777 == 0o600
+    service.workspace.keep_watch()
+    whole = service.workspace.ends_file.read_text()
+    service.workspace.ends_file.write_text(change(whole))
+    assert service.researcher.verify() == []
+    service.workspace.keep_watch()
+    assert service.workspace.ends_file.read_text() == whole
+    assert service.workspace.ends_file.stat().st_mode & 0o777 == 0o600
 
 
 def test_whoever_is_killed_between_two_writings_is_sound(service: Service, bundle: MakeBundle) -> None:
     """The file may be behind the database, never ahead of it; also when the last response was erased."""
-    study = service.open_study(bundle(), per_condition=4)
-    take_part(service, service.begin(study))
-    service.keep_watch()
-    token = service.begin(study)
+    study = service.researcher.open_study(bundle(), per_condition=4)
+    take_part(service, service.participant.begin(study))
+    service.workspace.keep_watch()
+    token = service.participant.begin(study)
     take_part(service, token)
-    assert service.verify() == []
-    service.withdraw(service.state(token)["withdrawal_code"])
-    service.keep_watch()
-    kept = witness.read(service.ends_file)
+    assert service.researcher.verify() == []
+    service.participant.withdraw(service.participant.state(token)["withdrawal_code"])
+    service.workspace.keep_watch()
+    kept = witness.read(service.workspace.ends_file)
     assert kept is not None
-    assert (kept.response, kept.response_at, service.verify()) == (30, 0, [])
+    assert (kept.response, kept.response_at, service.researcher.verify()) == (30, 0, [])

@@ -91,27 +91,27 @@ def test_the_relevance_is_of_what_is_shown(built: Bundle) -> None:
 
 
 def test_people_in_placebo_conditions_load_the_same_and_answer(service: Service, bundle: MakeBundle) -> None:
-    study = service.open_study(bundle(conditions=CONDITIONS), per_condition=1)
+    study = service.researcher.open_study(bundle(conditions=CONDITIONS), per_condition=1)
     loaded = set()
     for condition in CONDITIONS:
-        token = service.begin(study, mode="preview", condition=condition)
-        service.consent(token, True)
-        service.ready(token)
-        service.ready(token, "example")
-        loaded.add(tuple(service.preload(token)))
+        token = service.participant.begin(study, mode="preview", condition=condition)
+        service.participant.consent(token, True)
+        service.participant.ready(token)
+        service.participant.ready(token, "example")
+        loaded.add(tuple(service.participant.preload(token)))
     assert len(loaded) == 1
     assert simulate(service, study, 5, {"map_reader": 1.0, "bayesian_learner": 1.0}, seed=1) == 5 * 15
-    frame = service.responses(study, ("sim",))
+    frame = service.researcher.responses(study, ("sim",))
     assert frame.groupby("condition")["participant"].nunique().to_dict() == dict.fromkeys(CONDITIONS, 1)
-    assert service.verify() == []
+    assert service.researcher.verify() == []
 
 
 @pytest.mark.parametrize(("conditions", "told"), [(("none", "random_maps"), True), (("none", "saliency"), False)])
 def test_people_are_told_of_placebos_in_the_end(
     service: Service, bundle: MakeBundle, conditions: tuple[str, ...], told: bool
 ) -> None:
-    study = service.open_study(bundle(conditions=conditions, trials=3, practice=0), per_condition=1)
-    token = service.begin(study, mode="sim", participant="x")
+    study = service.researcher.open_study(bundle(conditions=conditions, trials=3, practice=0), per_condition=1)
+    token = service.participant.begin(study, mode="sim", participant="x")
     simulate(service, study, 2, {"guesser": 1.0}, seed=1)
     assert ("examples of something else" in _debrief(service, study)) is told
     assert token
@@ -119,8 +119,8 @@ def test_people_are_told_of_placebos_in_the_end(
 
 def _debrief(service: Service, study: str) -> str:
     """What the first simulated person reads in the end."""
-    token = service.begin(study, mode="sim", participant="guesser=1/1/0")
-    return str(service.state(token)["text"])
+    token = service.participant.begin(study, mode="sim", participant="guesser=1/1/0")
+    return str(service.participant.state(token)["text"])
 
 
 def _colour(path: Path) -> float:

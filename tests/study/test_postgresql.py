@@ -174,22 +174,26 @@ def test_a_server_that_dies_costs_nothing_acknowledged(
 ) -> None:
     """Killed between two answers: the next is refused, and kept when it is sent again to the server that came back."""
     with Service(tmp_path, url) as service:
-        study = service.open_study(bundle(), per_condition=1)
-        token = service.begin(study)
+        study = service.researcher.open_study(bundle(), per_condition=1)
+        token = service.participant.begin(study)
         to_trials(service, token)
-        assert service.record(token, answer(0)).code == 201
+        assert service.participant.record(token, answer(0)).code == 201
         postgresql.kill()
         again = answer(1)
         try:
-            for call in (lambda: service.record(token, again), lambda: service.state(token), service.studies):
+            for call in (
+                lambda: service.participant.record(token, again),
+                lambda: service.participant.state(token),
+                service.researcher.studies,
+            ):
                 with pytest.raises(StoreError):
                     call()
         finally:
             postgresql.start()
-        assert service.record(token, again).code == 201
-        assert service.record(token, again).code == 200
+        assert service.participant.record(token, again).code == 201
+        assert service.participant.record(token, again).code == 200
         postgresql.kill()
         postgresql.start()  # away while nobody asked: the first who asks does not notice
-        assert service.state(token)["trial"]["index"] == 2
-        assert service.record(token, answer(2)).code == 201
-        assert service.verify() == []
+        assert service.participant.state(token)["trial"]["index"] == 2
+        assert service.participant.record(token, answer(2)).code == 201
+        assert service.researcher.verify() == []

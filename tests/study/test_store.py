@@ -277,8 +277,8 @@ def test_a_database_of_version_1_goes_on(url: str, tmp_path: Path) -> None:
 
 def test_a_response_costs_few_bytes_of_log(bundle: MakeBundle, service: Service) -> None:
     """Pages of 4 KB instead of 1 KB: a commit writes every page it touches whole (32 KB a response before)."""
-    name = service.open_study(bundle(trials=20), per_condition=4)
-    log = service.home / "foretell.db-wal"
+    name = service.researcher.open_study(bundle(trials=20), per_condition=4)
+    log = service.workspace.home / "foretell.db-wal"
     before = log.stat().st_size
     responses = simulate(service, name, 16, {"guesser": 1.0}, 0)
     assert responses == 16 * 23

@@ -67,9 +67,9 @@ def test_its_words_are_its_own(built: Bundle) -> None:
 
 
 def test_simulated_people_take_part(built: Bundle, service: Service, tmp_path: Path) -> None:
-    study = service.open_study(built.folder, per_condition=3)
+    study = service.researcher.open_study(built.folder, per_condition=3)
     simulate(service, study, 6, {"map_reader": 1.0}, seed=1)
-    frame = service.responses(study, ("sim",))
+    frame = service.researcher.responses(study, ("sim",))
     assert frame.groupby("condition")["participant"].nunique().to_dict() == {"none": 3, "uncertainty": 3}
     data = responses.prepare(frame)
     assert set(data.frame["condition"]) == {"none"}

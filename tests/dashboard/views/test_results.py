@@ -273,7 +273,7 @@ def planned_study(workspace: Path, plan: dict[str, object]) -> None:
     manifest = manifest.model_copy(update={"trials": tuple(trials)})
     manifest = manifest.model_copy(update={"study_hash": manifest.hashed()})
     (folder / MANIFEST).write_text(manifest.model_dump_json())
-    service.open_study(folder, 3)
+    service.researcher.open_study(folder, 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
 
 
@@ -329,15 +329,15 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
 def take_part(study: str, person: str, mode: Mode = "live") -> None:
     """A person who always presses left."""
     service = door.service()
-    token = service.begin(study, mode=mode, participant=person)
-    service.consent(token, True)
-    service.ready(token)
-    state = service.ready(token, "example")
+    token = service.participant.begin(study, mode=mode, participant=person)
+    service.participant.consent(token, True)
+    service.participant.ready(token)
+    state = service.participant.ready(token, "example")
     while state["stage"] in ("practice", "main"):
         index = state["trial"]["index"]
         answer = Answer(trial_index=index, attempt_id=str(uuid.uuid4()), side="left", input="key", rt_ms=900.0)
-        state = service.record(token, answer).state
-    service.finish(token)
+        state = service.participant.record(token, answer).state
+    service.participant.finish(token)
 
 
 def test_nothing_collected_yet(workspace: Path) -> None:
@@ -354,15 +354,15 @@ def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path) -> No
 
 def test_people_without_an_answer_yet(workspace: Path) -> None:
     service = door.service()
-    service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
-    service.begin("demo", participant="a")
+    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    service.participant.begin("demo", participant="a")
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert "There are no rows: collect or export some answers first." in app.error[0].value
 
 
 def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
     service = door.service()
-    service.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
+    service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert [toggle.key for toggle in app.toggle] == []
@@ -382,7 +382,7 @@ def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
     service = door.service()
     for seed, people in ((7, 4), (8, 8)):
         folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
-        service.open_study(folder, 3)
+        service.researcher.open_study(folder, 3)
         simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert {m.label: m.value for m in app.metric}["Answers"] == "144"

@@ -34,14 +34,14 @@ def test_what_somebody_does_stands_under_her_name(tmp_path: Path, bundle: MakeBu
     """Catches an act of a researcher recorded as anybody's, and one of the command line as hers."""
     (tmp_path / "oidc.toml").write_text(FILE)
     with Service(tmp_path) as service:
-        ada = service.acting_as(str(service.person(service.admit(ADA, "a"))))
+        ada = service.acting_as(str(service.access.person(service.access.admit(ADA, "a"))))
         name = ada.open_study(bundle(), 2)
         ada.pause_study(name)
-        service.resume_study(name)
+        service.researcher.resume_study(name)
         ada.unblind(name, "to see")
         ada.close_study(name)
-        told = [(row["actor"], row["act"]) for row in service._store.read(audit.acts)]
-        assert service.verify() == []
+        told = [(row["actor"], row["act"]) for row in service.workspace.store.read(audit.acts)]
+        assert service.researcher.verify() == []
     mine = ["logged in", "opened", "paused", "unblinded", "closed"]
     assert told == [*[("ada@example.org", act) for act in mine[:3]], ("researcher", "resumed"),
                     *[("ada@example.org", act) for act in mine[3:]]]  # fmt: skip
@@ -50,8 +50,8 @@ def test_what_somebody_does_stands_under_her_name(tmp_path: Path, bundle: MakeBu
 def test_who_was_logged_in_before_persons_were_kept_still_is(tmp_path: Path) -> None:
     """Catches a migration that ends every login, or takes who has the password for somebody without one."""
     with Service(tmp_path) as service:
-        service.set_password("correct horse battery")
-        token = service.login("correct horse battery", "a")
+        service.access.set_password("correct horse battery")
+        token = service.access.login("correct horse battery", "a")
     with sqlite3.connect(tmp_path / "identity.db") as db:
         db.execute("ALTER TABLE login DROP COLUMN person")
         db.execute("DROP TABLE login_link")
@@ -59,4 +59,4 @@ def test_who_was_logged_in_before_persons_were_kept_still_is(tmp_path: Path) -> 
         assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (2,)
     Store(f"sqlite:///{tmp_path / 'identity.db'}", identities.MIGRATIONS, "identity").close()
     with Service(tmp_path) as service:
-        assert (service.standing(token), service.person(token)) == ("in", None)
+        assert (service.access.standing(token), service.access.person(token)) == ("in", None)

@@ -26,17 +26,17 @@ def test_every_column_is_described() -> None:
 
 
 def test_the_file_is_the_table(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     simulate(service, study, 4, {"guesser": 1.0}, seed=1)
-    path = export(service, study, tmp_path / "out" / "responses.csv", modes=("sim",))
-    pd.testing.assert_frame_equal(pd.read_csv(path), service.responses(study, ("sim",)), check_dtype=False)
+    path = export(service.researcher, study, tmp_path / "out" / "responses.csv", modes=("sim",))
+    pd.testing.assert_frame_equal(pd.read_csv(path), service.researcher.responses(study, ("sim",)), check_dtype=False)
     assert json.loads((path.parent / "data-dictionary.json").read_text()) == DICTIONARY
 
 
 def test_simulated_people_are_left_out_unless_asked_for(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     simulate(service, study, 1, {"guesser": 1.0}, seed=1)
-    assert len(pd.read_csv(export(service, study, tmp_path / "responses.csv"))) == 0
+    assert len(pd.read_csv(export(service.researcher, study, tmp_path / "responses.csv"))) == 0
 
 
 def test_formulas_are_disarmed_and_numbers_are_not(tmp_path: Path) -> None:
@@ -56,15 +56,15 @@ def test_what_is_exported_and_read_again_has_the_same_hash(
     service: Service, bundle: MakeBundle, tmp_path: Path, layout: str, published: bool
 ) -> None:
     """Catches a value that a format rounds, a column that it loses, a name that is mapped wrongly."""
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     simulate(service, study, 4, {"guesser": 1.0}, seed=1)
     if layout == "psych-ds":
-        psychds.export(service, study, tmp_path / layout, ("sim",), published=published)
+        psychds.export(service.researcher, study, tmp_path / layout, ("sim",), published=published)
         path = tmp_path / layout / "data" / "study-demo_desc-answers_data.csv"
     else:
-        path = export(service, study, tmp_path / layout, ("sim",), published=published)
+        path = export(service.researcher, study, tmp_path / layout, ("sim",), published=published)
     again = responses.read(path, NAMED_BACK if published else None)
-    assert again.sha256 == responses.prepare(service.responses(study, ("sim",))).sha256
+    assert again.sha256 == responses.prepare(service.researcher.responses(study, ("sim",))).sha256
     changed = again.frame.assign(rt_ms=again.frame["rt_ms"] + 1e-9)
     assert responses.prepare(changed).sha256 != again.sha256
 
@@ -73,9 +73,9 @@ def test_a_psych_ds_folder_describes_every_column_of_its_files(
     service: Service, bundle: MakeBundle, tmp_path: Path
 ) -> None:
     """The rules of Psych-DS 1.0 that can be checked: names, required fields, every column among the variables."""
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     simulate(service, study, 2, {"guesser": 1.0}, seed=1)
-    folder = psychds.export(service, study, tmp_path / "set", ("sim",))
+    folder = psychds.export(service.researcher, study, tmp_path / "set", ("sim",))
     told = json.loads((folder / "dataset_description.json").read_text())
     assert (told["@context"], told["@type"], told["name"]) == ("https://schema.org/", "Dataset", "demo")
     variables = {variable["name"] for variable in told["variableMeasured"]}
@@ -87,8 +87,8 @@ def test_a_psych_ds_folder_describes_every_column_of_its_files(
 
 
 def test_published_names_are_in_the_dictionary_too(service: Service, bundle: MakeBundle, tmp_path: Path) -> None:
-    study = service.open_study(bundle(), per_condition=1)
-    path = export(service, study, tmp_path / "x.csv", published=True)
+    study = service.researcher.open_study(bundle(), per_condition=1)
+    path = export(service.researcher, study, tmp_path / "x.csv", published=True)
     told = json.loads((tmp_path / "data-dictionary.json").read_text())
     assert list(told) == list(pd.read_csv(path).columns)
     assert {"subject_id", "prediction_type", "target_category", "rt", "trial_index"} <= set(told)
@@ -99,10 +99,10 @@ def test_published_columns_mean_what_the_published_analysis_takes_them_for(
     service: Service, bundle: MakeBundle, tmp_path: Path
 ) -> None:
     """Catches ``correct`` as 0 and 1: there it is the AI's answer. The lines are those of the authors' own analysis."""
-    study = service.open_study(bundle(), per_condition=1)
+    study = service.researcher.open_study(bundle(), per_condition=1)
     simulate(service, study, 4, {"guesser": 1.0}, seed=1)
-    ours = service.responses(study, ("sim",))
-    frame = pd.read_csv(export(service, study, tmp_path / "x.csv", ("sim",), published=True))
+    ours = service.researcher.responses(study, ("sim",))
+    frame = pd.read_csv(export(service.researcher, study, tmp_path / "x.csv", ("sim",), published=True))
     correct_response = (frame["correct"] == frame["response"]).astype(int)
     choice_category = frame["target_category"].where(correct_response == 1, frame["other_category"])
     assert list(correct_response) == list(ours["correct"]) == list(frame["correct_response"])

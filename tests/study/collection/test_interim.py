@@ -38,57 +38,57 @@ def collected(service: Service, folder: Path, people: range, right: dict[str, fl
     ai = {trial.assets.target: trial.target for trial in Bundle(folder).manifest.trials}
     rng = np.random.default_rng(people.start)
     for person in people:
-        token = service.begin("demo", participant=str(person))
+        token = service.participant.begin("demo", participant=str(person))
         state = to_trials(service, token)
         share = right["saliency" if state["trial"]["map"] else "none"]
         while state["stage"] == "main":
             screen = state["trial"]
             knows = rng.random() < share
             side = "left" if (screen["left"]["name"] == ai[screen["target"]]) == knows else "right"
-            state = service.record(token, answer(screen["index"], side)).state
-        service.finish(token)
+            state = service.participant.record(token, answer(screen["index"], side)).state
+        service.participant.finish(token)
 
 
 def state_of(service: Service) -> str:
-    return service.studies()[-1].state
+    return service.researcher.studies()[-1].state
 
 
 def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service, folder: Path) -> None:
-    service.open_study(folder, per_condition=6)
+    service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(5), {"none": 0.4, "saliency": 0.9})
     with pytest.raises(ForetellError, match=r"its looks are at 3, 6 .* 2 finished"):
-        service.take_look("demo")
+        service.researcher.take_look("demo")
     collected(service, folder, range(5, 6), {"none": 0.4, "saliency": 0.9})
-    standing = service.looks("demo")
+    standing = service.researcher.looks("demo")
     assert standing is not None
     assert (standing.finished, standing.due, list(standing.schedule["verdict"])) == (3, 1, ["", ""])
-    made = service.take_look("demo")
+    made = service.researcher.take_look("demo")
     assert made.crossed
     assert state_of(service) == "closed"
-    acts = [row["act"] for row in service._store.read(audit.acts)]
+    acts = [row["act"] for row in service.workspace.store.read(audit.acts)]
     assert acts == ["opened", LOOKED, "closed"]
     with pytest.raises(ForetellError, match="No look of 'demo' is due"):
-        service.take_look("demo")
-    assert service.verify() == []
+        service.researcher.take_look("demo")
+    assert service.researcher.verify() == []
 
 
 def test_the_results_know_whether_a_look_ended_the_collection(service: Service, folder: Path) -> None:
     """Catches results of a collection that its plan has ended, called interim; and looks that nobody asked for."""
-    service.open_study(folder, per_condition=6)
+    service.researcher.open_study(folder, per_condition=6)
     study_hash = Bundle(folder).study_hash
-    assert service.looks_made("0" * 64) is None
-    assert service.looks_made(study_hash) == ()
+    assert service.researcher.looks_made("0" * 64) is None
+    assert service.researcher.looks_made(study_hash) == ()
     collected(service, folder, range(6), {"none": 0.4, "saliency": 0.9})
 
     def executed() -> planned.Planned:
-        data = responses.prepare(service.responses("demo"), name="demo")
-        return planned.execute(data, Plan.model_validate(PLAN), looks=service.looks_made(study_hash))
+        data = responses.prepare(service.researcher.responses("demo"), name="demo")
+        return planned.execute(data, Plan.model_validate(PLAN), looks=service.researcher.looks_made(study_hash))
 
     before = executed()
     assert not before.final
     assert before.stopping.endswith("yet: 0 of 2 declared looks were made, and none has closed the collection.")
-    made = service.take_look("demo")
-    assert service.looks_made(study_hash) == (made,)
+    made = service.researcher.take_look("demo")
+    assert service.researcher.looks_made(study_hash) == (made,)
     after = executed()
     assert after.final
     assert after.stopping.startswith(made.sentence)
@@ -96,27 +96,27 @@ def test_the_results_know_whether_a_look_ended_the_collection(service: Service, 
 
 
 def test_below_the_bound_it_goes_on_until_the_planned_end(service: Service, folder: Path) -> None:
-    service.open_study(folder, per_condition=6)
+    service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(6), {"none": 0.6, "saliency": 0.6})
-    first = service.take_look("demo")
+    first = service.researcher.take_look("demo")
     assert (first.crossed, state_of(service)) == (False, "open")
     with pytest.raises(ForetellError, match="No look of 'demo' is due"):
-        service.take_look("demo")
+        service.researcher.take_look("demo")
     collected(service, folder, range(6, 12), {"none": 0.6, "saliency": 0.6})
-    last = service.take_look("demo")
+    last = service.researcher.take_look("demo")
     assert (last.number, last.last, last.crossed, state_of(service)) == (2, True, False, "closed")
 
 
 def test_a_look_says_what_to_do_and_the_trail_what_was_seen(service: Service, folder: Path) -> None:
     """The same z as from the table of answers; neither the sentence nor the schedule tells it."""
-    service.open_study(folder, per_condition=6)
+    service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(6), {"none": 0.5, "saliency": 0.7})
-    expected = stopping.look(service.responses("demo"), Plan.model_validate(PLAN), 1)
-    made = service.take_look("demo")
+    expected = stopping.look(service.researcher.responses("demo"), Plan.model_validate(PLAN), 1)
+    made = service.researcher.take_look("demo")
     assert made == expected
-    detail = json.loads(service._store.read(audit.acts)[1]["detail_json"])
+    detail = json.loads(service.workspace.store.read(audit.acts)[1]["detail_json"])
     assert float(detail["z"]) == made.z
-    standing = service.looks("demo")
+    standing = service.researcher.looks("demo")
     assert standing is not None
     assert f"{made.z:.2f}" not in made.sentence + standing.schedule.to_csv()
     assert next(iter(standing.schedule["verdict"])) == made.sentence
@@ -124,20 +124,20 @@ def test_a_look_says_what_to_do_and_the_trail_what_was_seen(service: Service, fo
 
 def test_who_has_not_finished_is_not_looked_at(service: Service, folder: Path) -> None:
     """One who stopped in the middle before all others does not count among the first; the table is cut by hand."""
-    service.open_study(folder, per_condition=6)
-    token = service.begin("demo", participant="halfway")
+    service.researcher.open_study(folder, per_condition=6)
+    token = service.participant.begin("demo", participant="halfway")
     to_trials(service, token)
-    service.record(token, answer(0))
-    halfway = service.responses("demo")["participant"].iloc[0]
+    service.participant.record(token, answer(0))
+    halfway = service.researcher.responses("demo")["participant"].iloc[0]
     collected(service, folder, range(7), {"none": 0.5, "saliency": 0.7})
-    answers = service.responses("demo")
+    answers = service.researcher.responses("demo")
     expected = stopping.look(answers[answers["participant"] != halfway], Plan.model_validate(PLAN), 1)
     assert stopping.look(answers, Plan.model_validate(PLAN), 1) != expected
-    assert service.take_look("demo") == expected
+    assert service.researcher.take_look("demo") == expected
 
 
 def test_a_study_that_declares_no_looks_has_none(service: Service, bundle: MakeBundle) -> None:
-    service.open_study(bundle(), per_condition=1)
-    assert service.looks("demo") is None
+    service.researcher.open_study(bundle(), per_condition=1)
+    assert service.researcher.looks("demo") is None
     with pytest.raises(ForetellError, match="declares no looks"):
-        service.take_look("demo")
+        service.researcher.take_look("demo")

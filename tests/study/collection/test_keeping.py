@@ -58,7 +58,7 @@ def test_a_bundle_with_a_link_to_a_folder_is_refused(service: Service, bundle: M
     folder = bundle()
     (folder / "assets" / "loop").symlink_to(target)
     with pytest.raises(ForetellError, match="is a link"):
-        service.open_study(folder, per_condition=1)
+        service.researcher.open_study(folder, per_condition=1)
     assert [text for text in Bundle(folder).damaged() if "is a link" in text]
 
 
@@ -66,9 +66,9 @@ def test_a_link_that_came_later_stops_no_backup_and_no_restore(
     service: Service, bundle: MakeBundle, tmp_path: Path
 ) -> None:
     folder = bundle()
-    service.open_study(folder, per_condition=1)
+    service.researcher.open_study(folder, per_condition=1)
     (folder / "assets" / "loop").symlink_to(".")
-    saved = backup(service, tmp_path / "saved")
+    saved = backup(service.researcher, tmp_path / "saved")
     [copied] = (saved / "bundles").iterdir()
     assert sorted(p.name for p in copied.rglob("*")) == sorted(p.name for p in folder.rglob("*") if p.name != "loop")
     assert restore(saved, tmp_path / "restored") == []
@@ -83,20 +83,20 @@ def test_a_link_that_came_later_stops_no_backup_and_no_restore(
 )
 def test_a_bad_study_file_hides_no_other(service: Service, content: bytes) -> None:
     """A number with 5,000 digits, or lists 5,000 deep, took the Studies page down."""
-    (service.home / "studies").mkdir()
-    (service.home / "studies" / "bad.toml").write_bytes(content)
-    found = {study.name: study.faults for study in shelf(service.home, service)}
+    (service.workspace.home / "studies").mkdir()
+    (service.workspace.home / "studies" / "bad.toml").write_bytes(content)
+    found = {study.name: study.faults for study in shelf(service.workspace.home, service)}
     assert "demo" in found
     assert found["bad"]
 
 
 def test_a_bundle_that_cannot_be_read_hides_no_other(service: Service, bundle: MakeBundle) -> None:
     for name in ("gone-1", "folder-1"):
-        (service.home / "bundles" / name).mkdir(parents=True)
-    (service.home / "bundles" / "gone-1" / "manifest.json").symlink_to("nowhere")
-    (service.home / "bundles" / "folder-1" / "manifest.json").mkdir()
-    assert [path.name for path in bundles(service.home)] == ["folder-1"]
-    found = {study.name: study.faults for study in shelf(service.home, service)}
+        (service.workspace.home / "bundles" / name).mkdir(parents=True)
+    (service.workspace.home / "bundles" / "gone-1" / "manifest.json").symlink_to("nowhere")
+    (service.workspace.home / "bundles" / "folder-1" / "manifest.json").mkdir()
+    assert [path.name for path in bundles(service.workspace.home)] == ["folder-1"]
+    found = {study.name: study.faults for study in shelf(service.workspace.home, service)}
     assert "cannot be read (Is a directory)" in found["folder"][0]
 
 

@@ -41,15 +41,15 @@ def clock() -> Clock:
 def watched(tmp_path: Path, clock: Clock, bundle: MakeBundle) -> Service:
     service = Service(tmp_path / "home", clock=clock)
     road = {"catch": 1, "hold_minutes": 30}
-    service.open_study(bundle(trials=TRIALS, practice=0, config={"road": road}), per_condition=3)
+    service.researcher.open_study(bundle(trials=TRIALS, practice=0, config={"road": road}), per_condition=3)
     return service
 
 
 def at_trials(service: Service, person: str) -> str:
-    token = service.begin("demo", participant=person)
-    service.consent(token, True)
-    service.ready(token)
-    service.ready(token, "example")
+    token = service.participant.begin("demo", participant=person)
+    service.participant.consent(token, True)
+    service.participant.ready(token)
+    service.participant.ready(token, "example")
     return token
 
 
@@ -57,13 +57,13 @@ def answer(service: Service, token: str, index: int, side: str = "left", rt_ms: 
     sent = Answer(
         trial_index=index, attempt_id=str(uuid.uuid4()), side=side, input="key", rt_ms=rt_ms, blur_ms=away  # type: ignore[arg-type]
     )  # fmt: skip
-    assert service.record(token, sent).code == 201
+    assert service.participant.record(token, sent).code == 201
 
 
 def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     """One of each kind, made by hand; a preview is nobody."""
-    watched.begin("demo", participant="reads")
-    watched.consent(watched.begin("demo", participant="declines"), False)
+    watched.participant.begin("demo", participant="reads")
+    watched.participant.consent(watched.participant.begin("demo", participant="declines"), False)
     at_trials(watched, "goes")
     clock.now += SILENT_NS + MINUTE
     answering = at_trials(watched, "answers")
@@ -71,10 +71,10 @@ def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     finished = at_trials(watched, "finishes")
     for index in range(TRIALS + 1):
         answer(watched, finished, index, ("left", "right")[index % 2])
-    watched.finish(finished)
-    watched.begin("demo", mode="preview")
+    watched.participant.finish(finished)
+    watched.participant.begin("demo", mode="preview")
     clock.now += MINUTE
-    seen = watched.monitor("demo")
+    seen = watched.researcher.monitor("demo")
     assert {kind: seen.count(kind) for kind in ("waiting", "answering", "silent", "finished", "ended")} == {
         "waiting": 0, "answering": 1, "silent": 2, "finished": 1, "ended": 1,
     }  # fmt: skip
@@ -92,7 +92,7 @@ def test_throughput_counts_the_empty_steps_too(watched: Service, clock: Clock) -
     clock.now += 15 * MINUTE
     answer(watched, token, 1)
     answer(watched, token, 2)
-    assert watched.monitor("demo").throughput["answers"].tolist() == [1, 0, 0, 2]
+    assert watched.researcher.monitor("demo").throughput["answers"].tolist() == [1, 0, 0, 2]
 
 
 def test_flags_say_what_the_answers_show(watched: Service) -> None:
@@ -110,7 +110,7 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
             answer(watched, token, index, side, fast, 31_000.0 if person == "away" and index == 4 else 0)
     longest = {p: max(len(list(g)) for _, g in itertools.groupby(s.split())) for p, s in sides.items()}
     assert longest["straight"] == 13 > LONGEST_RUN > longest["good"]
-    said = watched.monitor("demo").people["flags"].iloc[::-1].tolist()
+    said = watched.researcher.monitor("demo").people["flags"].iloc[::-1].tolist()
     said = [text.replace("catch trials missed beyond the allowed: 1", "").strip("; ") for text in said]
     assert said == ["13 times the same side in a row", "14% faster than 300 ms", "31 s out of sight", ""]
 
@@ -127,8 +127,8 @@ def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
         token = at_trials(watched, str(person))
         for index in range(TRIALS + 1):
             answer(watched, token, index)
-    people = watched.persons("demo")
-    missed = watched.monitor("demo").people["flags"].str.contains("catch").iloc[::-1].tolist()
+    people = watched.researcher.persons("demo")
+    missed = watched.researcher.monitor("demo").people["flags"].str.contains("catch").iloc[::-1].tolist()
     assert missed == (people["catch_missed"] > 0).tolist()
     assert 0 < sum(missed) < 6 or len(set(missed)) == 1
 
@@ -138,11 +138,11 @@ def test_what_is_seen_is_the_same_whatever_was_right(tmp_path: Path, clock: Cloc
     seen = []
     for swap in (False, True):
         with Service(tmp_path / str(swap), clock=clock) as service:
-            service.open_study(bundle(trials=TRIALS, practice=0, swap_answers=swap), per_condition=2)
+            service.researcher.open_study(bundle(trials=TRIALS, practice=0, swap_answers=swap), per_condition=2)
             token = at_trials(service, "p")
             for index in range(TRIALS):
                 answer(service, token, index, ("left", "right")[index % 3 == 0])
-            seen.append(service.monitor("demo"))
+            seen.append(service.researcher.monitor("demo"))
     for name in ("places", "throughput", "incidents"):
         pd.testing.assert_frame_equal(getattr(seen[0], name), getattr(seen[1], name))
     rest = [look.people.drop(columns="participant") for look in seen]
@@ -154,17 +154,17 @@ def test_unblinding_needs_a_reason_and_is_kept(watched: Service) -> None:
     token = at_trials(watched, "p")
     answer(watched, token, 0)
     with pytest.raises(ForetellError, match="Say why"):
-        watched.unblind("demo", "  ")
-    acts = watched._store.read(audit.acts)
+        watched.researcher.unblind("demo", "  ")
+    acts = watched.workspace.store.read(audit.acts)
     assert [row["act"] for row in acts] == ["opened"]
-    table = watched.unblind("demo", "safety board")
-    last = watched._store.read(audit.acts)[-1]
+    table = watched.researcher.unblind("demo", "safety board")
+    last = watched.workspace.store.read(audit.acts)[-1]
     assert (last["act"], "safety board" in last["detail_json"]) == ("unblinded", True)
-    assert table["answers"].sum() == len(watched.responses("demo"))
+    assert table["answers"].sum() == len(watched.researcher.responses("demo"))
     assert table["begun"].sum() == 1
-    assert watched.verify() == []
+    assert watched.researcher.verify() == []
 
 
 def test_an_unknown_study_is_said(watched: Service) -> None:
     with pytest.raises(ForetellError, match="Study 'other' is not open"):
-        watched.monitor("other")
+        watched.researcher.monitor("other")

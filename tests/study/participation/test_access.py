@@ -27,17 +27,17 @@ pytestmark = pytest.mark.usefixtures("database")
 
 @pytest.fixture
 def study(service: Service, bundle: MakeBundle) -> str:
-    return service.open_study(bundle(), per_condition=40)
+    return service.researcher.open_study(bundle(), per_condition=40)
 
 
 def refusal(service: Service, study: str, **arrival: Any) -> tuple[int, str]:
     with pytest.raises(Refused) as refused:
-        service.begin(study, **arrival)
+        service.participant.begin(study, **arrival)
     return refused.value.code, refused.value.says
 
 
 def signed(service: Service, study: str, person: str) -> Recruit:
-    key = (service.home / "participants.key").read_bytes()
+    key = (service.workspace.home / "participants.key").read_bytes()
     return Recruit(person=person, signature=signature(key, study, person))
 
 
@@ -48,50 +48,56 @@ def newest(service: Service) -> str:
 
 
 def test_a_closed_list_lets_in_who_is_on_it(service: Service, study: str) -> None:
-    begun = service.begin(study)
-    assert service.set_access(study, "list", ["grete", "5e" * 12]) == 2
-    assert service.set_access(study, "list", ["grete"]) == 2
+    begun = service.participant.begin(study)
+    assert service.researcher.set_access(study, "list", ["grete", "5e" * 12]) == 2
+    assert service.researcher.set_access(study, "list", ["grete"]) == 2
     assert refusal(service, study) == (403, "refused_invited")
     assert refusal(service, study, recruit=Recruit(person="eve")) == (403, "refused_invited")
     prolific = {"source": "prolific", "study": "a" * 24, "session": "b" * 24}
     assert refusal(service, study, recruit=Recruit(person="5f" * 12, **prolific)) == (403, "refused_invited")  # type: ignore[arg-type]
     for person in (Recruit(person="grete"), Recruit(person="5e" * 12, **prolific)):  # type: ignore[arg-type]
-        assert to_trials(service, service.begin(study, recruit=person))["stage"] == "practice"
-    assert to_trials(service, service.begin(study, recruit=signed(service, study, "eve")))["stage"] == "practice"
+        assert to_trials(service, service.participant.begin(study, recruit=person))["stage"] == "practice"
+    assert (
+        to_trials(service, service.participant.begin(study, recruit=signed(service, study, "eve")))["stage"]
+        == "practice"
+    )
     assert to_trials(service, begun)["stage"] == "practice"  # who has started can finish
-    assert service.begin(study, mode="preview")
+    assert service.participant.begin(study, mode="preview")
     assert "grete" not in str(query(service, "SELECT * FROM invitation"))
 
 
 def test_a_personal_link_starts_one_participation(service: Service, study: str) -> None:
-    service.set_access(study, "personal")
+    service.researcher.set_access(study, "personal")
     for arrival in ({}, {"recruit": Recruit(person="grete")}):
         assert refusal(service, study, **arrival) == (403, "refused_invited")
-    to_trials(service, service.begin(study, recruit=signed(service, study, "grete")))
-    assert service.state(service.begin(study, recruit=signed(service, study, "grete")))["stage"] == "practice"
+    to_trials(service, service.participant.begin(study, recruit=signed(service, study, "grete")))
+    assert (
+        service.participant.state(service.participant.begin(study, recruit=signed(service, study, "grete")))["stage"]
+        == "practice"
+    )
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
 
 
 def test_a_newer_build_keeps_who_may_take_part(service: Service, bundle: MakeBundle, study: str) -> None:
     """Catches a study that is open to everybody again because it was built again."""
-    service.set_access(study, "personal")
-    service.open_study(bundle(seed=8), per_condition=4)
-    assert [version.access for version in service.studies()] == ["personal", "personal"]
+    service.researcher.set_access(study, "personal")
+    service.researcher.open_study(bundle(seed=8), per_condition=4)
+    assert [version.access for version in service.researcher.studies()] == ["personal", "personal"]
     assert refusal(service, study) == (403, "refused_invited")
     with pytest.raises(ForetellError, match="does not exist"):
-        service.set_access(study, "closed")  # type: ignore[arg-type]
+        service.researcher.set_access(study, "closed")  # type: ignore[arg-type]
     with pytest.raises(ForetellError, match="not open"):
-        service.set_access("other", "open")
+        service.researcher.set_access("other", "open")
 
 
 def test_access_is_set_by_a_command(
     service: Service, study: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(service.home))
+    monkeypatch.setenv(VARIABLE, str(service.workspace.home))
     (tmp_path / "ids.txt").write_text("grete\ngrace\n")
     told = CliRunner().invoke(cli.app, ["access", study, "list", "--ids", str(tmp_path / "ids.txt")])
     assert told.output == "demo: list, 2 ids on the list\n"
-    assert service.studies()[0].access == "list"
+    assert service.researcher.studies()[0].access == "list"
 
 
 def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, study: str) -> None:
@@ -99,7 +105,7 @@ def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, st
 
     def start() -> int:
         try:
-            to_place(service, service.begin(study, address="192.0.2.7"))
+            to_place(service, service.participant.begin(study, address="192.0.2.7"))
         except Refused as refused:
             return refused.code
         return 201
@@ -108,8 +114,8 @@ def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, st
     taken = codes.count(201)
     assert set(codes) == {201, 429}
     assert STARTS <= taken <= STARTS + 3  # a slow machine earns one or two in between
-    to_place(service, service.begin(study, address="192.0.2.8"))
-    people = service.monitor(study).people
+    to_place(service, service.participant.begin(study, address="192.0.2.8"))
+    people = service.researcher.monitor(study).people
     flagged = people[people["flags"].str.contains(f"one of {taken} from one address")]
     assert (taken >= CROWD, len(flagged), len(people)) == (True, taken, taken + 1)
     assert "192.0.2.7" not in str(query(service, "SELECT * FROM session"))
@@ -138,41 +144,41 @@ def test_the_memory_of_addresses_is_bounded() -> None:
 
 
 def test_a_place_is_released_for_a_reason(service: Service, bundle: MakeBundle) -> None:
-    study = service.open_study(bundle("small"), per_condition=1)
-    tokens = [service.begin(study) for _ in range(4)]
+    study = service.researcher.open_study(bundle("small"), per_condition=1)
+    tokens = [service.participant.begin(study) for _ in range(4)]
     for token in tokens:
         to_trials(service, token)
     gone = newest(service)
     assert refusal(service, study) == (410, "full")
     for wrong, reason, why in ((gone, " ", "reason"), ("Pnobody", "gone", "No participant"), ("", "gone", "No part")):
         with pytest.raises(ForetellError, match=why):
-            service.release_place(study, wrong, reason)
+            service.researcher.release_place(study, wrong, reason)
     assert refusal(service, study) == (410, "full")
-    service.release_place(study, gone, "left the laboratory")
-    assert to_trials(service, service.begin(study))["stage"] == "practice"
+    service.researcher.release_place(study, gone, "left the laboratory")
+    assert to_trials(service, service.participant.begin(study))["stage"] == "practice"
     [(detail,)] = query(service, "SELECT detail_json FROM audit WHERE act = 'released a place'")
     assert json.loads(detail)["reason"] == "left the laboratory"
-    assert service.verify() == []
+    assert service.researcher.verify() == []
 
 
 def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle: MakeBundle) -> None:
     """A place that a script finished was taken for good."""
-    study = service.open_study(bundle("small"), per_condition=1)
+    study = service.researcher.open_study(bundle("small"), per_condition=1)
     for _ in range(4):
-        take_part(service, service.begin(study))
+        take_part(service, service.participant.begin(study))
     script = newest(service)
     assert refusal(service, study) == (410, "full")
-    service.exclude(study, script, "a script")
+    service.researcher.exclude(study, script, "a script")
     with pytest.raises(ForetellError, match="reason"):
-        service.exclude(study, script, "")
-    assert script not in set(service.responses(study)["participant"])
-    assert len(service.responses(study)) == 3 * 12
-    people = service.persons(study).set_index("participant")
+        service.researcher.exclude(study, script, "")
+    assert script not in set(service.researcher.responses(study)["participant"])
+    assert len(service.researcher.responses(study)) == 3 * 12
+    people = service.researcher.persons(study).set_index("participant")
     assert tuple(people.loc[script, ["excluded", "reason", "answers"]]) == ("researcher", "a script", 15)
     assert (people["excluded"] == "").sum() == 3
-    assert service.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
-    assert "excluded" in service.monitor(study).people.set_index("participant").loc[script, "flags"]
-    take_part(service, service.begin(study))
-    assert len(service.responses(study)) == 4 * 12
+    assert service.researcher.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
+    assert "excluded" in service.researcher.monitor(study).people.set_index("participant").loc[script, "flags"]
+    take_part(service, service.participant.begin(study))
+    assert len(service.researcher.responses(study)) == 4 * 12
     assert ("excluded a participant",) in query(service, "SELECT act FROM audit")
-    assert service.verify() == []
+    assert service.researcher.verify() == []

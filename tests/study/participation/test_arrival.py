@@ -24,22 +24,22 @@ SEVEN = Recruit(person="7")
 
 def signed(service: Service, study: str, person: str) -> Recruit:
     """By the words of RFC 2104 and the file's key, not by the code under test."""
-    key = (service.home / "participants.key").read_bytes()
+    key = (service.workspace.home / "participants.key").read_bytes()
     digest = hmac.new(key, f"link\0{study}\0{person}".encode(), hashlib.sha256).digest()[:16]
     return Recruit(person=person, signature=urlsafe_b64encode(digest).decode().rstrip("="))
 
 
 @pytest.fixture
 def study(service: Service, bundle: MakeBundle) -> str:
-    return service.open_study(bundle(), per_condition=4)
+    return service.researcher.open_study(bundle(), per_condition=4)
 
 
 @pytest.fixture
 def token(service: Service, study: str) -> str:
     """Somebody in the middle of the study, who came by ``?pid=7``."""
-    mine = service.begin(study, recruit=SEVEN, proof=MINE)
+    mine = service.participant.begin(study, recruit=SEVEN, proof=MINE)
     to_trials(service, mine)
-    service.record(mine, answer(0))
+    service.participant.record(mine, answer(0))
     return mine
 
 
@@ -51,60 +51,67 @@ def test_an_id_alone_opens_nothing_and_ends_nothing(
 ) -> None:
     """Guessing ``?pid=7`` gave the session away: its token ended, its private code was shown."""
     with pytest.raises(Refused) as refused:
-        service.begin(study, recruit=SEVEN, proof=proof)
+        service.participant.begin(study, recruit=SEVEN, proof=proof)
     assert (refused.value.code, refused.value.says) == (403, "refused_known")
-    assert service.record(token, answer(1)).code == 201
+    assert service.participant.record(token, answer(1)).code == 201
 
 
 def test_the_browsers_own_secret_the_private_code_and_a_signed_link_resume(
     service: Service, study: str, token: str
 ) -> None:
-    code = service.state(token)["withdrawal_code"]
-    again = service.begin(study, recruit=SEVEN, proof=MINE)
-    assert service.state(again)["trial"]["index"] == 1
-    elsewhere = service.begin(study, recruit=SEVEN, proof=Proof(browser="b" * 36, code=f" {code.lower()} "))
-    assert service.state(elsewhere)["withdrawal_code"] == code
-    assert service.state(service.begin(study, recruit=SEVEN, proof=OTHER))["trial"]["index"] == 1  # its own from now on
+    code = service.participant.state(token)["withdrawal_code"]
+    again = service.participant.begin(study, recruit=SEVEN, proof=MINE)
+    assert service.participant.state(again)["trial"]["index"] == 1
+    elsewhere = service.participant.begin(study, recruit=SEVEN, proof=Proof(browser="b" * 36, code=f" {code.lower()} "))
+    assert service.participant.state(elsewhere)["withdrawal_code"] == code
+    assert (
+        service.participant.state(service.participant.begin(study, recruit=SEVEN, proof=OTHER))["trial"]["index"] == 1
+    )  # its own from now on
     with pytest.raises(Refused):
-        service.begin(study, recruit=SEVEN, proof=MINE)
-    assert service.state(service.begin(study, recruit=signed(service, study, "7")))["trial"]["index"] == 1
+        service.participant.begin(study, recruit=SEVEN, proof=MINE)
+    assert (
+        service.participant.state(service.participant.begin(study, recruit=signed(service, study, "7")))["trial"][
+            "index"
+        ]
+        == 1
+    )
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
 
 
 def test_a_signature_is_of_one_id_in_one_study(service: Service, bundle: MakeBundle, study: str, token: str) -> None:
-    other = service.open_study(bundle("other"), per_condition=4)
+    other = service.researcher.open_study(bundle("other"), per_condition=4)
     good = signed(service, study, "7").signature
     for named, person in ((study, "8"), (other, "7"), (study, "07")):
         with pytest.raises(Refused) as refused:
-            service.begin(named, recruit=Recruit(person=person, signature=good))
+            service.participant.begin(named, recruit=Recruit(person=person, signature=good))
         assert (refused.value.code, refused.value.says) == (403, "refused_link")
     prolific = {"source": "prolific", "person": "5e" * 12, "study": "a" * 24, "session": "b" * 24}
     with pytest.raises(Refused):
-        service.begin(study, recruit=Recruit(**prolific, signature=good))  # type: ignore[arg-type]
+        service.participant.begin(study, recruit=Recruit(**prolific, signature=good))  # type: ignore[arg-type]
 
 
 def test_before_the_consent_an_id_is_free_once_nobody_has_it_open(tmp_path: Path, bundle: MakeBundle) -> None:
     """Somebody who read the first page on a phone can start at a computer; a stranger cannot end what is open."""
     now = [10**18]
     with Service(tmp_path / "home", clock=lambda: now[0]) as service:
-        study = service.open_study(bundle(), per_condition=4)
-        phone = service.begin(study, recruit=SEVEN, proof=OTHER)
+        study = service.researcher.open_study(bundle(), per_condition=4)
+        phone = service.participant.begin(study, recruit=SEVEN, proof=OTHER)
         with pytest.raises(Refused):
-            service.begin(study, recruit=SEVEN, proof=MINE)
-        assert service.state(phone)["stage"] == "consent"
+            service.participant.begin(study, recruit=SEVEN, proof=MINE)
+        assert service.participant.state(phone)["stage"] == "consent"
         now[0] += LIVE_NS + 1
-        computer = service.begin(study, recruit=SEVEN, proof=MINE)
-        assert "withdrawal_code" not in service.state(computer)
-        service.consent(computer, True)
+        computer = service.participant.begin(study, recruit=SEVEN, proof=MINE)
+        assert "withdrawal_code" not in service.participant.state(computer)
+        service.participant.consent(computer, True)
         now[0] += 2 * LIVE_NS
         with pytest.raises(Refused):
-            service.begin(study, recruit=SEVEN, proof=OTHER)
+            service.participant.begin(study, recruit=SEVEN, proof=OTHER)
 
 
 def test_links_are_signed_from_a_list(
     service: Service, study: str, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(service.home))
+    monkeypatch.setenv(VARIABLE, str(service.workspace.home))
     (tmp_path / "ids.txt").write_text("pid\n7\n8\n\n7\n")
     out = tmp_path / "links.csv"
     told = ["links", study, str(tmp_path / "ids.txt"), "--address", "https://study.test/", "--out", str(out)]
@@ -116,10 +123,10 @@ def test_links_are_signed_from_a_list(
 
 def test_codes_of_an_older_database_are_found_again(service: Service, study: str, token: str) -> None:
     """Sessions of before have no indexed code; it is made when the database is opened, by the key it was made with."""
-    code = service.state(token)["withdrawal_code"]
+    code = service.participant.state(token)["withdrawal_code"]
     query(service, "UPDATE session SET code_hash = NULL")
-    with Service(service.home) as later:
-        assert later.withdraw(code)["stage"] == "withdrawn"
+    with Service(service.workspace.home) as later:
+        assert later.participant.withdraw(code)["stage"] == "withdrawn"
 
 
 def test_a_code_is_found_by_an_index(service: Service, study: str) -> None:
@@ -133,9 +140,9 @@ def test_codes_are_not_tried_without_end(service: Service, study: str, token: st
     def guess(n: int) -> int:
         try:
             if n % 2:
-                service.begin(study, recruit=SEVEN, proof=Proof(code=f"WRONG{n}"), address="192.0.2.7")
+                service.participant.begin(study, recruit=SEVEN, proof=Proof(code=f"WRONG{n}"), address="192.0.2.7")
             else:
-                service.withdraw(f"WRONG{n}", "192.0.2.7")
+                service.participant.withdraw(f"WRONG{n}", "192.0.2.7")
         except Refused as refused:
             return refused.code
         return 200
@@ -143,4 +150,7 @@ def test_codes_are_not_tried_without_end(service: Service, study: str, token: st
     codes = [guess(n) for n in range(30)]
     assert codes[:2] == [404, 403]
     assert codes[-1] == 429
-    assert service.withdraw(service.state(token)["withdrawal_code"], "192.0.2.8")["stage"] == "withdrawn"
+    assert (
+        service.participant.withdraw(service.participant.state(token)["withdrawal_code"], "192.0.2.8")["stage"]
+        == "withdrawn"
+    )

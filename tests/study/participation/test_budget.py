@@ -22,12 +22,12 @@ SCALE = [{"id": "hard", "kind": "scale", "text": "How hard?"}]
 
 @pytest.fixture
 def study(service: Service, bundle: MakeBundle) -> str:
-    return service.open_study(bundle(config={"questionnaire": SCALE}), per_condition=4)
+    return service.researcher.open_study(bundle(config={"questionnaire": SCALE}), per_condition=4)
 
 
 @pytest.fixture
 def token(service: Service, study: str) -> str:
-    token = service.begin(study)
+    token = service.participant.begin(study)
     to_trials(service, token)
     return token
 
@@ -39,9 +39,9 @@ def events(first: int, count: int) -> list[ClientEvent]:
 def test_a_session_has_a_budget_of_events(service: Service, token: str) -> None:
     """One session could fill the disk: 15 GB an hour. What the server itself notes is not cut off."""
     budget = EVENTS_AT_LEAST + 15 * EVENTS_A_TRIAL
-    new = [service.events(token, events(n, 100)) for n in range(0, 3000, 100)]
+    new = [service.participant.events(token, events(n, 100)) for n in range(0, 3000, 100)]
     assert sum(new) == budget
-    assert service.record(token, answer(0)).code == 201
+    assert service.participant.record(token, answer(0)).code == 201
     assert query(service, "SELECT count(*) FROM event WHERE kind = 'answered'") == [(1,)]
     [(size,)] = query(service, "SELECT sum(length(payload_json)) FROM event")
     assert size <= budget * 600
@@ -49,22 +49,22 @@ def test_a_session_has_a_budget_of_events(service: Service, token: str) -> None:
 
 def test_before_a_place_it_is_smaller(service: Service, study: str) -> None:
     """Sessions without a place cost nothing to start, and there is no end of them."""
-    token = service.begin(study)
-    service.consent(token, True)
-    assert sum(service.events(token, events(n, 50)) for n in range(0, 400, 50)) == 100
+    token = service.participant.begin(study)
+    service.participant.consent(token, True)
+    assert sum(service.participant.events(token, events(n, 50)) for n in range(0, 400, 50)) == 100
 
 
 def test_below_the_reserve_only_responses_are_kept(
     service: Service, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
-    assert service.events(token, events(0, 3)) == 0
-    assert service.record(token, answer(0)).code == 201
+    assert service.participant.events(token, events(0, 3)) == 0
+    assert service.participant.record(token, answer(0)).code == 201
 
 
 def test_second_responses_are_not_kept_without_end(service: Service, token: str) -> None:
-    service.record(token, answer(0))
-    assert {service.record(token, answer(0)).code for _ in range(MOST_CONFLICTS + 50)} == {409}
+    service.participant.record(token, answer(0))
+    assert {service.participant.record(token, answer(0)).code for _ in range(MOST_CONFLICTS + 50)} == {409}
     assert query(service, "SELECT count(*) FROM response_conflict") == [(MOST_CONFLICTS,)]
 
 
@@ -72,7 +72,7 @@ def test_the_same_attempt_with_the_other_side_is_no_retry(service: Service, toke
     """It was told "kept before", and the page would have shown what is not kept."""
     sent = answer(0, "left")
     other = sent.model_copy(update={"side": "right"})
-    assert [service.record(token, each).code for each in (sent, sent, other, sent)] == [201, 200, 409, 200]
+    assert [service.participant.record(token, each).code for each in (sent, sent, other, sent)] == [201, 200, 409, 200]
     [(payload,)] = query(service, "SELECT payload_json FROM response_conflict")
     assert json.loads(payload)["side"] == "right"
 
@@ -112,12 +112,12 @@ def test_an_event_holds_plain_values(value: Any) -> None:
 
 def test_true_is_no_point_of_a_scale(service: Service, token: str) -> None:
     for index in range(15):
-        service.record(token, answer(index))
+        service.participant.record(token, answer(index))
     with pytest.raises(ValueError, match="validation error"):
         Filled.model_validate_json('{"answers": {"hard": true}}')
     with pytest.raises(Refused, match="not answered as it asks"):
-        service.fill(token, Filled.model_construct(answers={"hard": True}))
-    assert service.fill(token, Filled(answers={"hard": 1}))["stage"] == "debrief"
+        service.participant.fill(token, Filled.model_construct(answers={"hard": True}))
+    assert service.participant.fill(token, Filled(answers={"hard": 1}))["stage"] == "debrief"
 
 
 @pytest.mark.parametrize("forged", ['"later"', '{"a": 1}', "true", "1e300", "NaN", "[]"])
@@ -125,9 +125,9 @@ def test_a_forged_clock_does_not_break_the_export(
     service: Service, bundle: MakeBundle, tmp_path: Path, forged: str
 ) -> None:
     """A column of numbers with one text in it could not be written as Parquet. Put in past the checks of today."""
-    study = service.open_study(bundle("plain"), per_condition=4)
+    study = service.researcher.open_study(bundle("plain"), per_condition=4)
     for n in range(2):
-        take_part(service, service.begin(study))
+        take_part(service, service.participant.begin(study))
         payload = '{"offset_ms": 12.5, "round_trip_ms": 3}' if n else f'{{"offset_ms": {forged}, "round_trip_ms": 1}}'
         [(session,)] = query(service, "SELECT session_id FROM session ORDER BY started_at DESC LIMIT 1")
         query(
@@ -135,7 +135,7 @@ def test_a_forged_clock_does_not_break_the_export(
             f"INSERT INTO event(event_id, session_id, kind, received_at, payload_json) "
             f"VALUES ('clock-{n}', '{session}', 'clock', 1, '{payload}')",
         )
-    assert list(service.persons(study)["clock_offset_ms"].fillna(0)) == [0, 12.5]
-    service.persons(study).to_parquet(tmp_path / "persons.parquet")
-    export.export(service, study, tmp_path / "responses.parquet")
+    assert list(service.researcher.persons(study)["clock_offset_ms"].fillna(0)) == [0, 12.5]
+    service.researcher.persons(study).to_parquet(tmp_path / "persons.parquet")
+    export.export(service.researcher, study, tmp_path / "responses.parquet")
     assert pd.read_parquet(tmp_path / "responses.parquet").shape[0] == 24

@@ -45,8 +45,10 @@ def test_who_agrees_agrees_to_what_was_shown(service: Service, bundle: MakeBundl
     words = CATALOGUES["en"]
     hashes = []
     for seed, named in enumerate(({}, WHOLE)):
-        token = service.begin(service.open_study(bundle(name=f"s{seed}", config={"contact": named}), 2))
-        service.consent(token, True)
+        token = service.participant.begin(
+            service.researcher.open_study(bundle(name=f"s{seed}", config={"contact": named}), 2)
+        )
+        service.participant.consent(token, True)
         [(kept,)] = query(service, "SELECT text_sha256 FROM consent ORDER BY at DESC LIMIT 1")
         hashes.append(kept)
     plain = [words["consent"], words["agree_age"], words["agree"]]
@@ -60,9 +62,9 @@ def test_who_agrees_agrees_to_what_was_shown(service: Service, bundle: MakeBundl
 
 def test_a_closed_study_still_says_whom_to_write_to(service: Service, bundle: MakeBundle) -> None:
     """Catches a contact that only those who already take part are shown."""
-    study = service.open_study(bundle(config={"contact": WHOLE}), 2)
-    service.close_study(study)
-    assert service.entry(study)["contact"]["email"] == "ada@example.org"
+    study = service.researcher.open_study(bundle(config={"contact": WHOLE}), 2)
+    service.researcher.close_study(study)
+    assert service.participant.entry(study)["contact"]["email"] == "ada@example.org"
 
 
 @pytest.mark.parametrize("email", ["ada", "a b@c.org", "a@b.org?subject=x", "a@b@c.org", 'a"@b.org', "<a@b.org>"])

@@ -22,30 +22,30 @@ from study.service import Service
 from study.store import engine
 with Service(Path(sys.argv[1])) as service:
     engine.empty_log = lambda _: os.kill(os.getpid(), signal.SIGKILL)  # after the commit, before the log is emptied
-    service.withdraw(sys.argv[2])
+    service.participant.withdraw(sys.argv[2])
 """
 
 
 @pytest.fixture
 def study(service: Service, bundle: MakeBundle) -> str:
-    return service.open_study(bundle(config={"questionnaire": ITEMS}, trials=6), per_condition=4)
+    return service.researcher.open_study(bundle(config={"questionnaire": ITEMS}, trials=6), per_condition=4)
 
 
 def take_part(service: Service, study: str, mark: str) -> str:
     """Leave `mark` in attempts, conflicts, events and what is typed; return the private code."""
-    token = service.begin(study)
-    service.consent(token, True)
-    service.ready(token)
-    state = service.ready(token, "example")
+    token = service.participant.begin(study)
+    service.participant.consent(token, True)
+    service.participant.ready(token)
+    state = service.participant.ready(token, "example")
     while state["stage"] in ("practice", "main"):
         index = state["trial"]["index"]
-        state = service.record(token, answer(index, attempt_id=f"{mark}-first-{index:03}")).state
-        service.record(token, answer(index, attempt_id=f"{mark}-second-{index:03}"))
+        state = service.participant.record(token, answer(index, attempt_id=f"{mark}-first-{index:03}")).state
+        service.participant.record(token, answer(index, attempt_id=f"{mark}-second-{index:03}"))
         noticed = ClientEvent(event_id=f"{mark}-event-{index:03}", kind="blur", payload={"text": mark * 9})
-        service.events(token, [noticed])
-    service.fill(token, Filled(answers={"how": f"{mark} " * 200}))
-    service.finish(token)
-    return str(service.state(token)["withdrawal_code"])
+        service.participant.events(token, [noticed])
+    service.participant.fill(token, Filled(answers={"how": f"{mark} " * 200}))
+    service.participant.finish(token)
+    return str(service.participant.state(token)["withdrawal_code"])
 
 
 def count_bytes(home: Path, mark: str) -> dict[str, int]:
@@ -58,23 +58,23 @@ def test_nothing_that_was_withdrawn_is_in_any_file(service: Service, study: str)
     """The write-ahead log kept it, also after PASSIVE and RESTART checkpoints; others write before, between, after."""
     codes = {mark: take_part(service, study, mark) for mark in (f"zq{n}mark" for n in range(6))}
     for mark in list(codes)[::2]:
-        assert sum(count_bytes(service.home, mark).values()) > 20
-        service.withdraw(codes[mark])
-        assert count_bytes(service.home, mark) == {}, mark
+        assert sum(count_bytes(service.workspace.home, mark).values()) > 20
+        service.participant.withdraw(codes[mark])
+        assert count_bytes(service.workspace.home, mark) == {}, mark
         take_part(service, study, f"after{mark[2:]}")
-    assert service.verify() == []
-    assert all(count_bytes(service.home, mark) for mark in list(codes)[1::2])
+    assert service.researcher.verify() == []
+    assert all(count_bytes(service.workspace.home, mark) for mark in list(codes)[1::2])
 
 
 def test_nor_after_a_kill_and_a_restart(service: Service, study: str) -> None:
     """Killed between the commit and the emptying of the log, which the next start makes good."""
     code = take_part(service, study, "zqmark")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(service.home), code], cwd=ROOT, check=False)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(service.workspace.home), code], cwd=ROOT, check=False)
     assert done.returncode == -signal.SIGKILL
-    assert count_bytes(service.home, "zqmark") != {}
-    with Service(service.home) as again:
+    assert count_bytes(service.workspace.home, "zqmark") != {}
+    with Service(service.workspace.home) as again:
         assert query(again, "SELECT count(*) FROM withdrawal") == [(1,)]
-        assert count_bytes(service.home, "zqmark") == {}
+        assert count_bytes(service.workspace.home, "zqmark") == {}
 
 
 def test_a_reader_of_an_older_state_only_puts_it_off(service: Service, study: str) -> None:
@@ -83,16 +83,16 @@ def test_a_reader_of_an_older_state_only_puts_it_off(service: Service, study: st
 
     def withdraw(_: object) -> None:
         _.exec_driver_sql("SELECT count(*) FROM response").scalar()  # type: ignore[attr-defined]
-        service.withdraw(code)
+        service.participant.withdraw(code)
 
-    service._store.read(withdraw)
-    assert count_bytes(service.home, "zqmark") != {}
-    assert service._store.forget_erased()
-    assert count_bytes(service.home, "zqmark") == {}
+    service.workspace.store.read(withdraw)
+    assert count_bytes(service.workspace.home, "zqmark") != {}
+    assert service.workspace.store.forget_erased()
+    assert count_bytes(service.workspace.home, "zqmark") == {}
 
 
 def test_an_id_that_is_erased_is_gone(service: Service, study: str) -> None:
-    token = service.begin(study, recruit=Recruit(person="zqmark"))
-    assert count_bytes(service.home, "zqmark") != {}
-    service.consent(token, False)
-    assert count_bytes(service.home, "zqmark") == {}
+    token = service.participant.begin(study, recruit=Recruit(person="zqmark"))
+    assert count_bytes(service.workspace.home, "zqmark") != {}
+    service.participant.consent(token, False)
+    assert count_bytes(service.workspace.home, "zqmark") == {}

@@ -71,15 +71,15 @@ def opened(service: Service, bundle: MakeBundle) -> Open:
     """Opens a study with these sections: ``opened(road={...})``."""
 
     def make(per_condition: int = 2, **config: Any) -> str:
-        return service.open_study(bundle(config=config), per_condition)
+        return service.researcher.open_study(bundle(config=config), per_condition)
 
     return make
 
 
 def to_check(service: Service, study: str) -> str:
-    token = service.begin(study)
-    service.consent(token, True)
-    assert service.ready(token)["stage"] == "check"
+    token = service.participant.begin(study)
+    service.participant.consent(token, True)
+    assert service.participant.ready(token)["stage"] == "check"
     return token
 
 
@@ -92,11 +92,11 @@ def held(service: Service) -> int:
 
 def test_a_place_is_given_only_to_who_understood(service: Service, opened: Open) -> None:
     token = to_check(service, opened(check={"questions": QUESTIONS}))
-    state = service.check(token, CheckAnswers(attempt=1, answers=WRONG))
+    state = service.participant.check(token, CheckAnswers(attempt=1, answers=WRONG))
     assert (state["stage"], held(service)) == ("instructions", 0)
     assert state["notice"] == CATALOGUES["en"]["check_again"]
-    assert service.ready(token)["attempt"] == 2
-    state = service.check(token, CheckAnswers(attempt=2, answers=RIGHT))
+    assert service.participant.ready(token)["attempt"] == 2
+    state = service.participant.check(token, CheckAnswers(attempt=2, answers=RIGHT))
     assert (state["stage"], held(service)) == ("example", 1)
 
 
@@ -105,9 +105,9 @@ def test_failing_twice_is_a_polite_end_with_its_code(service: Service, opened: O
         check={"questions": QUESTIONS}, recruiter={"screened": "SCR1", "url": "https://r.test/done?cc={code}"}
     )
     token = to_check(service, study)
-    service.check(token, CheckAnswers(attempt=1, answers=WRONG))
-    service.ready(token)
-    state = service.check(token, CheckAnswers(attempt=2, answers=WRONG))
+    service.participant.check(token, CheckAnswers(attempt=1, answers=WRONG))
+    service.participant.ready(token)
+    state = service.participant.check(token, CheckAnswers(attempt=2, answers=WRONG))
     assert (state["stage"], state["code"], state["redirect"]) == ("screened", "SCR1", "https://r.test/done?cc=SCR1")
     assert held(service) == 0
     assert query(service, "SELECT count(*) FROM trial_plan") == [(0,)]
@@ -117,25 +117,27 @@ def test_a_try_whose_acknowledgement_is_lost_counts_once(service: Service, opene
     """Catches a retry counted as the second try: the person would be sent away for a bad connection."""
     token = to_check(service, opened(check={"questions": QUESTIONS}))
     sent = CheckAnswers(attempt=1, answers=WRONG)
-    assert [service.check(token, sent)["stage"] for _ in range(3)] == ["instructions"] * 3
+    assert [service.participant.check(token, sent)["stage"] for _ in range(3)] == ["instructions"] * 3
     assert query(service, "SELECT attempt, passed FROM comprehension") == [(1, 0)]
 
 
 def test_the_page_is_not_told_the_right_answers(service: Service, opened: Open) -> None:
-    state = service.state(to_check(service, opened(check={"questions": QUESTIONS})))
+    state = service.participant.state(to_check(service, opened(check={"questions": QUESTIONS})))
     assert [set(question) for question in state["questions"]] == [{"text", "options"}] * 2
 
 
 def test_a_lost_acknowledgement_skips_no_page(service: Service, opened: Open) -> None:
     """`ready` names the page that was read: sent twice it must not pass the example unseen."""
-    token = service.begin(opened())
-    service.consent(token, True)
-    assert [service.ready(token)["stage"] for _ in range(2)] == ["example"] * 2
+    token = service.participant.begin(opened())
+    service.participant.consent(token, True)
+    assert [service.participant.ready(token)["stage"] for _ in range(2)] == ["example"] * 2
 
 
 def test_the_consent_says_what_was_agreed_to(service: Service, opened: Open) -> None:
-    token = service.begin(opened(language="de", consent={"version": "7", "boxes": ["Ja.", "Doch."]}))
-    service.consent(token, True, Device(browser="Firefox", system="Linux", width=1, height=2, dpr=1.5, touch=False))
+    token = service.participant.begin(opened(language="de", consent={"version": "7", "boxes": ["Ja.", "Doch."]}))
+    service.participant.consent(
+        token, True, Device(browser="Firefox", system="Linux", width=1, height=2, dpr=1.5, touch=False)
+    )
     [(lang, version, boxes)] = query(service, "SELECT lang, version, boxes_json FROM consent")
     assert (lang, version, json.loads(boxes)) == ("de", "7", ["Ja.", "Doch."])
     [(env,)] = query(service, "SELECT env_json FROM session")
@@ -148,7 +150,7 @@ def test_the_consent_says_what_was_agreed_to(service: Service, opened: Open) -> 
 def test_catch_trials_are_spread_and_say_what_to_choose(service: Service, opened: Open) -> None:
     """One in each stretch, none first, on both sides; the picture is left out, and the map and examples with it."""
     opened(road={"catch": 3})
-    manifest = Bundle(service.studies()[0].folder).manifest
+    manifest = Bundle(service.researcher.studies()[0].folder).manifest
     sides = set()
     for seed in range(20):
         made = plan(manifest, "both", 0, seed)
@@ -179,9 +181,9 @@ def test_places_are_one_in_each_stretch() -> None:
 def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Open) -> None:
     study = opened(road={"catch": 3, "catch_allowed": 1})
     for _ in range(6):
-        take_part(service, service.begin(study))  # always left
-    assert len(service.responses(study)) == 6 * 12
-    people = service.persons(study)
+        take_part(service, service.participant.begin(study))  # always left
+    assert len(service.researcher.responses(study)) == 6 * 12
+    people = service.researcher.persons(study)
     assert tuple(people.columns) == COLUMNS == tuple(PERSONS)
     missed = query(
         service,
@@ -192,21 +194,21 @@ def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Ope
     )
     assert list(people["catch_missed"]) == [row[0] for row in missed]
     assert list(people["excluded"]) == ["catch" if row[0] > 1 else "" for row in missed]
-    assert service.verify() == []
+    assert service.researcher.verify() == []
 
 
 def test_every_condition_loads_the_same_pictures_up_to_the_break(service: Service, opened: Open) -> None:
     """The bytes are the same whatever is shown, and the block ends where the page pauses."""
     opened(road={"break_every": 5})
-    manifest = Bundle(service.studies()[0].folder).manifest
+    manifest = Bundle(service.researcher.studies()[0].folder).manifest
     loaded = {}
     for name in CONDITIONS:
-        token = service.begin("demo", mode="preview", condition=name)
+        token = service.participant.begin("demo", mode="preview", condition=name)
         state = to_trials(service, token)
-        practice = service.preload(token)
+        practice = service.participant.preload(token)
         for index in range(3):
-            state = service.record(token, answer(index)).state
-        loaded[name] = (practice, service.preload(token))
+            state = service.participant.record(token, answer(index)).state
+        loaded[name] = (practice, service.participant.preload(token))
         assert state["stage"] == "main"
     assert len({json.dumps(names) for names in loaded.values()}) == 1
     practice, block = loaded["none"]
@@ -220,11 +222,11 @@ def pictures(trial: Any) -> list[str]:
 
 
 def test_at_most_three_trials_ahead_are_told_and_none_of_the_next_stretch(service: Service, opened: Open) -> None:
-    token = service.begin(opened())
+    token = service.participant.begin(opened())
     state = to_trials(service, token)
     assert [trial["index"] for trial in state["trials"]] == [0, 1, 2]
     for index in range(3):
-        state = service.record(token, answer(index)).state
+        state = service.participant.record(token, answer(index)).state
     assert [trial["index"] for trial in state["trials"]] == [3, 4, 5, 6]
 
 
@@ -232,10 +234,10 @@ def test_at_most_three_trials_ahead_are_told_and_none_of_the_next_stretch(servic
 
 
 def test_confidence_is_kept_where_the_study_asks_and_refused_where_not(service: Service, opened: Open) -> None:
-    token = service.begin(opened(road={"confidence": True}))
+    token = service.participant.begin(opened(road={"confidence": True}))
     to_trials(service, token)
-    assert service.record(token, answer(0)).code == 422
-    assert service.record(token, answer(0, confidence=0.75)).code == 201
+    assert service.participant.record(token, answer(0)).code == 422
+    assert service.participant.record(token, answer(0, confidence=0.75)).code == 201
     assert query(service, "SELECT confidence FROM response") == [(0.75,)]
     with pytest.raises(ValueError, match="confidence"):
         answer(1, confidence=1.5)
@@ -249,7 +251,7 @@ ITEMS = [
 
 
 def test_the_questionnaire_is_kept_once_and_as_asked(service: Service, opened: Open) -> None:
-    token = service.begin(opened(questionnaire=ITEMS))
+    token = service.participant.begin(opened(questionnaire=ITEMS))
     take_part(service, token)
     bad: list[dict[str, Any]] = [
         {"hard": 6, "which": "x"},
@@ -259,39 +261,39 @@ def test_the_questionnaire_is_kept_once_and_as_asked(service: Service, opened: O
     ]
     for answers in bad:
         with pytest.raises(Refused) as refused:
-            service.fill(token, Filled(answers=answers))
+            service.participant.fill(token, Filled(answers=answers))
         assert refused.value.code == 422
     for _ in range(2):
-        assert service.fill(token, Filled(answers={"hard": 5, "which": "y"}))["stage"] == "debrief"
-    assert service.finish(token)["stage"] == "done"
-    [kept] = service.persons("demo")["questionnaire"]
+        assert service.participant.fill(token, Filled(answers={"hard": 5, "which": "y"}))["stage"] == "debrief"
+    assert service.participant.finish(token)["stage"] == "done"
+    [kept] = service.researcher.persons("demo")["questionnaire"]
     assert json.loads(kept) == {"hard": 5, "which": "y"}
 
 
 def test_simulated_people_take_the_whole_road(service: Service, opened: Open) -> None:
     study = opened(check={"questions": QUESTIONS}, questionnaire=ITEMS, road={"catch": 2, "confidence": True})
     assert simulate(service, study, 6, {"belief_projector": 1.0}, seed=1) == 6 * 17
-    people = service.persons(study, ("sim",))
+    people = service.researcher.persons(study, ("sim",))
     assert set(people["stage"]) == {"done"}
-    assert service.responses(study, ("sim",))["confidence"].between(0, 1).all()
-    assert service.verify() == []
+    assert service.researcher.responses(study, ("sim",))["confidence"].between(0, 1).all()
+    assert service.researcher.verify() == []
 
 
 # Time and places
 
 
 def test_a_participation_has_an_end(service: Service, opened: Open, clock: Clock) -> None:
-    token = service.begin(opened(road={"longest_minutes": 60}, recruiter={"partial": "PART"}))
+    token = service.participant.begin(opened(road={"longest_minutes": 60}, recruiter={"partial": "PART"}))
     clock.minutes(500)  # an open consent page does not age
     to_trials(service, token)
-    service.record(token, answer(0))
+    service.participant.record(token, answer(0))
     clock.minutes(59)
-    assert service.record(token, answer(1)).code == 201
+    assert service.participant.record(token, answer(1)).code == 201
     clock.minutes(2)
-    state = service.state(token)
+    state = service.participant.state(token)
     assert (state["stage"], state["code"], held(service)) == ("expired", "PART", 0)
-    assert service.record(token, answer(2)).code == 410
-    assert service.verify() == []
+    assert service.participant.record(token, answer(2)).code == 410
+    assert service.researcher.verify() == []
 
 
 def test_a_late_finisher_is_kept_over_the_quota(service: Service, opened: Open, clock: Clock) -> None:
@@ -300,33 +302,33 @@ def test_a_late_finisher_is_kept_over_the_quota(service: Service, opened: Open, 
     tokens = []
     for _ in range(4):
         clock.minutes(0.1)
-        tokens.append(service.begin(study))
+        tokens.append(service.participant.begin(study))
         to_trials(service, tokens[-1])
     with pytest.raises(Refused, match="All places"):
-        service.begin(study)
+        service.participant.begin(study)
     clock.minutes(31)
-    late = service.begin(study)
+    late = service.participant.begin(study)
     take_part(service, late)
     for token in tokens:
         finish(service, token)
-    people = service.persons(study)
+    people = service.researcher.persons(study)
     assert list(people["over_quota"]) == [1, 0, 0, 0, 0]
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'done'") == [(4,)]
-    assert service.verify() == []
+    assert service.researcher.verify() == []
 
 
 def finish(service: Service, token: str) -> None:
-    state = service.state(token)
+    state = service.participant.state(token)
     while state["stage"] in ("practice", "main"):
-        state = service.record(token, answer(state["trial"]["index"])).state
-    service.finish(token)
+        state = service.participant.record(token, answer(state["trial"]["index"])).state
+    service.participant.finish(token)
 
 
 def test_a_place_is_kept_longer_where_people_take_longer(service: Service, opened: Open, clock: Clock) -> None:
     """2.5 times the median, at least half an hour: medians 10 and 40 min give 30 and 100 min."""
     study = opened(per_condition=2)
     for minutes, hold in ((10, 30), (40, 30), (41, 100)):
-        token = service.begin(study)
+        token = service.participant.begin(study)
         to_trials(service, token)
         [(until,)] = query(service, "SELECT held_until FROM allocation_slot WHERE state = 'held'")
         assert (until - clock.now) / MINUTE == pytest.approx(hold)
@@ -338,38 +340,41 @@ def test_a_place_is_kept_longer_where_people_take_longer(service: Service, opene
 
 
 def test_one_tab_at_a_time(service: Service, opened: Open, clock: Clock) -> None:
-    token = service.begin(opened())
+    token = service.participant.begin(opened())
     to_trials(service, token)
-    service.state(token, "one")
+    service.participant.state(token, "one")
     sent = answer(0)
-    for call in (lambda: service.state(token, "two"), lambda: service.record(token, sent, "two")):
+    for call in (
+        lambda: service.participant.state(token, "two"),
+        lambda: service.participant.record(token, sent, "two"),
+    ):
         with pytest.raises(Refused) as refused:
             call()
         assert refused.value.code == 423
-    assert service.take_over(token, "two")["stage"] == "practice"
+    assert service.participant.take_over(token, "two")["stage"] == "practice"
     with pytest.raises(Refused):
-        service.record(token, sent, "one")
-    assert service.record(token, sent, "two").code == 201
+        service.participant.record(token, sent, "one")
+    assert service.participant.record(token, sent, "two").code == 201
     clock.minutes(2)  # nobody holds it any more
-    assert service.record(token, answer(1), "one").code == 201
+    assert service.participant.record(token, answer(1), "one").code == 201
 
 
 def test_opening_the_link_again_is_a_take_over(service: Service, opened: Open) -> None:
     study = opened()
-    first = service.begin(study, participant="same")
+    first = service.participant.begin(study, participant="same")
     to_trials(service, first)
-    service.state(first, "one")
-    again = service.begin(study, participant="same")
-    assert service.state(again, "two")["stage"] == "practice"
+    service.participant.state(first, "one")
+    again = service.participant.begin(study, participant="same")
+    assert service.participant.state(again, "two")["stage"] == "practice"
     with pytest.raises(Refused) as refused:
-        service.record(first, answer(0), "one")
+        service.participant.record(first, answer(0), "one")
     assert refused.value.code == 401
     assert held(service) == 1
 
 
 def test_catch_trials_are_the_same_for_everybody(service: Service, opened: Open) -> None:
     opened(road={"catch": 4})
-    manifest = Bundle(service.studies()[0].folder).manifest
+    manifest = Bundle(service.researcher.studies()[0].folder).manifest
     names = {name for trial in manifest.trials for name in trial.options}
     made = catch_trials(manifest)
     assert made == catch_trials(manifest)
@@ -379,10 +384,10 @@ def test_catch_trials_are_the_same_for_everybody(service: Service, opened: Open)
 
 def test_attempt_ids_are_the_pages_own(service: Service, opened: Open) -> None:
     """Ten wrong-order and replayed posts leave one row for each trial."""
-    token = service.begin(opened())
+    token = service.participant.begin(opened())
     to_trials(service, token)
     sent = [answer(index, attempt_id=str(uuid.uuid4())) for index in range(5)]
-    codes = [service.record(token, sent[i]).code for i in (1, 0, 0, 3, 1, 0, 2, 1, 4, 3)]
+    codes = [service.participant.record(token, sent[i]).code for i in (1, 0, 0, 3, 1, 0, 2, 1, 4, 3)]
     assert codes == [425, 201, 200, 425, 201, 200, 201, 200, 425, 201]
     assert query(service, "SELECT trial_index FROM response ORDER BY seq") == [(0,), (1,), (2,), (3,)]
 
@@ -394,36 +399,36 @@ def test_attempt_ids_are_the_pages_own(service: Service, opened: Open) -> None:
 def test_the_example_is_a_practice_trial_as_this_person_will_see_it(
     service: Service, bundle: MakeBundle, condition: str
 ) -> None:
-    study = service.open_study(bundle(practice=2), 2)
-    token = service.begin(study, mode="preview", condition=condition)
-    service.consent(token, True)
-    shown = service.ready(token)["screen"]
-    assert service.ready(token, "example")["stage"] == "practice"
-    service.record(token, answer(0))
-    trial = service.state(token)["trial"]
+    study = service.researcher.open_study(bundle(practice=2), 2)
+    token = service.participant.begin(study, mode="preview", condition=condition)
+    service.participant.consent(token, True)
+    shown = service.participant.ready(token)["screen"]
+    assert service.participant.ready(token, "example")["stage"] == "practice"
+    service.participant.record(token, answer(0))
+    trial = service.participant.state(token)["trial"]
     assert trial["index"] == 1
     assert shown == {key: value for key, value in trial.items() if key != "index"}
 
 
 def test_without_practice_no_test_trial_is_shown_before_its_time(service: Service, bundle: MakeBundle) -> None:
-    study = service.open_study(bundle(practice=0), 2)
-    token = service.begin(study)
-    service.consent(token, True)
-    assert service.ready(token)["screen"] is None
+    study = service.researcher.open_study(bundle(practice=0), 2)
+    token = service.participant.begin(study)
+    service.participant.consent(token, True)
+    assert service.participant.ready(token)["screen"] is None
 
 
 def test_the_clocks_distance_is_kept_after_the_consent_only(service: Service, opened: Open, clock: Clock) -> None:
     study = opened()
-    token = service.begin(study)
+    token = service.participant.begin(study)
     pinged = [ClientEvent(event_id=f"ping-{n:04}", kind="clock", payload={"offset_ms": 12.5 + n, "round_trip_ms": 3})
               for n in range(2)]  # fmt: skip
-    assert service.events(token, pinged[:1]) == 0
-    service.consent(token, True)
-    assert service.events(token, pinged[:1]) == 1
-    assert service.persons(study)[["clock_offset_ms", "round_trip_ms"]].to_numpy().tolist() == [[12.5, 3.0]]
+    assert service.participant.events(token, pinged[:1]) == 0
+    service.participant.consent(token, True)
+    assert service.participant.events(token, pinged[:1]) == 1
+    assert service.researcher.persons(study)[["clock_offset_ms", "round_trip_ms"]].to_numpy().tolist() == [[12.5, 3.0]]
     clock.minutes(1)
-    service.begin(study)
-    assert service.persons(study)["clock_offset_ms"].isna().tolist() == [False, True]
+    service.participant.begin(study)
+    assert service.researcher.persons(study)["clock_offset_ms"].isna().tolist() == [False, True]
 
 
 def test_a_condition_that_loads_more_than_the_others_is_refused(
@@ -435,5 +440,5 @@ def test_a_condition_that_loads_more_than_the_others_is_refused(
     wrong = replace(CONDITION, shown=lambda trial: Shown(trial.assets.target, first, no_examples(trial)))
     monkeypatch.setattr("study.conditions.saliency.CONDITION", wrong)
     with pytest.raises(ForetellError, match="'saliency' loads 1 picture") as refused:
-        service.open_study(folder, 1)
+        service.researcher.open_study(folder, 1)
     assert "response times would not compare" in str(refused.value)
