@@ -57,7 +57,7 @@ class Condition:
 
     def read(self, trial: Trial) -> Trial:
         """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
-        if not self.beside:
+        if not self.beside or self.name not in trial.assets.placebos:  # an attention check has no explanation
             return trial
         shown = trial.assets.placebos[self.name]
         return trial.model_copy(

@@ -1,0 +1,80 @@
+"""What version 0.1 froze still opens: `tests/frozen/version-0.1.tar.gz` was made by its code."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pytest
+import torch
+
+from study.building.build import verify
+from study.bundle import Bundle
+from study.collection.backup import backup, restore
+from study.collection.export import export
+from study.participation.answer import Recruit
+from study.service import Service
+from tests.study.participants import take_part
+
+STUDY = "frozen"
+STUDY_HASH = "29a612535aa3f4c06be49a35240fdf898ee9eda6753b7e6b849900ec83e45733"
+ARCHIVE = Path(__file__).parents[1] / "frozen" / "version-0.1.tar.gz"
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path
+
+
+@pytest.fixture
+def service(kept: Path) -> Service:
+    """The workspace as its owner would open it after moving the folder."""
+    service = Service(kept / "home")
+    (folder,) = (kept / "home" / "bundles").iterdir()
+    service.researcher.move_bundles({STUDY_HASH: folder})
+    return service
+
+
+def test_a_frozen_bundle_opens_and_renders_again_byte_for_byte(kept: Path) -> None:
+    """Catches a renamed key of the manifest, and any change of a stimulus, in all nine conditions.
+
+    Stimuli are rendered again only on a processor like the one that made them: another rounds differently.
+    """
+    (folder,) = (kept / "home" / "bundles").iterdir()
+    bundle = Bundle(folder)
+    assert bundle.study_hash == STUDY_HASH
+    assert len(bundle.manifest.conditions) == 9
+    assert verify(bundle, render=torch.backends.cpu.get_cpu_capability() == "AVX512") == []
+
+
+def test_an_old_database_migrates_and_holds_the_same_responses(kept: Path, service: Service) -> None:
+    """Catches a migration that loses, changes or reorders a response, and a column that no export has any more."""
+    with service:
+        assert service.researcher.verify() == []
+        now = pd.read_csv(export(service.researcher, STUDY, kept / "now.csv", ("live", "sim")))
+    before = pd.read_csv(kept / "responses.csv")
+    pd.testing.assert_frame_equal(now[list(before.columns)], before)
+
+
+def test_a_personal_link_of_before_still_lets_its_participant_in(kept: Path, service: Service) -> None:
+    """Catches another way of signing links: those already sent to participants would be refused."""
+    (link,) = json.loads((kept / "links.json").read_text())
+    sent = {key: values[0] for key, values in parse_qs(urlsplit(link).query).items()}
+    with service:
+        service.researcher.set_access(STUDY, "personal")
+        recruit = Recruit(person=sent["pid"], signature=sent["sig"])
+        token = service.participant.begin(STUDY, recruit=recruit)
+        assert take_part(service, token)
+        assert service.access.login("correct horse battery", "192.0.2.1")
+
+
+def test_a_backup_of_an_old_workspace_can_be_restored(kept: Path, service: Service) -> None:
+    """Catches a backup that leaves out what only an old workspace has."""
+    with service:
+        folder = backup(service.researcher, kept / "backup")
+    assert restore(folder, kept / "restored") == []
