@@ -15,7 +15,7 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from core.errors import ForetellError
 
@@ -43,7 +43,7 @@ TRIAL_TYPES: tuple[TrialType, ...] = ("adv_incorrect", "std_incorrect", "std_cor
 class Record(BaseModel):
     """A frozen part of the manifest; an unknown key is an error, not a guess."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
 class Example(Record):
@@ -55,7 +55,7 @@ class Example(Record):
     map: str
 
 
-class Placebo(Record):
+class ConditionAssets(Record):
     """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
 
     ``examples`` are pictures by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
@@ -78,21 +78,26 @@ class Placebo(Record):
 class TrialAssets(Record):
     """SHA-256 of everything a trial may show; `study.conditions` says which condition shows which.
 
-    ``placebos`` are by the name of their condition. Where a study has none they are not written, and do not change
-    the hash of a study frozen before there were any.
+    ``by_condition`` holds what only one condition shows, under its name ("placebos" in the JSON, as the first of them
+    were). Where a study has none it is not written, and does not change the hash of an older study.
     """
 
     target: str
     target_map: str
     examples: tuple[Example, ...]
-    placebos: dict[str, Placebo] = Field(default_factory=dict, exclude_if=lambda found: not found)
+    by_condition: dict[str, ConditionAssets] = Field(
+        default_factory=dict,
+        validation_alias=AliasChoices("placebos", "by_condition"),
+        serialization_alias="placebos",
+        exclude_if=lambda found: not found,
+    )
 
     @property
     def every(self) -> tuple[str, ...]:
         """Every picture of a trial, whatever the condition."""
         shown = tuple(name for example in self.examples for name in (example.image, example.map))
-        placebos = tuple(name for placebo in self.placebos.values() for name in placebo.every)
-        return (self.target, self.target_map, *shown, *placebos)
+        own = tuple(name for assets in self.by_condition.values() for name in assets.every)
+        return (self.target, self.target_map, *shown, *own)
 
 
 class Trial(Record):
@@ -159,6 +164,11 @@ class Manifest(Record):
         """
         content = self.model_dump(mode="json", exclude={"study_hash", "environment"})
         return hashlib.sha256(canonical(content)).hexdigest()
+
+
+def significant(value: float) -> float:
+    """Round to six significant digits: what is stored must not depend on the last bit of a sum."""
+    return float(f"{float(value):.6g}")
 
 
 def canonical(content: Any) -> bytes:

@@ -16,7 +16,17 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from study.bundle import FORMAT, MANIFEST, TRIAL_TYPES, Example, Manifest, Placebo, Trial, TrialAssets, canonical
+from study.bundle import (
+    FORMAT,
+    MANIFEST,
+    TRIAL_TYPES,
+    ConditionAssets,
+    Example,
+    Manifest,
+    Trial,
+    TrialAssets,
+    canonical,
+)
 from study.conditions import CONDITIONS, beside
 from study.service import Service
 from study.workspace.workspace import DATABASE
@@ -132,11 +142,11 @@ def write_bundle(
         assets[sha256] = len(content)
         return sha256
 
-    def placebo(name: str, number: int, options: tuple[str, str]) -> Placebo:
+    def placebo(name: str, number: int, options: tuple[str, str]) -> ConditionAssets:
         if CONDITIONS[name].shows_saliency:
-            return Placebo(target_map=picture(name, number, True), relevance=0.5)
+            return ConditionAssets(target_map=picture(name, number, True), relevance=0.5)
         others = {c: tuple(picture(f"other {c}", number + k, False) for k in (1, 2)) for c in options}
-        return Placebo(examples=others)
+        return ConditionAssets(examples=others)
 
     def trial(index: int, kind: str) -> Trial:
         rng = np.random.default_rng([seed, index, len(kind)])
@@ -154,7 +164,7 @@ def write_bundle(
             target=picture("target", number, False),
             target_map=picture("target", number, True),
             examples=examples,
-            placebos={name: placebo(name, number, (one, two)) for name in beside() if name in conditions},
+            by_condition={name: placebo(name, number, (one, two)) for name in beside() if name in conditions},
         )
         trial_type = TRIAL_TYPES[index % 3]
         return Trial(

@@ -22,7 +22,7 @@ from study.building.averaged import AVERAGED, Averaged, compare
 from study.building.design import ROLE_OF_TYPE, Material
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import Plan, PlannedTrial, Planner
-from study.building.stimuli import Studio
+from study.building.stimuli import StimulusStudio
 from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
@@ -128,7 +128,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     config, classifier, sets = sources.config, sources.classifier, sources.sets
     planner = planner_of(sources, cache, progress)
     material, plan = planner.material, planner.plan(progress)
-    studio = Studio(config, classifier, sets, material, folder / "assets", cache)
+    studio = StimulusStudio(config, classifier, sets, material, folder / "assets", cache)
     units = folder / "units"
     made = shared(
         [*plan.trials, *plan.practice],
@@ -144,7 +144,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     return Bundle(folder)
 
 
-def _stored(studio: Studio, path: Path) -> Trial | None:
+def _stored(studio: StimulusStudio, path: Path) -> Trial | None:
     """A finished trial from disk, if its assets are all there and whole."""
     try:
         trial = Trial.model_validate_json(path.read_bytes())
@@ -153,7 +153,7 @@ def _stored(studio: Studio, path: Path) -> Trial | None:
     return trial if all(_whole(studio.assets / f"{name}.webp") for name in trial.assets.every) else None
 
 
-def _made(studio: Studio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
+def _made(studio: StimulusStudio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
     trial = studio.make(planned, progress)
     write_whole(path, trial.model_dump_json().encode())
     return trial

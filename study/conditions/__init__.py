@@ -14,8 +14,8 @@ CONDITIONS = Registry(
         "random_maps": "study.conditions.random_maps:CONDITION",
         "reinitialised_maps": "study.conditions.reinitialised_maps:CONDITION",
         "wrong_examples": "study.conditions.wrong_examples:CONDITION",
-        "concepts": "study.conditions.concepts:CONDITION",
-        "uncertainty": "study.conditions.uncertainty:CONDITION",
+        "concepts": "study.conditions.concepts.condition:CONDITION",
+        "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
     },
 )
 

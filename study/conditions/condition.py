@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from study.bundle import Trial
+from study.bundle import ConditionAssets, Trial
+
+if TYPE_CHECKING:  # it imports torch, which a server of participants never needs
+    from study.conditions.making import Studio, TrialMaterial
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Condition:
     other
         It says something of the AI's answer that is neither a map nor examples. Like a placebo it is compared with the
         other conditions, stays out of the models of the two factors, and has pictures of its own in each trial.
+    make
+        Makes the images that only this condition shows, while the study is built; None where it has none.
     words
         Texts it has of its own: the key of the catalogue by the key that it stands for.
     """
@@ -46,6 +52,7 @@ class Condition:
     shows_saliency: bool
     shows_examples: bool
     shown: Callable[[Trial], Shown]
+    make: Callable[[Studio, TrialMaterial], ConditionAssets] | None = None
     placebo: bool = False
     other: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
@@ -57,9 +64,9 @@ class Condition:
 
     def read(self, trial: Trial) -> Trial:
         """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
-        if not self.beside or self.name not in trial.assets.placebos:  # an attention check has no explanation
+        if not self.beside or self.name not in trial.assets.by_condition:  # an attention check has no explanation
             return trial
-        shown = trial.assets.placebos[self.name]
+        shown = trial.assets.by_condition[self.name]
         return trial.model_copy(
             update={"relevance": shown.relevance, "teaching": {**trial.teaching, "gain": shown.gain}}
         )

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from study.bundle import Trial
+from typing import TYPE_CHECKING
+
+from study.bundle import ConditionAssets, Trial
 from study.conditions.condition import Condition, Shown, no_examples
+
+if TYPE_CHECKING:
+    from study.conditions.making import Studio, TrialMaterial
 
 
 def shown(trial: Trial) -> Shown:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.placebos["random_maps"].target_map, no_examples(trial))
+    return Shown(trial.assets.target, trial.assets.by_condition["random_maps"].target_map, no_examples(trial))
 
 
-CONDITION = Condition("random_maps", shows_saliency=True, shows_examples=False, shown=shown, placebo=True)
+def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
+    """Put the values of the true heatmap in places drawn at random."""
+    import torch
+
+    from core.teaching.masks import elsewhere
+
+    values = studio.drawn_values(material.explanation)
+    generator = torch.Generator().manual_seed(studio.seed_of("random_maps", material.id))
+    places = elsewhere(torch.from_numpy(values), generator).numpy()
+    evidence = material.explanation.evidence[0].numpy().flat[places]
+    drawn = studio.write(studio.overlay(material.view, values.flat[places]))
+    return ConditionAssets(target_map=drawn, relevance=studio.relevance(material, evidence))
+
+
+CONDITION = Condition("random_maps", shows_saliency=True, shows_examples=False, shown=shown, make=make, placebo=True)

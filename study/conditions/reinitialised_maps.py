@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from study.bundle import Trial
+from typing import TYPE_CHECKING
+
+from study.bundle import ConditionAssets, Trial
 from study.conditions.condition import Condition, Shown, no_examples
+
+if TYPE_CHECKING:
+    from study.conditions.making import Studio, TrialMaterial
 
 
 def shown(trial: Trial) -> Shown:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.placebos["reinitialised_maps"].target_map, no_examples(trial))
+    return Shown(trial.assets.target, trial.assets.by_condition["reinitialised_maps"].target_map, no_examples(trial))
 
 
-CONDITION = Condition("reinitialised_maps", shows_saliency=True, shows_examples=False, shown=shown, placebo=True)
+def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
+    """Explain the target by a copy of the network whose weights are drawn again."""
+    import torch
+
+    from core.classifier import Classifier
+    from core.faithfulness.randomisation import reinitialised
+
+    def untrained() -> Classifier:
+        generator = torch.Generator().manual_seed(studio.seed_of("reinitialised"))
+        return reinitialised(studio.classifier, generator)
+
+    explanation = studio.explain_with(studio.once("reinitialised", untrained), material)
+    drawn = studio.write(studio.overlay(material.view, studio.drawn_values(explanation)))
+    return ConditionAssets(target_map=drawn, relevance=studio.relevance(material, explanation.evidence[0].numpy()))
+
+
+CONDITION = Condition(
+    "reinitialised_maps", shows_saliency=True, shows_examples=False, shown=shown, make=make, placebo=True
+)

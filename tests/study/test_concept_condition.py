@@ -13,9 +13,9 @@ from PIL import Image
 from core.errors import ForetellError
 from study.analysis import placebos, responses
 from study.building.build import build, verify
-from study.building.conceptcharts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
+from study.conditions.concepts.charts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.network.sources import open_sets
 from study.plan.config import read
 from study.plan.simulated_participants import BayesianLearner
@@ -79,7 +79,7 @@ def test_bars_are_as_long_as_their_effects() -> None:
 def test_every_trial_has_bars_for_both_options_and_the_bundle_verifies(built: Bundle, tmp_path: Path) -> None:
     charts: dict[str, set[str]] = {}
     for trial in built.manifest.trials:
-        own = trial.assets.placebos["concepts"]
+        own = trial.assets.by_condition["concepts"]
         assert set(own.examples) == set(trial.options)
         assert set(own.every) <= set(built.manifest.assets)
         for option, (name,) in own.examples.items():
@@ -102,7 +102,7 @@ def test_its_words_are_its_own(built: Bundle) -> None:
 def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Service) -> None:
     """Her probability is the projector's odds with the gain of the bars, and not of examples that she never saw."""
     trial = built.manifest.trials[0]
-    gain = trial.assets.placebos["concepts"].gain
+    gain = trial.assets.by_condition["concepts"].gain
     assert gain != trial.teaching["gain"]
     sign = 1 if trial.truth == trial.target else -1
     p = BayesianLearner().p_ai(CONDITIONS["concepts"].read(trial), shows_saliency=False, shows_examples=True)

@@ -5,7 +5,7 @@ from math import exp, log
 import pytest
 
 from core.errors import ForetellError
-from study.bundle import Example, Placebo, Trial, TrialAssets
+from study.bundle import ConditionAssets, Example, Trial, TrialAssets
 from study.conditions import CONDITIONS, beside, placebos
 from study.participation.screens import assets, planned, shown_hash
 from study.plan.simulated_participants import BayesianLearner, MapReader
@@ -16,11 +16,11 @@ EXAMPLES = tuple(
     for k in (1, 2)
 )
 PLACEBOS = {
-    "random_maps": Placebo(target_map="random-map", relevance=0.5),
-    "reinitialised_maps": Placebo(target_map="forgotten-map", relevance=0.4),
-    "wrong_examples": Placebo(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
-    "concepts": Placebo(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
-    "uncertainty": Placebo(target_map="gauge", relevance=0.6),
+    "random_maps": ConditionAssets(target_map="random-map", relevance=0.5),
+    "reinitialised_maps": ConditionAssets(target_map="forgotten-map", relevance=0.4),
+    "wrong_examples": ConditionAssets(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
+    "concepts": ConditionAssets(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
+    "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
 }
 TRIAL = Trial(
     id="t",
@@ -31,7 +31,7 @@ TRIAL = Trial(
     options=("boat", "fish"),
     ai_probability=0.6,
     source="s",
-    assets=TrialAssets(target="target", target_map="target-map", examples=EXAMPLES, placebos=PLACEBOS),
+    assets=TrialAssets(target="target", target_map="target-map", examples=EXAMPLES, by_condition=PLACEBOS),
     teaching={"gain": 2.0},
     relevance=0.1,
     saliency={},
@@ -105,7 +105,7 @@ def test_placebos_are_those_that_say_so() -> None:
 
 def test_a_study_without_placebos_keeps_its_hash() -> None:
     """A bundle frozen before there were placebos would be refused as changed."""
-    without = TRIAL.assets.model_copy(update={"placebos": {}})
+    without = TRIAL.assets.model_copy(update={"by_condition": {}})
     assert set(without.model_dump()) == {"target", "target_map", "examples"}
     assert set(TRIAL.assets.every) >= {"random-map", "forgotten-map", "dog1", "cup2", "fish1-map"}
 

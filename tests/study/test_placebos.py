@@ -1,4 +1,4 @@
-"""Placebo conditions from the study file to the table: built, verified, preloaded, answered, and debriefed."""
+"""ConditionAssets conditions from the study file to the table: built, verified, preloaded, answered, and debriefed."""
 
 from __future__ import annotations
 
@@ -53,21 +53,21 @@ def test_every_trial_has_its_placebos_and_they_are_what_they_say(built: Bundle, 
     pool = open_sets(read(tmp_path / "tiny.toml"), tmp_path)["pool"]
     by_id = dict(zip(pool.ids, (pool.categories[k] for k in pool.labels), strict=True))
     for trial in (*manifest.trials, *manifest.practice):
-        assert set(trial.assets.placebos) == set(placebos())
+        assert set(trial.assets.by_condition) == set(placebos())
         assert set(trial.assets.every) <= set(manifest.assets)
-        wrong = trial.assets.placebos["wrong_examples"]
+        wrong = trial.assets.by_condition["wrong_examples"]
         assert set(wrong.examples) == set(trial.options)
         shown = [by_id[source] for source in wrong.sources]
         assert shown[0] == shown[1] != shown[2] == shown[3]
         assert not set(shown) & set(trial.options)
-        maps = {name: trial.assets.placebos[name].target_map for name in ("random_maps", "reinitialised_maps")}
+        maps = {name: trial.assets.by_condition[name].target_map for name in ("random_maps", "reinitialised_maps")}
         assert len({trial.assets.target_map, *maps.values()}) == 3
 
 
 def test_a_random_map_is_as_colourful_as_the_true_one(built: Bundle) -> None:
     """Mean saturation of the drawn pictures; a map of other strength would give itself away."""
     every = [trial.assets for trial in built.manifest.trials]
-    drawn = [_colour(built.asset(str(assets.placebos["random_maps"].target_map))) for assets in every]
+    drawn = [_colour(built.asset(str(assets.by_condition["random_maps"].target_map))) for assets in every]
     true = [_colour(built.asset(assets.target_map)) for assets in every]
     assert np.mean(drawn) == pytest.approx(np.mean(true), rel=0.1)
 
@@ -84,7 +84,7 @@ def test_the_relevance_is_of_what_is_shown(built: Bundle) -> None:
     """Recorded is the relevance of what is shown: a map in random places is not as relevant as the true one."""
     for trial in built.manifest.trials:
         for name in ("random_maps", "reinitialised_maps"):
-            shown = trial.assets.placebos[name].relevance
+            shown = trial.assets.by_condition[name].relevance
             assert shown is not None
             assert 0 <= shown <= 1
             assert shown != trial.relevance

@@ -10,9 +10,9 @@ from PIL import Image
 
 from study.analysis import placebos, responses
 from study.building.build import build, verify
-from study.building.gauge import FULL, gauge
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
+from study.conditions.uncertainty.gauge import FULL, gauge
 from study.plan.texts import example, texts_of, worded
 from study.service import Service
 from study.simulate import simulate
@@ -43,7 +43,7 @@ def test_the_bar_fills_as_far_as_it_is_sure(probability: float, share: float) ->
 def test_every_trial_has_its_gauge_and_the_bundle_verifies(built: Bundle) -> None:
     gauges = {}
     for trial in (*built.manifest.trials, *built.manifest.practice):
-        own = trial.assets.placebos["uncertainty"]
+        own = trial.assets.by_condition["uncertainty"]
         assert own.relevance == pytest.approx(trial.ai_probability)
         assert Image.open(built.asset(own.target_map)).size == Image.open(built.asset(trial.assets.target)).size
         gauges[own.target_map] = int(100 * trial.ai_probability)

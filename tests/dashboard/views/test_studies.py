@@ -150,7 +150,7 @@ def test_trials_of_a_placebo_show_what_participants_see(opened: Open, workspace:
     for name, per_trial in (("random_maps", 2), ("wrong_examples", 5)):
         app.selectbox(key="trial_placebo").select(name).run()
         assert not app.exception
-        expected = [p for trial in trials for p in (trial.assets.target, *trial.assets.placebos[name].every)]
+        expected = [p for trial in trials for p in (trial.assets.target, *trial.assets.by_condition[name].every)]
         assert len(expected) == 3 * per_trial
         assert _pictures(app) == _drawn([str(folder / "assets" / f"{asset}.webp") for asset in expected])
 

@@ -1,4 +1,4 @@
-"""Placebo conditions in the analysis: contrasted by condition, never in the models of the two factors."""
+"""ConditionAssets conditions in the analysis: contrasted by condition, never in the models of the two factors."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The condition ``concepts`` and its charts."""

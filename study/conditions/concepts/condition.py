@@ -1,0 +1,44 @@
+"""The picture, and for each option the concepts that make the AI answer with it, or not, as bars."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from study.bundle import ConditionAssets, Trial, significant
+from study.conditions.condition import Condition, Shown
+
+if TYPE_CHECKING:
+    from study.conditions.making import Studio, TrialMaterial
+
+
+def shown(trial: Trial) -> Shown:
+    """The assets in their places."""
+    return Shown(trial.assets.target, None, dict(trial.assets.by_condition["concepts"].examples))
+
+
+def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
+    """Draw, for each option, what raises and lowers its probability, measured by intervention over the pool."""
+    from study.conditions.concepts.charts import ConceptEffects, chart, concept_effects
+
+    def measured() -> ConceptEffects:
+        return concept_effects(studio.classifier, studio.pool, studio.seed_of("concepts"))
+
+    effects = studio.once("concepts", measured)
+    drawn = [studio.write(chart(effects.strongest(k), studio.size)) for k in material.classes]
+    own = {name: factor.known for name, factor in material.images.factors.items()}
+    seen = {name: values[material.index] for name, values in own.items() if values is not None}
+    return ConditionAssets(
+        examples={option: (one,) for option, one in zip(material.options, drawn, strict=True)},
+        gain=significant(effects.gain(seen, *material.classes)),
+    )
+
+
+CONDITION = Condition(
+    "concepts",
+    shows_saliency=False,
+    shows_examples=True,
+    shown=shown,
+    make=make,
+    other=True,
+    words={"examples_legend": "concepts_legend", "example_examples": "example_concepts"},
+)

@@ -1,0 +1,104 @@
+"""What a condition makes its own images from while a study is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from PIL import Image
+from torch import Tensor
+
+from core.classifier import Classifier
+from core.rendering import Pixels
+from core.types import Explanation
+from core.views import View
+from data.types import ImageSet
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class TrialMaterial:
+    """One planned trial, before its images are drawn.
+
+    Attributes
+    ----------
+    id
+        Of the trial in its study.
+    classes, options
+        The predicted class and the foil, as indices of the network's classes and as names.
+    images, index
+        The image set of the target, and the target's place in it.
+    probability
+        The network's probability of the predicted class.
+    view, inputs
+        How the target is drawn, and the network's input (1, C, H, W).
+    explanation
+        Of the study's method; its first row is the target's.
+    wrong_examples, wrong_gain
+        Pool images of two other categories, and the learner's gain from them; empty unless the study has that placebo.
+    """
+
+    id: str
+    classes: tuple[int, int]
+    options: tuple[str, str]
+    images: ImageSet
+    index: int
+    probability: float
+    view: View
+    inputs: Tensor
+    explanation: Explanation
+    wrong_examples: tuple[int, ...] = ()
+    wrong_gain: float = 0.0
+
+
+class Studio(Protocol):
+    """What a build offers to its conditions; `study.building.stimuli.StimulusStudio` is the one there is."""
+
+    @property
+    def classifier(self) -> Classifier:
+        """The network that is explained."""
+        ...
+
+    @property
+    def pool(self) -> ImageSet:
+        """The images that examples come from."""
+        ...
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of a stimulus, px."""
+        ...
+
+    def seed_of(self, *parts: str) -> int:
+        """Return the random seed of a part of this study."""
+        ...
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what ``make`` gives for the whole study; it is called for the first trial only."""
+        ...
+
+    def write(self, image: Image.Image) -> str:
+        """Write an asset and return its SHA-256."""
+        ...
+
+    def draw_pool_image(self, index: int) -> Image.Image:
+        """Draw an image of the pool as participants see it."""
+        ...
+
+    def overlay(self, view: View, values: Pixels) -> Image.Image:
+        """Draw the values (H, W) of a heatmap, in [-1, 1], over an image."""
+        ...
+
+    def drawn_values(self, explanation: Explanation) -> Pixels:
+        """Return the values (H, W) in [-1, 1] that the first heatmap of an explanation is drawn from."""
+        ...
+
+    def explain_with(self, network: Classifier, material: TrialMaterial) -> Explanation:
+        """Explain the target by the study's method for another network."""
+        ...
+
+    def relevance(self, material: TrialMaterial, evidence: Pixels) -> float:
+        """Return how much more evidence (H, W) supports the object than what surrounds it, in [0, 1]."""
+        ...

@@ -1,0 +1,1 @@
+"""The condition ``uncertainty`` and its gauge."""

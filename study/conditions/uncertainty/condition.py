@@ -1,0 +1,38 @@
+"""The picture beside a gauge of how sure the AI is of its answer, whichever that is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from study.bundle import ConditionAssets, Trial, significant
+from study.conditions.condition import Condition, Shown, no_examples
+
+if TYPE_CHECKING:
+    from study.conditions.making import Studio, TrialMaterial
+
+
+def shown(trial: Trial) -> Shown:
+    """The assets in their places."""
+    return Shown(trial.assets.target, trial.assets.by_condition["uncertainty"].target_map, no_examples(trial))
+
+
+def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
+    """Draw the gauge.
+
+    A simulated reader takes a confident AI to see what they see, as if its heatmap lay on the object.
+    """
+    from study.conditions.uncertainty.gauge import gauge
+
+    confidence = significant(material.probability)
+    return ConditionAssets(target_map=studio.write(gauge(confidence, studio.size)), relevance=confidence)
+
+
+CONDITION = Condition(
+    "uncertainty",
+    shows_saliency=True,
+    shows_examples=False,
+    shown=shown,
+    make=make,
+    other=True,
+    words={"map_legend": "gauge_legend", "example_map": "example_gauge"},
+)
