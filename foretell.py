@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Foretell's one entry: ``python foretell.py [VERB ...]``. Standard library only.
+"""Foretell's one entry: ``python foretell.py [COMMAND ...]``. Standard library only.
 
 It makes ``.venv`` beside itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
 ``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
@@ -16,40 +16,12 @@ import sys
 import venv
 from pathlib import Path
 
+from dashboard.cli.commands import COMMANDS, FORMER
+
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
-
-VERBS = {
-    "serve": "the demo study and the pages, in the browser (what happens without a verb)",
-    "explain": "heatmaps of pictures, as files",
-    "visualise": "what a unit of a network answers to, as pictures",
-    "uncertainty": "how sure a network is of pictures, asked again under noise",
-    "concepts": "what a network relies on for a class, in human concepts",
-    "inspect": "what a network holds inside, and how near its boundaries are",
-    "assertions": "your own rules, as Python functions, run over the pictures of a set",
-    "prior": "what a learner believes before any example, learned over a training set",
-    "build": "a study file -> a frozen bundle of stimuli",
-    "verify": "check a bundle byte by byte and by rendering it again, or a database row by row",
-    "simulate": "fill a study with simulated participants",
-    "links": "a signed personal link for each id of a list",
-    "access": "who may start a study: everybody, a closed list, or personal links only",
-    "withdraw": "erase what a participant answered, by her private code",
-    "bonus": "the bonuses not handed over yet, as a file for the recruiter",
-    "reconcile": "compare the recruiter's list of people with the answers",
-    "analyze": "the three nested models, Table 1 and Figure 1 of a study or a CSV",
-    "glmm": "one mixed model of a CSV, by formula",
-    "power": "how many participants a study needs, from simulated studies",
-    "export": "the responses of a study as CSV, with its data dictionary",
-    "password": "set the password of the researcher's pages",
-    "login": "a link that logs in to the researcher's pages",
-    "backup": "answers, ids, key and opened bundles into a folder, while people take part",
-    "restore": "a backup into an empty workspace, checked row by row",
-    "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
-    "doctor": "check this installation",
-    "test": "run every test (--no-browser leaves out those that need one)",
-}
 
 # Measured (docs/decisions/0002-dependencies.md). glibc hands every large activation back to the system and asks for it
 # again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other:
@@ -66,19 +38,26 @@ SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
 
 def main(arguments: list[str]) -> int:
-    """Set up what is needed and run the verb; the exit code is the verb's."""
+    """Set up what is needed and run the command; the exit code is its own."""
     if sys.version_info < (3, 11):  # noqa: UP036 - said in words to who starts it with an older one
         return fail(f"Foretell needs Python 3.11 or newer; this is {sys.version.split()[0]}. Install a newer one.")
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(usage())
         return 0
-    verb = arguments[0] if arguments else "serve"
-    if verb == "test":
+    command = arguments[0] if arguments else "serve"
+    if command == "test":
         return run_tests(arguments[1:])
-    if verb not in VERBS:
-        return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
-    python = ready(RUNTIME, DEVELOPMENT) if verb == "bench" else ready(RUNTIME)
-    return become([python, "-P", "-m", "dashboard.cli", verb, *arguments[1:]], child_environment())
+    if command not in COMMANDS and command not in FORMER:
+        return fail(f"Unknown command {command!r}. Commands: {', '.join(summaries())}.")
+    development = command in COMMANDS and COMMANDS[command].needs_development
+    python = ready(RUNTIME, DEVELOPMENT) if development else ready(RUNTIME)
+    return become([python, "-P", "-m", "dashboard.cli", command, *arguments[1:]], child_environment())
+
+
+def summaries() -> dict[str, str]:
+    """What each command does, by its name."""
+    test = "run every test (--no-browser leaves out those that need one)"
+    return {name: command.summary for name, command in COMMANDS.items()} | {"test": test}
 
 
 def become(command: list[str], environment: dict[str, str]) -> int:
@@ -91,15 +70,15 @@ def become(command: list[str], environment: dict[str, str]) -> int:
 
 
 def usage() -> str:
-    """The list of verbs, without installing anything."""
-    width = max(map(len, VERBS))
-    lines = [f"  {verb:<{width}}  {what}" for verb, what in VERBS.items()]
+    """List the commands, without installing anything."""
+    width = max(map(len, summaries()))
+    lines = [f"  {name:<{width}}  {summary}" for name, summary in summaries().items()]
     return "\n".join(
         [
-            "Do explanations help people foretell what an AI will say?",
+            "Do explanations help people predict what an AI will say?",
             "",
             "python foretell.py            set up, build the demo study and open it in the browser",
-            "python foretell.py VERB ...   one of the verbs below; VERB --help says more, with an example",
+            "python foretell.py COMMAND    one of the commands below; COMMAND --help says more, with an example",
             "",
             *lines,
             "",

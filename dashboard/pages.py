@@ -20,7 +20,7 @@ STYLE = """<style>
   [data-testid=stTable] :is(th, td) { padding: .3rem .2rem !important; font-size: .7rem; }
 }
 </style>"""
-LEAVE = '<p class="door"><a href="/door" target="_self">Log out</a></p>'
+LEAVE = '<p class="door"><a href="/login" target="_self">Log out</a></p>'
 
 
 def _explore() -> None:

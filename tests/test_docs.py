@@ -24,7 +24,7 @@ from PIL import Image
 import foretell
 from core.attribution import METHODS
 from core.registry import Registry
-from dashboard.cli.main import app
+from dashboard.cli.main import build_app
 from data.errors import DataError
 from study.analysis import nested, responses
 from study.conditions import CONDITIONS
@@ -95,7 +95,7 @@ def test_every_verb_is_in_the_readme() -> None:
     """A verb nobody is told of; ``serve`` is what happens without one."""
     named = {verb for _, verb, _ in commands(README)}
     assert re.search(r"^    python foretell\.py +#", README, re.MULTILINE)
-    assert named | {"serve"} == set(foretell.VERBS)
+    assert named | {"serve"} == set(foretell.summaries())
 
 
 def commands(text: str) -> list[tuple[str, str, list[str]]]:
@@ -119,7 +119,7 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
 
 
 def verbs() -> list[Any]:
-    return list(typer.main.get_command(app).commands.values())  # type: ignore[attr-defined]
+    return list(typer.main.get_command(build_app()).commands.values())  # type: ignore[attr-defined]
 
 
 # What is named is there

@@ -136,7 +136,7 @@ def test_what_is_started_finds_the_packages_from_any_folder(tmp_path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals there")
-def test_who_stops_the_verb_stops_the_server(tmp_path: Path) -> None:
+def test_a_signal_to_the_command_stops_the_server(tmp_path: Path) -> None:
     """Catches a server that outlives the process that was started: it would hold the port and the database."""
     port = free_port()
     command = [sys.executable, str(foretell.ROOT / "foretell.py"), "serve", "--no-browser", "--no-demo"]

@@ -1,1 +1,1 @@
-"""The verbs of the command line, one file per group; heavy imports wait until a verb runs."""
+"""The command line, one file per group of commands; heavy imports wait until a command runs."""

@@ -71,6 +71,3 @@ def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup ma
     if faults:
         raise typer.Exit(1)
     say(f"{home()}: answers, plans and places are what they were.")
-
-
-VERBS = [password, login, backup, restore]

@@ -192,6 +192,3 @@ def power(
         (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
         simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
         say(str(out / "power.csv"))
-
-
-VERBS = [analyze, glmm, power]

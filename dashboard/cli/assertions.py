@@ -40,6 +40,3 @@ def assertions(
 def _in_words(found: dict[str, Any]) -> str:
     interval = f"{found['low']:.1%} to {found['high']:.1%}"
     return f"broken by {found['broken']:,} of {found['applied']:,} pictures ({found['share']:.1%}, 95 %: {interval})"
-
-
-VERBS = [assertions]

@@ -59,6 +59,3 @@ def concepts(
     shown = ["concept", "layer", "score", "p_value", "accuracy", "causal", "causal_error", "observed"]
     say(pd.read_csv(csv)[shown].to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="-"))
     say(f"{csv}\n{report}")
-
-
-VERBS = [concepts]

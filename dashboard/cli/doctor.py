@@ -139,6 +139,3 @@ def _browser() -> str:
     found: Callable[[str], str | None] = shutil.which
     path = os.environ.get("FORETELL_CHROMIUM") or found("chromium") or found("google-chrome")
     return path or "no Chromium found; only the browser tests need one"
-
-
-VERBS = [doctor]

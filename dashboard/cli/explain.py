@@ -50,6 +50,3 @@ def explain(
     for note, maps in outcome.notes.items():
         say(f"{maps:,} maps: {note}")
     say(f"{outcome.made:,} maps written to {out}" + (f", {outcome.kept:,} were there." if outcome.kept else "."))
-
-
-VERBS = [explain]

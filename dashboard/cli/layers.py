@@ -1,4 +1,4 @@
-"""``inspect``: what a network holds inside, and how near its boundaries are."""
+"""``layers``: what the layers of a network represent, and how close its decision boundaries are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dashboard.cli.options import pairs, settings
 from dashboard.cli.terminal import Bars, say
 
 
-def inspect(
+def layers(
     question: Annotated[str | None, typer.Argument(help="What to ask; --list names the questions.")] = None,
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
     layer: Annotated[list[str] | None, typer.Option(help="Of which layer. Repeatable; some by default.")] = None,
@@ -21,14 +21,14 @@ def inspect(
     image_set: Annotated[str, typer.Option("--set", help="Pictures with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("inspection"),
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("layers"),
     list_questions: Annotated[bool, typer.Option("--list", help="Print the questions and stop.")] = False,
 ) -> None:
-    """What a network holds inside, and how near its boundaries are: MODEL.QUESTION.csv, and .json of how it was found.
+    """Ask what the layers of a network represent: writes MODEL.QUESTION.csv, and .json with how it was found.
 
     The same command goes on after an interruption.
 
-    Example: python foretell.py inspect dissection --setting size=160 --layer features.4 --out inspection
+    Example: python foretell.py layers dissection --setting size=160 --layer features.4 --out layers
     """
     from core.errors import ForetellError
     from core.parameters import summary
@@ -55,6 +55,3 @@ def inspect(
         files = inspect_files(request, out, progress)
     for file in files:
         say(str(file))
-
-
-VERBS = [inspect]

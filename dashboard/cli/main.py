@@ -1,71 +1,60 @@
-"""The command line: ``python foretell.py VERB``. Every error is one sentence; ``--debug`` shows the traceback."""
+"""The command line: ``python foretell.py COMMAND``. Every error is one sentence; ``--debug`` shows the traceback."""
 
 from __future__ import annotations
 
+import importlib
 import sys
+from collections.abc import Iterable
 
 import typer
 
 from core.errors import ForetellError
-from dashboard.cli import (
-    access,
-    analysis,
-    assertions,
-    bench,
-    concepts,
-    doctor,
-    explain,
-    layers,
-    prior,
-    recruiting,
-    serve,
-    study,
-    uncertainty,
-    units,
-)
+from dashboard.cli.commands import COMMANDS, FORMER
 from dashboard.cli.terminal import say
 from data.errors import DataError
 
-app = typer.Typer(
-    help="Do explanations help people foretell what an AI will say?",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for verbs in (
-    serve,
-    explain,
-    units,
-    uncertainty,
-    concepts,
-    layers,
-    assertions,
-    prior,
-    study,
-    recruiting,
-    analysis,
-    access,
-    doctor,
-):
-    for verb in verbs.VERBS:
-        app.command()(verb)
-app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
+FORWARDING = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Make the command line of these commands; the module of each is imported."""
+    app = typer.Typer(
+        help="Do explanations help people predict what an AI will say?",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(lambda: None)  # with one command alone, typer would leave out its name
+    for name in names:
+        module, _, function = COMMANDS[name].function.partition(":")
+        command = getattr(importlib.import_module(module), function)
+        app.command(name, context_settings=FORWARDING if COMMANDS[name].forwards else None)(command)
+    return app
 
 
 def main() -> None:
-    """Run a verb. Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong, 130 interrupted."""
+    """Run a command. Exit codes: 0 done, 1 a check failed or something broke, 2 wrong input, 130 interrupted."""
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        app(prog_name="python foretell.py")
+        build_app(_requested())(prog_name="python foretell.py")
     except (ForetellError, DataError) as error:
         _stop(str(error), 2, debug)
     except KeyboardInterrupt:
-        _stop("Interrupted. What was finished is kept; the same command goes on from there.", 130, debug)
+        _stop("Interrupted. What was finished is kept; the same command continues from there.", 130, debug)
     except Exception as error:
         message = f"Unexpected {type(error).__name__}: {error} (run again with --debug and report the traceback)"
         _stop(message, 1, debug)
+
+
+def _requested() -> Iterable[str]:
+    """Return the command that is asked for, under its present name, or all of them for the help."""
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name in FORMER:
+        say(f"{name!r} is now called {FORMER[name]!r}; the old name goes in the next release.", error=True)
+        name = sys.argv[1] = FORMER[name]
+    return (name,) if name in COMMANDS else COMMANDS
 
 
 def _stop(message: str, code: int, debug: bool) -> None:

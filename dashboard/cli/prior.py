@@ -61,6 +61,3 @@ def prior(
     if averaged:
         say(averaged.text)
     say(str(out))
-
-
-VERBS = [prior]

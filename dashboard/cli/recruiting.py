@@ -145,6 +145,3 @@ def reconcile(
     say(f"{len(listed)} people in the list, {len(found)} differ")
     if len(found):
         raise typer.Exit(1)
-
-
-VERBS = [links, access, withdraw, bonus, reconcile]

@@ -121,6 +121,3 @@ def _open_browser(port: int, url: str) -> None:
                 webbrowser.open(url)
                 return
         time.sleep(0.1)
-
-
-VERBS = [serve]

@@ -184,6 +184,3 @@ def export(
     with Service(home()) as service:
         path = run(service.researcher, study, out, ("sim",) if simulated else ("live",), published=published)
     say(str(path))
-
-
-VERBS = [build, verify, simulate, export]

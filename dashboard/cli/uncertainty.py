@@ -54,6 +54,3 @@ def uncertainty(
         files = uncertainty_files(request, out, progress)
     for file in files:
         say(str(file))
-
-
-VERBS = [uncertainty]

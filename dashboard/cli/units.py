@@ -1,4 +1,4 @@
-"""``visualise``: what a unit of a network answers to, as pictures made for it and pictures found for it."""
+"""``units``: images made for a class or unit of a network, and images of a set that drive it most."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from dashboard.cli.terminal import Bars, say
 
 
-def visualise(
+def units(
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
     unit: Annotated[str | None, typer.Option(help="LAYER:CHANNEL, or LAYER:CHANNEL:ROW,COLUMN for one place.")] = None,
     category: Annotated[
@@ -34,7 +34,7 @@ def visualise(
     With --pictures also the nine of a set that drive it most, with the part of each that the unit looks at and its
     projection by a deconvnet (.top.png).
 
-    Example: python foretell.py visualise --unit features.3.0:12 --pictures scenes --out units
+    Example: python foretell.py units --unit features.3.0:12 --pictures scenes --out units
     """
     from core.units.maximise import Parameterisation
     from study.inquiry.units import Request, Settings, visualise_files
@@ -44,6 +44,3 @@ def visualise(
         written = visualise_files(Request(model, unit, category, settings, pictures), out, progress)
     for line in (*written.warnings, *map(str, written.files)):
         say(line)
-
-
-VERBS = [visualise]

@@ -21,7 +21,7 @@ from dashboard.server.headers import FRESH, RESEARCHERS, foreign_origin
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE
 
-LOGIN = "/door"
+LOGIN = "/login"
 RECHECK_S = 5.0
 
 

@@ -1,4 +1,4 @@
-"""``/door``: log in to the researcher's pages, and out. A plain form: it works before anything else is loaded."""
+"""``/login``: log in to the researcher's pages, and out. A plain form: it works before anything else is loaded."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from study.participation.refusals import Refused
 from study.store import StoreError
 
 PAGE = (Path(__file__).parents[1] / "runner" / "login.html").read_text(encoding="utf-8")
+FORMER = "/door"
+"""The page's address in version 0.1; login links and bookmarks may still name it."""
 DEVICE = "foretell_device"
 DEVICE_S = 365 * 24 * 3600
 MOST_BYTES = 4096
@@ -42,7 +44,14 @@ def routes() -> list[Route]:
         Route(LOGIN, page),
         Route(LOGIN, _enter, methods=["POST"]),
         Route(f"{LOGIN}/out", _leave, methods=["POST"]),
+        Route(FORMER, _moved),
     ]
+
+
+async def _moved(request: Request) -> Response:
+    """Redirect a login link of version 0.1, with its secret."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{LOGIN}{query}", 308, headers=HEADERS)
 
 
 async def page(request: Request, message: str = "", code: int = 200) -> Response:

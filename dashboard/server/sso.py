@@ -1,4 +1,4 @@
-"""``/door/sso``: to the OpenID Connect provider and back, logged in. Authorization code flow with PKCE.
+"""``/login/sso``: to the OpenID Connect provider and back, logged in. Authorization code flow with PKCE.
 
 Authlib speaks the protocol and checks what comes back (OpenID Connect Core 1.0, section 3.1.3.7). What is pending is
 kept here once and its mark in the browser's cookie: an answer that was not asked for by this browser, or comes twice,
@@ -36,6 +36,8 @@ from study.collection.provider import CALLBACK, Provider
 from study.participation.refusals import Refused
 
 SSO = f"{LOGIN}/sso"
+PENDING_PATH = "/"
+"""Of the cookie of a login under way: it begins at `SSO` and ends at `CALLBACK`."""
 PENDING_S = 600
 PATIENCE_S = 10.0
 LEEWAY_S = 60
@@ -91,7 +93,7 @@ class _Sealed:
 
     def __init__(self, app: ASGIApp) -> None:
         self._by_tls = {
-            tls: SessionMiddleware(app, _KEY, "foretell_sso", PENDING_S, SSO, "lax", https_only=tls)
+            tls: SessionMiddleware(app, _KEY, "foretell_sso", PENDING_S, PENDING_PATH, "lax", https_only=tls)
             for tls in (False, True)
         }
 

@@ -78,7 +78,7 @@ class Access:
         """
         secret, now = secrets.token_urlsafe(32), self.workspace.clock()
         self.workspace.identities.write(lambda db: logins.add_link(db, _hashed(secret), now, now + LINK_NS))
-        return f"/door?{LINK_KEY}={secret}"
+        return f"/login?{LINK_KEY}={secret}"
 
     def login_by_link(self, secret: str) -> str:
         """The token of a new login by the secret of a login link; raises `Refused` (401) for one that is not known."""

@@ -15,6 +15,7 @@ from study.workspace.tomlfile import checked
 
 FILE = "oidc.toml"
 CALLBACK = "/door/sso/callback"
+"""Registered with identity providers under this address since version 0.1: it stays."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ADDRESS = re.compile(r'[^@\s<>"]{1,64}@[^@\s<>"]{1,255}')
 _DOMAIN = re.compile(r"[^@\s<>\"/:.*]+(\.[^@\s<>\"/:.*]+)+")

@@ -141,7 +141,7 @@ def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
         context = chromium.new_context()
         page = context.new_page()
         page.goto(f"{server.url}/studies")
-        expect(page).to_have_url(f"{server.url}/door")
+        expect(page).to_have_url(f"{server.url}/login")
         page.keyboard.type("not the password")  # the field has the focus
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_have_text("This is not the password.")

@@ -40,7 +40,7 @@ def test_in_by_the_provider_and_an_act_under_her_name(tmp_path: Path, chromium: 
             page.get_by_role("button", name="Log out").click()
             expect(page.get_by_role("link", name="Log in with The University")).to_be_visible()
             page.goto(f"{server.url}/monitor")
-            expect(page).to_have_url(f"{server.url}/door")
+            expect(page).to_have_url(f"{server.url}/login")
         finally:
             server.kill()
     with Service(tmp_path) as service:

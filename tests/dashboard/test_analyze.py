@@ -54,7 +54,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_report_says_how_the_collection_ended(home: Path, arguments: list[str], said: str) -> None:
     """Catches a report that calls the planned end of a collection interim, also of a file that names its study."""
     given = [str(home / part) if part.endswith(".csv") else part for part in arguments]
-    done = CliRunner().invoke(cli.app, ["analyze", *given, "--out", str(home / "results")])
+    done = CliRunner().invoke(cli.build_app(), ["analyze", *given, "--out", str(home / "results")])
     assert done.exit_code == 0, done.output
     report = (home / "results" / "report.md").read_text()
     assert said in report

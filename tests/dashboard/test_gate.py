@@ -44,7 +44,7 @@ RESEARCHERS = (
     "/_stcore/upload_file/x/y", "/media/x.png", "/component/x/y", "/static/js/index.js", "/app/static/x",
     "/index.html", "/favicon.png", "/run", "/run/", "/run/demo/x", "/run/../studies",
     "/run/demo%2f..%2f..%2fstudies", "/runner/../", "/runner/x/y", "/api", "/api/v1", "/api/v1/", "/api/v1/x",
-    "/api/v1/entry/x", "/api/v2/state", "/assets/demo", "/assets/x/y/z", "//run/demo", "/RUN/demo", "/door/x",
+    "/api/v1/entry/x", "/api/v2/state", "/assets/demo", "/assets/x/y/z", "//run/demo", "/RUN/demo", "/login/x",
     "/auth/login", "/oauth2callback", "/docs", "/openapi.json", "/.streamlit/secrets.toml", "/foretell.db",
 )  # fmt: skip
 
@@ -84,7 +84,7 @@ def get(server: Server, path: str, headers: dict[str, str]) -> httpx.Response:
 
 
 def login(server: Server, password: str = PASSWORD, **headers: str) -> httpx.Response:
-    return httpx.post(f"{server.url}/door", data={"password": password}, headers={**ELSEWHERE, **headers})
+    return httpx.post(f"{server.url}/login", data={"password": password}, headers={**ELSEWHERE, **headers})
 
 
 def stream_code(server: Server, headers: dict[str, str]) -> int:
@@ -105,15 +105,15 @@ def test_without_a_password_nothing_but_the_participants_is_served(server: Serve
     for headers in (ELSEWHERE, {}):
         assert get(server, path, headers).status_code == 401
     shown = get(server, path, BROWSER)
-    assert (shown.status_code, shown.headers["location"]) == (303, "/door")
+    assert (shown.status_code, shown.headers["location"]) == (303, "/login")
 
 
 def test_a_login_link_lets_in_until_there_is_a_password(server: Server) -> None:
     """Only its secret does: no other, no empty one, and none after its time or after a password."""
     with Service(server.home) as service:
         path = service.access.login_link()
-    assert "python foretell.py login" in get(server, "/door", {}).text
-    for wrong in ("/door?key=", "/door?key=x", path[:-1], path + "x", path.replace("key", "token")):
+    assert "python foretell.py login" in get(server, "/login", {}).text
+    for wrong in ("/login?key=", "/login?key=x", path[:-1], path + "x", path.replace("key", "token")):
         assert "set-cookie" not in get(server, wrong, BROWSER).headers
     let_in = get(server, path, BROWSER)
     assert (let_in.status_code, let_in.headers["location"], let_in.headers["referrer-policy"]) == (
@@ -181,7 +181,7 @@ def test_with_a_password_a_login_is_asked_for_everywhere(guarded: Server, path: 
     for headers in (ELSEWHERE, {}):
         assert get(guarded, path, headers).status_code == 401
     shown = get(guarded, path, BROWSER)
-    assert (shown.status_code, shown.headers["location"]) == (303, "/door")
+    assert (shown.status_code, shown.headers["location"]) == (303, "/login")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
@@ -253,8 +253,8 @@ def test_a_preview_is_the_researchers(server: Server) -> None:
 
 def test_login_and_logout(guarded: Server) -> None:
     with httpx.Client(base_url=guarded.url, headers=BROWSER) as http:
-        assert 'data-standing="out"' in http.get("/door").text
-        reply = http.post("/door", data={"password": PASSWORD})
+        assert 'data-standing="out"' in http.get("/login").text
+        reply = http.post("/login", data={"password": PASSWORD})
         assert (reply.status_code, reply.headers["location"]) == (303, "/")
         cookie = reply.headers["set-cookie"].lower()
         assert "httponly" in cookie
@@ -262,9 +262,9 @@ def test_login_and_logout(guarded: Server) -> None:
         assert f"max-age={LOGIN_NS // 10**9}" in cookie
         assert "secure" not in cookie  # over plain HTTP it would not come back
         assert http.get("/").status_code == 200
-        assert 'data-standing="in"' in http.get("/door").text
+        assert 'data-standing="in"' in http.get("/login").text
         kept = http.cookies[COOKIE]
-        assert http.post("/door/out").status_code == 303
+        assert http.post("/login/out").status_code == 303
         http.cookies.set(COOKIE, kept)
         assert http.get("/studies", headers={"Accept": "*/*"}).status_code == 401  # ended here, not only in the browser
 
@@ -280,7 +280,7 @@ def test_behind_tls_the_cookie_is_for_tls_only(guarded: Server) -> None:
 )
 def test_another_site_can_neither_log_in_nor_out(guarded: Server, headers: dict[str, str]) -> None:
     assert login(guarded, **headers).status_code == 403
-    assert httpx.post(f"{guarded.url}/door/out", headers={**ELSEWHERE, **headers}).status_code == 403
+    assert httpx.post(f"{guarded.url}/login/out", headers={**ELSEWHERE, **headers}).status_code == 403
 
 
 def test_the_researchers_pages_cannot_be_framed_or_guessed_at(guarded: Server) -> None:
@@ -312,7 +312,7 @@ def test_after_a_few_tries_one_has_to_wait(guarded: Server) -> None:
 
 
 def test_long_and_odd_bodies_are_no_password(guarded: Server) -> None:
-    url = f"{guarded.url}/door"
+    url = f"{guarded.url}/login"
     assert httpx.post(url, content=b"password=" + b"x" * 10**6, headers=ELSEWHERE).status_code == 413
     assert httpx.post(url, content=b"\xff\xfe=%00", headers=ELSEWHERE).status_code == 401
     assert "<script>" not in httpx.post(url, data={"password": "<script>"}, headers=ELSEWHERE).text
@@ -377,7 +377,7 @@ def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeyp
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
         service.access.set_password(PASSWORD)
-        monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
+        monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         for n in range(MOST_TRIES_IN_ALL):
             with pytest.raises(Refused, match="not the password"):
                 service.access.login("wrong", f"address {n}")
@@ -397,7 +397,7 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
     """A hundred wrong passwords from 21 networks kept everybody out, also those who log in at the university."""
     with Service(tmp_path) as service:
         service.access.set_password(PASSWORD)
-        monkeypatch.setattr(service, "_fits", lambda hashed, password: password == PASSWORD)
+        monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         device = service.access.new_device()
         for n in range(MOST_TRIES_IN_ALL):
             with pytest.raises(Refused, match="not the password"):
@@ -416,10 +416,10 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
 
 def test_the_verb_sets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    done = CliRunner().invoke(cli.app, ["password"], input=f"{PASSWORD}\n{PASSWORD}\n", catch_exceptions=False)
+    done = CliRunner().invoke(cli.build_app(), ["password"], input=f"{PASSWORD}\n{PASSWORD}\n", catch_exceptions=False)
     assert done.exit_code == 0
     assert PASSWORD not in done.output
     with Service(tmp_path) as service:
         assert service.access.login(PASSWORD, "x")
     with pytest.raises(ForetellError, match="has 5 characters"):
-        CliRunner().invoke(cli.app, ["password"], input="short\nshort\n", catch_exceptions=False)
+        CliRunner().invoke(cli.build_app(), ["password"], input="short\nshort\n", catch_exceptions=False)

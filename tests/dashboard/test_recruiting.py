@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard.cli.main import app
+from dashboard.cli.main import build_app
 from study.participation.answer import Recruit
 from study.service import Service
 from tests.conftest import write_bundle
@@ -37,7 +37,7 @@ def codes(workspace: Path) -> list[str]:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(arguments))
+    result = CliRunner().invoke(build_app(), list(arguments))
     if isinstance(result.exception, ForetellError):
         raise result.exception
     return result.exit_code, result.output

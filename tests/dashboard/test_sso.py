@@ -86,7 +86,7 @@ def http(server: Server) -> Iterator[httpx.Client]:
 
 def back(http: httpx.Client) -> httpx.Response:
     """To the provider and her button, and as far as the answer that leads back."""
-    begun = http.get("/door/sso")
+    begun = http.get("/login/sso")
     assert begun.status_code == 302, begun.text
     http.get(begun.headers["location"])
     return pressed(http, begun.headers["location"])
@@ -109,19 +109,19 @@ def acts(server: Server) -> list[tuple[str, str, str]]:
 
 def test_who_is_on_the_list_is_let_in_and_out_again(server: Server, http: httpx.Client) -> None:
     """Catches a login that lets nobody in, into no pages, for ever, or without a trace of who it was."""
-    assert http.get("/").headers["location"] == "/door"
-    page = http.get("/door").text
+    assert http.get("/").headers["location"] == "/login"
+    page = http.get("/login").text
     assert 'data-standing="out" data-ways="sso"' in page
-    assert 'href="/door/sso">Log in with The University</a>' in page
+    assert 'href="/login/sso">Log in with The University</a>' in page
     reply = login(http)
     assert (reply.status_code, reply.headers["location"]) == (303, "/")
     (cookie,) = [one.lower() for one in reply.headers.get_list("set-cookie") if one.startswith(COOKIE)]
     assert all(part in cookie for part in ("httponly", "samesite=lax", f"max-age={LOGIN_NS // 10**9}"))
     assert http.get("/").status_code == 200
-    assert "You are logged in as ada@example.org." in http.get("/door").text
+    assert "You are logged in as ada@example.org." in http.get("/login").text
     inside = {"Cookie": f"{COOKIE}={http.cookies[COOKIE]}", "Origin": server.url}
     assert stream_code(server, inside) == 101
-    http.post("/door/out", headers={"Origin": server.url})
+    http.post("/login/out", headers={"Origin": server.url})
     assert stream_code(server, inside) == 403
     assert acts(server)[-2:] == [("ada@example.org", "logged in", "{}"), ("ada@example.org", "logged out", "{}")]
 
@@ -145,7 +145,7 @@ def test_the_request_to_the_provider(server: Server, provider: Provider, http: h
 def test_with_a_provider_and_no_password_the_pages_are_closed_everywhere(server: Server, path: str) -> None:
     """Catches "open to this machine because no password is set"."""
     assert get(server, path, {}).status_code == 401
-    assert get(server, path, BROWSER).headers["location"] == "/door"
+    assert get(server, path, BROWSER).headers["location"] == "/login"
     assert stream_code(server, {"Origin": server.url}) == 403
 
 
@@ -224,7 +224,7 @@ def test_an_answer_counts_once_and_where_it_was_asked_for(
     with httpx.Client(base_url=server.url) as victim:
         assert said(victim.get(back(http).headers["location"])).startswith("This login was not begun here")
         answer = back(http).headers["location"]
-        victim.get("/door/sso")
+        victim.get("/login/sso")
         assert victim.get(answer).status_code == 400
         for path in (CALLBACK, f"{CALLBACK}?code=x&state=y", f"{CALLBACK}?code=x&state=y&iss=z"):
             assert victim.get(path).status_code == 400
@@ -254,7 +254,7 @@ def test_a_cookie_of_ones_own_making_is_no_login_begun(server: Server, http: htt
 
 def test_who_says_no_at_the_provider(http: httpx.Client) -> None:
     """Catches a text of somebody else's on the page: whoever makes the link would choose it."""
-    begun = http.get("/door/sso").headers["location"]
+    begun = http.get("/login/sso").headers["location"]
     state = parse_qs(urlsplit(begun).query)["state"][0]
     reply = http.get(f"{CALLBACK}?error=access_denied&error_description=Call+me&state={state}")
     assert (reply.status_code, said(reply)) == (
@@ -283,7 +283,7 @@ def test_nonsense_is_one_sentence(
 ) -> None:
     """Catches an answer of the provider that ends in a traceback, or is remembered after it is mended."""
     provider.answers[path] = NONSENSE[path][number]
-    begun = http.get("/door/sso")
+    begun = http.get("/login/sso")
     reply = http.get(pressed(http, begun.headers["location"]).headers["location"]) if begun.is_redirect else begun
     assert reply.status_code in (401, 502), reply.text
     assert said(reply).startswith(("The University d", "What The University answered does not hold"))
@@ -308,10 +308,10 @@ def test_after_a_few_tries_one_has_to_wait_and_the_password_still_works(server: 
     with httpx.Client(base_url=server.url, headers=OTHER) as http:
         provider.claims = {**provider.claims, "email": "eve@evil.example"}
         assert [login(http).status_code for _ in range(MOST_TRIES)] == [403] * MOST_TRIES
-        reply = http.get("/door/sso")
+        reply = http.get("/login/sso")
         assert (reply.status_code, said(reply)) == (429, "Too many tries. Wait 15 minutes.")
         assert 'data-ways="password sso"' in reply.text
-        assert http.post("/door", data={"password": PASSWORD}).status_code == 303
+        assert http.post("/login", data={"password": PASSWORD}).status_code == 303
     with httpx.Client(base_url=server.url, headers={**OTHER, "X-Forwarded-For": "203.0.113.10"}) as http:
         provider.claims = {**provider.claims, "email": "ada@example.org"}
         assert [login(http).status_code for _ in range(MOST_TRIES + 2)] == [303] * (MOST_TRIES + 2)
@@ -319,17 +319,17 @@ def test_after_a_few_tries_one_has_to_wait_and_the_password_still_works(server: 
 
 def test_another_site_cannot_begin_and_no_other_name_is_led_astray(server: Server, http: httpx.Client) -> None:
     """Catches a login begun by a stranger's page, and a way back built from what the request calls this server."""
-    reply = http.get("/door/sso", headers={"Sec-Fetch-Site": "cross-site"})
-    assert (reply.status_code, reply.headers["location"]) == (303, "/door")
+    reply = http.get("/login/sso", headers={"Sec-Fetch-Site": "cross-site"})
+    assert (reply.status_code, reply.headers["location"]) == (303, "/login")
     for headers in ({"Host": "evil.example"}, {"X-Forwarded-Host": "evil.example"}):
-        reply = http.get("/door/sso", headers=headers)
+        reply = http.get("/login/sso", headers=headers)
         location = reply.headers.get("location", "")
         assert "evil.example" not in location
         assert parse_qs(urlsplit(location).query).get("redirect_uri", [server.url + CALLBACK]) == [
             server.url + CALLBACK
         ]
-    assert said(http.get("/door/sso", headers={"Host": "evil.example"})) == (
-        f"The University logs in at {server.url}/door only. Go there."
+    assert said(http.get("/login/sso", headers={"Host": "evil.example"})) == (
+        f"The University logs in at {server.url}/login only. Go there."
     )
     for target in ("//evil.example", "https://evil.example"):
         answer = back(http).headers["location"]
@@ -340,9 +340,9 @@ def test_another_site_cannot_begin_and_no_other_name_is_led_astray(server: Serve
 def test_over_tls_both_cookies_are_for_tls_only(server: Server) -> None:
     """uvicorn takes the scheme from a proxy on this machine. Catches a state cookie sent in clear."""
     proxied = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "203.0.113.11"}
-    begun = httpx.get(f"{server.url}/door/sso", headers=proxied)
+    begun = httpx.get(f"{server.url}/login/sso", headers=proxied)
     cookie = begun.headers["set-cookie"].lower()
-    assert all(part in cookie for part in ("secure", "httponly", "samesite=lax", "path=/door/sso", "max-age=600"))
+    assert all(part in cookie for part in ("secure", "httponly", "samesite=lax", "path=/", "max-age=600"))
     answer = httpx.get(f"{begun.headers['location']}&yes=1").headers["location"]
     kept = begun.headers["set-cookie"].partition(";")[0]
     reply = httpx.get(answer, headers={**proxied, "Cookie": kept})
@@ -391,10 +391,10 @@ def test_the_secret_is_nowhere(server: Server, provider: Provider, http: httpx.C
     texts = []
     provider.claims = {**provider.claims, "nonce": "another"}
     for _ in range(2):
-        begun = http.get("/door/sso")
+        begun = http.get("/login/sso")
         page = http.get(begun.headers["location"])
         reply = http.get(pressed(http, begun.headers["location"]).headers["location"])
-        texts += [f"{r.headers}{r.text}" for r in (begun, page, reply, http.get("/door"))]
+        texts += [f"{r.headers}{r.text}" for r in (begun, page, reply, http.get("/login"))]
         provider.claims = {}
     wrong = back(http).headers["location"].replace("code=", "code=not")
     texts += [http.get(wrong).text, server.log(), repr(provider.asked), repr(acts(server))]
@@ -417,11 +417,11 @@ def test_a_provider_that_is_away(tmp_path: Path) -> None:
     server.start()
     try:
         with httpx.Client(base_url=server.url, headers={"Accept": "text/html"}) as http:
-            reply = http.get("/door/sso")
+            reply = http.get("/login/sso")
             assert (reply.status_code, said(reply)) == (
                 502, "The University does not answer as it should. Try again later.",
             )  # fmt: skip
-            assert http.post("/door", data={"password": PASSWORD}).status_code == 303
+            assert http.post("/login", data={"password": PASSWORD}).status_code == 303
             assert http.get("/").status_code == 200
     finally:
         server.kill()
@@ -447,7 +447,7 @@ def test_a_provider_that_takes_too_long(workspace: Path, provider: Provider, mon
             configured(server, slow)
             door.close()
             with TestClient(Starlette(routes=sso.routes()), base_url=server.url, follow_redirects=False) as http:
-                reply = http.get("/door/sso")
+                reply = http.get("/login/sso")
             assert reply.status_code == 502
             assert "The University does not answer as it should." in reply.text
 
@@ -463,7 +463,7 @@ def test_a_wrong_file_is_told_before_anything_is_served(tmp_path: Path, monkeypa
     configured(server, Provider(), contact="7")
     command = ["serve", "--port", str(server.port), "--no-browser", "--no-demo"]
     with pytest.raises(ForetellError, match="contact: Input should be a valid string"):
-        CliRunner().invoke(cli.app, command, catch_exceptions=False)
+        CliRunner().invoke(cli.build_app(), command, catch_exceptions=False)
     with pytest.raises(RuntimeError, match="contact: Input should be a valid string"):
         server.start()
     (tmp_path / "oidc.toml").unlink()

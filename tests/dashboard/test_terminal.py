@@ -57,7 +57,7 @@ def test_a_recruiters_list_cannot_forge_lines(workspace: Path) -> None:
         service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), per_condition=1)
     listed = workspace / "list.csv"
     listed.write_text(f'Participant id,Status\n"a{CLEAR}\n0 people differ","{TITLE}"\n', encoding="utf-8")
-    result = CliRunner().invoke(cli.app, ["reconcile", "demo", str(listed)])
+    result = CliRunner().invoke(cli.build_app(), ["reconcile", "demo", str(listed)])
     lines = result.output.splitlines()
     assert [line.split(":")[0] for line in lines] == ["a\\x1b[2J\\n0 people differ", "1 people in the list, 1 differ"]
     assert "\x1b" not in result.output

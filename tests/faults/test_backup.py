@@ -82,7 +82,7 @@ def test_a_backup_under_load_restores_to_a_database_that_verifies(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "third"))
     monkeypatch.setenv(DATABASE, elsewhere)
     with pytest.raises(ForetellError, match="already"):
-        CliRunner().invoke(cli.app, ["restore", str(folder)], catch_exceptions=False)
+        CliRunner().invoke(cli.build_app(), ["restore", str(folder)], catch_exceptions=False)
 
 
 def mine(service: Service) -> list[tuple[int]]:
@@ -142,9 +142,9 @@ def test_a_changed_backup_is_found_out(small: Path, tmp_path: Path) -> None:
 def test_the_verbs(tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "home"))
     run = CliRunner()
-    done = run.invoke(cli.app, ["backup", str(tmp_path / "again")], catch_exceptions=False)
+    done = run.invoke(cli.build_app(), ["backup", str(tmp_path / "again")], catch_exceptions=False)
     assert (done.exit_code, done.output) == (0, f"{tmp_path / 'again'}\n")
     monkeypatch.setenv(VARIABLE, str(tmp_path / "new"))
-    done = run.invoke(cli.app, ["restore", str(tmp_path / "again")], catch_exceptions=False)
+    done = run.invoke(cli.build_app(), ["restore", str(tmp_path / "again")], catch_exceptions=False)
     assert done.exit_code == 0
     assert "are what they were" in done.output

@@ -14,6 +14,8 @@ from PIL import Image
 
 import foretell
 from core.attribution import METHODS
+from dashboard.cli.commands import COMMANDS, FORMER
+from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT
 
 
@@ -32,26 +34,35 @@ def picture(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("verb", [verb for verb in foretell.VERBS if verb != "test"])
-def test_each_verb_has_help_and_an_example(verb):
-    done = run(verb, "--help")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_help_and_an_example(command):
+    done = run(command, "--help")
     assert done.returncode == 0
-    assert "Example: python foretell.py " + verb in " ".join(done.stdout.split())
+    assert "Example: python foretell.py " + command in " ".join(done.stdout.split())
 
 
-def test_help_lists_every_verb_and_the_command_line_has_exactly_those():
-    from dashboard.cli.main import app
-
+def test_help_lists_every_command_and_the_command_line_has_exactly_those():
+    """Catches a command of the table whose function has another name, and one that the help leaves out."""
     done = run("--help")
     assert done.returncode == 0
-    assert all(f"\n  {verb} " in done.stdout for verb in foretell.VERBS)
-    assert {command.callback.__name__ for command in app.registered_commands} | {"test"} == set(foretell.VERBS)
+    assert all(f"\n  {name} " in done.stdout for name in foretell.summaries())
+    assert {command.callback.__name__ for command in build_app().registered_commands} == set(COMMANDS)
+
+
+@pytest.mark.parametrize(("former", "name"), FORMER.items())
+def test_a_former_name_still_works_and_says_the_new_one(former, name):
+    """Catches a script of version 0.1 that stops with the renaming of a command."""
+    done = run(former, "--help")
+    assert (done.returncode, done.stderr) == (
+        0, f"'{former}' is now called '{name}'; the old name goes in the next release.\n"
+    )  # fmt: skip
+    assert done.stdout == run(name, "--help").stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("buidl",), "Unknown verb 'buidl'. Verbs: serve, explain"),
+        (("buidl",), "Unknown command 'buidl'. Commands: serve, explain"),
         (("build", "none.toml"), "There is no study file none.toml. Copy data/studies/demo.toml"),
         (("verify", "nothing"), "There is no built study 'nothing'"),
         (("simulate", "nothing"), "There is no built study 'nothing'"),

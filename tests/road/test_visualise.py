@@ -32,7 +32,7 @@ QUICK = ("--starts", 2, "--steps", 4)
 
 def test_the_readmes_command_but_quicker(tmp_path):
     render(1, category="fish", context="sea").image.save(tmp_path / "fish.png")
-    done = run("visualise", "--unit", "features.3.1:12", *QUICK, "--pictures", tmp_path, "--out", tmp_path / "out")
+    done = run("units", "--unit", "features.3.1:12", *QUICK, "--pictures", tmp_path, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     stem = tmp_path / "out" / "scenes.features.3.1-channel-12.fourier"
     assert done.stdout.splitlines()[-4:] == [f"{stem}.{ending}" for ending in ("png", "top.png", "npz", "json")]
@@ -42,7 +42,7 @@ def test_the_readmes_command_but_quicker(tmp_path):
 
 def test_what_must_be_known_before_believing_a_picture_is_printed(tmp_path):
     (tmp_path / "dead.py").write_text(DEAD)
-    done = run("visualise", "--model", "dead.py:build", "--unit", "1:0", *QUICK, "--out", "out", cwd=tmp_path)
+    done = run("units", "--model", "dead.py:build", "--unit", "1:0", *QUICK, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("No gradient was met from start 0, 1, and nothing drawn")
     with np.load(tmp_path / "out" / "dead.1-channel-0.fourier.npz") as arrays:
@@ -50,7 +50,7 @@ def test_what_must_be_known_before_believing_a_picture_is_printed(tmp_path):
 
 
 def test_wrong_input_is_one_sentence(tmp_path):
-    done = run("visualise", "--unit", "feature.3.1:0", "--out", tmp_path / "out")
+    done = run("units", "--unit", "feature.3.1:0", "--out", tmp_path / "out")
     assert done.returncode == 2
     assert done.stderr.startswith("Error: scenes has no layer 'feature.3.1'. Did you mean 'features.3.1'")
     assert "Traceback" not in done.stderr
@@ -63,7 +63,7 @@ def heeds_ctrl_c() -> None:
 
 
 def test_ctrl_c_ends_it_and_leaves_no_file(tmp_path):
-    command = [sys.executable, "-P", "-m", "dashboard.cli", "visualise", "--class", "fish", "--steps", "1000000"]
+    command = [sys.executable, "-P", "-m", "dashboard.cli", "units", "--class", "fish", "--steps", "1000000"]
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
             [*command, "--out", str(tmp_path / "out")], cwd=ROOT, stderr=said, preexec_fn=heeds_ctrl_c

@@ -145,6 +145,6 @@ def test_reading_erases_nothing(tmp_path: Path, bundle: MakeBundle, monkeypatch:
         export.export(service.researcher, "demo", tmp_path / "out.csv")
         assert ids(service) == PEOPLE
     told = ["export", "demo", "--out", str(tmp_path / "again.csv")]
-    assert CliRunner().invoke(cli.app, told, catch_exceptions=False).exit_code == 0
+    assert CliRunner().invoke(cli.build_app(), told, catch_exceptions=False).exit_code == 0
     with Service(home) as service:
         assert (ids(service), expired(service)) == (PEOPLE, 0)

@@ -57,7 +57,7 @@ def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> N
         later.participant.record(later.participant.begin("demo", participant="another"), answer(0))
     with Service(home) as later:
         assert "number 14" in later.researcher.verify()[0]
-    told = CliRunner().invoke(cli.app, ["verify", str(home / "foretell.db")])
+    told = CliRunner().invoke(cli.build_app(), ["verify", str(home / "foretell.db")])
     assert told.exit_code == 1
     assert told.output.startswith("Last response: number 5, ")
 

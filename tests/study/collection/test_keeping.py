@@ -46,10 +46,10 @@ def test_doctor_says_who_else_can_read_it(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     Service(tmp_path).close()
     tmp_path.chmod(0o755)
-    told = CliRunner().invoke(cli.app, ["doctor"]).output
+    told = CliRunner().invoke(cli.build_app(), ["doctor"]).output
     assert f"FAIL  modes: other users of this machine can read the workspace. Run: chmod 700 {tmp_path}\n" in told
     tmp_path.chmod(0o700)
-    assert "ok    modes" in CliRunner().invoke(cli.app, ["doctor"]).output
+    assert "ok    modes" in CliRunner().invoke(cli.build_app(), ["doctor"]).output
 
 
 @pytest.mark.parametrize("target", [".", "..", "../assets", "nowhere", "loop"])

@@ -96,7 +96,7 @@ def test_deletion_says_what_each_class_loses(asked):
 
 def test_a_kill_and_the_same_command_again(tmp_path):
     """Files by the command; killed in the midst, it goes on and gives the same bytes as a run that was left alone."""
-    words = ["inspect", "deletion", "--setting", "size=48", "--layer", "features.1"]
+    words = ["layers", "deletion", "--setting", "size=48", "--layer", "features.1"]
     killed_and_whole(tmp_path, words, ["scenes.deletion.csv", "scenes.deletion.json"])
 
 

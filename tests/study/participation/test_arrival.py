@@ -115,7 +115,7 @@ def test_links_are_signed_from_a_list(
     (tmp_path / "ids.txt").write_text("pid\n7\n8\n\n7\n")
     out = tmp_path / "links.csv"
     told = ["links", study, str(tmp_path / "ids.txt"), "--address", "https://study.test/", "--out", str(out)]
-    assert CliRunner().invoke(cli.app, told, catch_exceptions=False).exit_code == 0
+    assert CliRunner().invoke(cli.build_app(), told, catch_exceptions=False).exit_code == 0
     wanted = [f"{n},https://study.test/run/demo?pid={n}&sig={signed(service, study, n).signature}" for n in ("7", "8")]
     assert out.read_text().splitlines() == ["pid,link", *wanted]
     assert out.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,61 @@
+"""The commands, one line each. Standard library only: `foretell.py` reads this table too."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One command.
+
+    Attributes
+    ----------
+    function
+        ``module:function``; its docstring ends with an example, which the tests run.
+    summary
+        What it does, for the list of commands.
+    forwards
+        Whether options that it does not know go on to what it starts.
+    needs_development
+        Whether it needs what the tests need, too.
+    """
+
+    function: str
+    summary: str
+    forwards: bool = False
+    needs_development: bool = False
+
+
+COMMANDS = {
+    "serve": Command("dashboard.cli.serve:serve", "build the demo study and open the pages (the default)"),
+    "explain": Command("dashboard.cli.explain:explain", "heatmaps of images, as files"),
+    "units": Command("dashboard.cli.units:units", "images that drive a class or unit of a network"),
+    "uncertainty": Command("dashboard.cli.uncertainty:uncertainty", "how uncertain a network is of each image"),
+    "concepts": Command("dashboard.cli.concepts:concepts", "the human concepts a network relies on for a class"),
+    "layers": Command("dashboard.cli.layers:layers", "what the layers of a network represent, and its margins"),
+    "assertions": Command("dashboard.cli.assertions:assertions", "your own rules, run over an image set"),
+    "prior": Command("dashboard.cli.prior:prior", "the learner's KFAC posterior over a training set"),
+    "build": Command("dashboard.cli.study:build", "a study file into a frozen bundle of stimuli"),
+    "verify": Command("dashboard.cli.study:verify", "check a bundle or a database against its hashes"),
+    "simulate": Command("dashboard.cli.study:simulate", "fill a study with simulated participants"),
+    "links": Command("dashboard.cli.recruiting:links", "a signed personal link for each id of a list"),
+    "access": Command("dashboard.cli.recruiting:access", "who may start a study"),
+    "withdraw": Command("dashboard.cli.recruiting:withdraw", "erase a participant's responses, by their private code"),
+    "bonus": Command("dashboard.cli.recruiting:bonus", "the bonuses not paid yet, as a file for the recruiter"),
+    "reconcile": Command("dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses"),
+    "analyze": Command("dashboard.cli.analysis:analyze", "the analysis of a study or a CSV file, with a report"),
+    "glmm": Command("dashboard.cli.analysis:glmm", "one mixed model of a CSV file, by formula"),
+    "power": Command("dashboard.cli.analysis:power", "the sample size a study needs, from simulated studies"),
+    "export": Command("dashboard.cli.study:export", "the responses of a study, with a data dictionary"),
+    "password": Command("dashboard.cli.access:password", "set the password of the researcher's pages"),
+    "login": Command("dashboard.cli.access:login", "a link that logs in to the researcher's pages"),
+    "backup": Command("dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder"),
+    "restore": Command("dashboard.cli.access:restore", "load a backup into an empty workspace and check it"),
+    "bench": Command(
+        "dashboard.cli.bench:bench", "run a benchmark and print JSON", forwards=True, needs_development=True
+    ),
+    "doctor": Command("dashboard.cli.doctor:doctor", "check this installation"),
+}
+
+FORMER = {"inspect": "layers", "visualise": "units"}
+"""Names of version 0.1; they work until the next release."""
