@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from study.analysis import search, starts
 from study.analysis.random_effects import RULE
 
 RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
@@ -42,6 +43,31 @@ interaction = "trial_type * saliency * examples + (trial_type || participant) + 
 `(x | g)` estimates correlations, `(x || g)` sets them to 0. {rule}
 """
 
+FEW = """\
+## Few responses: several searches
+
+The likelihood of a few responses can have more than one maximum. A binomial mixed model of at most {few} responses (the
+sum of the weights) is therefore searched from the usual start and from {starts} more: the random effects' standard
+deviation at {sds} log-odds, the fixed effects with their sign, at zero and with the opposite sign. With `||`, `0 +` or
+slopes there are {own} more searches. The highest finite maximum is reported. Where another lies more than {apart:g} of
+log-likelihood below, a sentence gives both values: the data then hardly determine the model, and the Laplace
+approximation is poor at large standard deviations (compare `--agq 15`).
+
+| responses | a single search missed the maximum | data sets |
+|---|---|---|
+| 8 to 13, 2 to 4 participants | 22% | 241 |
+| 20, 4 participants | 10% | 197 |
+| 40, 20 participants | 9% | 200 |
+| 80, 40 participants | 3% | 200 |
+| 160, 80 participants | 0% | 100 |
+| 200, 50 participants | 1% | 150 |
+| 400, 100 participants | 0% | 150 |
+
+Simulated with a standard deviation of 3 log-odds between participants. A fit of 192 responses takes .3 to .8 s
+instead of .02 s with random intercepts (4 s where a search goes astray), and 1.2 to 1.6 s instead of .15 s with
+uncorrelated slopes. Larger data are searched once.
+"""
+
 NULL = """\
 ### False positives
 
@@ -71,7 +97,17 @@ def page() -> str:
     ]
     table = ["| interval | coverage | error | intervals |", "|---|---|---|---|", *rows]
     return "\n".join(
-        [head, *table, "", *_detection(found), SLOPES.format(rule=RULE), *_null(_result("null_studies")), ""]
+        [head, *table, "", *_detection(found), SLOPES.format(rule=RULE), _few(), *_null(_result("null_studies")), ""]
+    )
+
+
+def _few() -> str:
+    return FEW.format(
+        few=starts.FEW,
+        starts=len(starts.SDS) * len(starts.SIGNS),
+        sds=", ".join(f"{sd:g}" for sd in starts.SDS),
+        apart=starts.APART,
+        own=len(search.SDS) * len(starts.SIGNS),
     )
 
 
