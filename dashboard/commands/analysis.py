@@ -81,6 +81,10 @@ def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifes
 
 
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
+    from dataclasses import replace
+
+    import pandas as pd
+
     from study.analysis import responses, results
     from study.bundle import Bundle
     from study.preregistration import frozen_with
@@ -92,7 +96,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         folders = {version.study_hash: version.folder for version in service.studies()}
         answered = frame["study_hash"].iloc[0] if len(frame) else ""
         looks = () if simulated else service.looks_made(answered)
-    data = responses.prepare(frame, name=name)
+        excluded = pd.DataFrame() if simulated else service.count_exclusions(answered)
+    data = replace(responses.prepare(frame, name=name), excluded=excluded)
     manifest = Bundle(folders[answered]).manifest
     plan = frozen_with(manifest)
     return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
