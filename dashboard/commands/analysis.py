@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -185,6 +187,7 @@ def power(
         weights(mixture) if mixture else None,
         seed,
     )
+    say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
     with Bars() as progress:
         table = question.curve(progress, workers)
     conditions = len(study.conditions)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 import pandas as pd
@@ -15,7 +15,7 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.keys import digest
 from dashboard.tasks import Task
-from study.analysis import nested, power
+from study.analysis import nested, parallel, power
 from study.analysis.responses import Responses
 from study.analysis.truths import TABLE_1, Effects, Theories, Truth, from_pilot
 from study.config import StudyConfig
@@ -23,8 +23,10 @@ from study.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
 LARGEST_MULTIPLE = 10.0
-PERSON_S = 0.0038
-"""Processor time for one simulated person of 90 trials: her answers and her share of three fits."""
+TRIAL = 20
+"""Participants per condition, at most, of the simulated study that is timed: time grows in proportion to them."""
+_timed: dict[str, float] = {}
+"""Seconds of a simulated study of each design, by what it depends on."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,32 @@ class Question:
 
     def task(self) -> Task:
         """The curve, made beside the page on every core."""
+        given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
+        return Task(digest("power", given, *self._world()), self.curve, self.estimate())
+
+    def estimate(self, workers: int | None = None) -> float:
+        """About how many seconds the curve takes: from one simulated study, and the start of a process, both timed."""
+        per_condition = min(max(self.sizes), TRIAL)
+        key = digest("trial", str(per_condition), *self._world())
+        if key not in _timed:
+            _timed[key] = power.time_study(self.truth(), self.study.plan.models, per_condition)
+        repeats = self.studies * len(self.effects)
+        count = parallel.count_workers(repeats * len(self.sizes), workers)
+        fitting = repeats * sum(self.sizes) / per_condition * _timed[key] / count
+        return fitting + (_time_start() if count > 1 else 0.0)
+
+    def _world(self) -> tuple[str, str, str, str]:
+        """What the truth and its analysis depend on."""
         people = None if self.mixture is None else sorted(self.mixture.items())
-        given = json.dumps([self.sizes, self.studies, self.effects, people, self.seed])
         pilot = "" if self.pilot is None else self.pilot.sha256
         built = "" if self.mixture is None else bundle_named(home(), self.study.study.name).study_hash
-        simulated = self.studies * len(self.effects) * sum(self.sizes) * len(self.study.conditions)
-        takes = simulated * PERSON_S / (os.cpu_count() or 1)
-        return Task(digest("power", self.study.digest, given, pilot, built), self.curve, takes)
+        return self.study.digest, json.dumps(people), pilot, built
+
+
+@cache
+def _time_start() -> float:
+    """Measured once: every process of a curve starts at the same time."""
+    return parallel.measure_start(power.start)
 
 
 def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
