@@ -160,6 +160,13 @@ def power(
     effects: Annotated[str, typer.Option(help="Multiples of the assumed effects.")] = "1",
     pilot: Annotated[Path | None, typer.Option(help="A CSV of responses to take the effects from.")] = None,
     mixture: Annotated[str | None, typer.Option(help="Simulated people instead; needs the study built.")] = None,
+    slope_sd: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Assume random slopes, name=SD in log-odds: participant=0.8 (of trial types), category=0.5 (of "
+            "explanations)."
+        ),
+    ] = None,
     pay: Annotated[float, typer.Option(help="What one participant costs.")] = 0.0,
     currency: Annotated[str, typer.Option(help="In which currency.")] = "EUR",
     seed: Annotated[int, typer.Option(help="Seed of the simulated studies.")] = 0,
@@ -186,7 +193,10 @@ def power(
         responses.read(pilot) if pilot else None,
         weights(mixture) if mixture else None,
         seed,
+        work.slopes(pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
+    if question.assumptions is not None:
+        say(question.assumptions)
     say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
     with Bars() as progress:
         table = question.curve(progress, workers)

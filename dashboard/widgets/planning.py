@@ -58,6 +58,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
                 width=200,
                 help="0.5: explanations do half of what is assumed. Several with commas.",
             )
+        slopes = _slopes() if scaled else {}
         studies = st.number_input(
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
@@ -68,7 +69,25 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
         if scaled
         else (1.0,)
     )
-    return Question(study, people, int(studies), multiples, seed=int(seed))
+    return Question(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+
+
+def _slopes() -> dict[str, float]:
+    """Standard deviations of the assumed random slopes."""
+    return {
+        group: st.number_input(
+            f"Slope SD by {group}",
+            0.0,
+            work.LARGEST_SLOPE,
+            0.0,
+            0.1,
+            key=f"slope_{group}",
+            bind="query-params",
+            width=170,
+            help=f"By how much {said}, in log-odds; 0: not at all.",
+        )
+        for group, said in work.SLOPES.items()
+    }
 
 
 def _people(text: str) -> tuple[int, ...]:
@@ -83,6 +102,8 @@ def show(question: Question) -> None:
     with st.container(horizontal=True):
         pay = st.number_input("Pay of one participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
+    if question.assumptions is not None:
+        st.caption(question.assumptions)
     task = question.task()
     if pool().known(task.key) is None and task.key not in st.session_state.get(BEGUN, ()):
         about = live.duration(task.seconds or 0.0)

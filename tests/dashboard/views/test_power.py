@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from core.errors import ForetellError
 from dashboard.jobs import pool
 from dashboard.work import power as work
-from dashboard.work.power import Question, answers, listed, multiples
+from dashboard.work.power import Question, answers, listed, multiples, slopes
 from study import config
 from study.analysis import parallel, power, truths
 from tests.conftest import ROOT
@@ -163,6 +163,53 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     assert question.estimate() == pytest.approx(3 + 6 * (30 + 50) * 0.02 / 2)
     assert question.estimate(workers=1) == pytest.approx(6 * (30 + 50) * 0.02)
     work._time_start.cache_clear()
+
+
+def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
+    """A curve could only be asked of a world in which the explanations help everywhere alike.
+
+    Oracle: the engine's curve of such a world, and not that of a world without slopes.
+    """
+    app = opened(sizes="4", studies="10", slope_category="2.5")
+    assert any("categories differ in the effect of each explanation" in caption.value for caption in app.caption)
+    assert any("no random slopes by category" in caption.value for caption in app.caption)
+    made(app.button(key="simulate").click().run())
+    settings = config.read(DEMO)
+    question = Question(settings, (4,), slope_sds={"category": 2.5})
+    world = truths.Effects(
+        truths.TABLE_1,
+        conditions=settings.conditions,
+        categories=settings.trials.categories,
+        per_type=settings.trials.per_type,
+        category_slope_sd=2.5,
+    )
+    assert question.truth() == world
+    expected = power.curve(world, [4], studies=10, workers=1, models=settings.plan.models)
+    pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
+    assert question.task().key != Question(settings, (4,)).task().key
+    assert Question(settings, (4,)).assumptions is None
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"category": "nan"}, "numbers of 0 or more"),
+        ({"category": "9"}, "from 0 to 5"),
+        ({"category": "1,2"}, "one number"),
+        ({"trial_type": "1"}, "participant, category"),
+    ],
+)
+def test_wrong_slopes_are_a_sentence(given: dict[str, str], said: str) -> None:
+    with pytest.raises(ForetellError, match=said):
+        slopes(given, "--slope-sd")
+    assert slopes({"participant": "0.8"}, "--slope-sd") == {"participant": 0.8}
+
+
+def test_theories_of_people_have_no_slopes() -> None:
+    """Catches an assumption that is named and not simulated."""
+    question = Question(config.read(DEMO), (4,), mixture={"map_reader": 1.0}, slope_sds={"category": 1.0})
+    with pytest.raises(ForetellError, match="no random slopes"):
+        question.truth()
 
 
 def test_a_study_and_a_process_are_really_timed() -> None:
