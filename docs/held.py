@@ -44,6 +44,15 @@ interaction = "trial_type * saliency * examples + (trial_type || participant) + 
 `(x | g)` estimates correlations, `(x || g)` sets them to 0. {rule}
 """
 
+LINEAR = """\
+## Linear models with `||` and `0 +`
+
+Gaussian models with uncorrelated slopes (`(x || id)`, `(0 + x | id)`) are fitted by the profiled likelihood or REML
+criterion of Bates et al. (2015): estimates within 1e-4 and log-likelihoods within 1e-3 of lme4
+(`tests/study/analysis/test_lme4.py`). Their coefficients are tested with z, because Satterthwaite's degrees of freedom
+are not computed for them. With weights they are refused, and so are such terms in Poisson and probit models.
+"""
+
 FEW = """\
 ## Few responses: several searches
 
@@ -118,6 +127,7 @@ def page() -> str:
             "",
             *_detection(found),
             SLOPES.format(rule=RULE),
+            LINEAR,
             _few(),
             POWER.format(trial=TRIAL),
             *_null(_result("null_studies")),

@@ -39,7 +39,8 @@ def text_input(label: str, default: str, *, key: str, **options: Any) -> str:
     """
     if key not in st.session_state:
         st.session_state[key] = st.query_params.get(key, default)
-    return st.text_input(label, key=key, **options)
+    text: str = st.text_input(label, key=key, **options)
+    return text
 
 
 def accept(key: str, text: str, default: str, read: Callable[[str], Read]) -> Read:

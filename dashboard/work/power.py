@@ -135,8 +135,8 @@ class Question:
         if not left:
             return f"Assumed: {listed}."
         return (
-            f"Assumed: {listed}. The planned models have no random slopes by {' and '.join(left)}: without a true effect "
-            "their tests reject too often, and power is overstated."
+            f"Assumed: {listed}. The planned models have no random slopes by {' and '.join(left)}: without a true "
+            "effect their tests reject too often, and power is overstated."
         )
 
     def _world(self) -> tuple[str, str, str, str]:

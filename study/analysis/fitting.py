@@ -13,7 +13,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis import formula as formulas
-from study.analysis import search, starts
+from study.analysis import linear, search, starts
 from study.analysis.records import Floats
 
 MOST_EFFECTS = 2000
@@ -65,10 +65,13 @@ def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool =
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
+    if settings.family == "gaussian" and settings.weights is None:
+        return linear.fit(frame, formula, _glmm(frame, formulas.intercepts(formula), settings, errors), settings.reml)
     if not settings.is_logistic:
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
-            "binomial models with the logit and the Laplace approximation only. Write correlated terms with an "
+            "gaussian models without weights, and of binomial models with the logit and the Laplace approximation. "
+            "Write correlated terms with an "
             "intercept, as in (x | id), and give every slope a fixed effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
