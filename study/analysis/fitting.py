@@ -108,7 +108,7 @@ def _best(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -
     if errors and found is not first:
         at = starts.of_fit(found)
         found = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
-    return starts.noted(found, maxima)
+    return starts.with_maxima(found, maxima)
 
 
 def _glmm(

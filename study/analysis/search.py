@@ -118,7 +118,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         spread = _spread(likelihood, found)
         found = _polished(likelihood, found, spread)
     made = _described(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
-    return starts.noted(made, maxima)
+    return starts.with_maxima(made, maxima)
 
 
 def _best(

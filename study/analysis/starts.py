@@ -153,7 +153,7 @@ def _is_found_again(end: End, climb: Climb) -> bool:
     return abs(climb(end.beta, out).loglik - end.loglik) < APART
 
 
-def noted(raw: Any, maxima: Sequence[End]) -> Any:
-    """The fit with its maxima among its diagnostics, where `study.analysis.sentences` finds them."""
+def with_maxima(raw: Any, maxima: Sequence[End]) -> Any:
+    """Add the maxima to the diagnostics of a fit, where `study.analysis.sentences` finds them."""
     found = tuple((end.loglik, max(end.sds)) for end in maxima)
     return replace(raw, diagnostics={**raw.diagnostics, "maxima": found}) if found else raw
