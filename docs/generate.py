@@ -60,7 +60,7 @@ RESULTS = """\
 | `table1.csv`, `table1.tex` | Table 1: the largest model's coefficients with 95 % Wald intervals |
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models side by side with AIC and BIC |
 | `contrasts.csv` | conditions compared, in log-odds and percentage points; p corrected by Holm's method |
-| `exclusions.csv` | with a plan: people and answers that each of its rules left out |
+| `exclusions.csv` | participants and answers left out by researchers on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95 % bootstrap intervals |
 | `exploratory_*.csv` | what no plan named: random slopes, signal detection, learning, calibration, ... |
 | `report.md`, `report.html` | all of it in words, on one page: what was planned, what not, what made the numbers |
