@@ -7,6 +7,7 @@ It makes ``.venv`` beside itself, installs ``requirements.txt`` once (again when
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.metadata
 import os
@@ -14,12 +15,15 @@ import shutil
 import subprocess
 import sys
 import venv
+import webbrowser
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
+DOCUMENTATION = ROOT / "requirements-docs.txt"
+SITE = ROOT / "docs" / "_build"
 
 VERBS = {
     "serve": "the demo study and the pages, in the browser (what happens without a verb)",
@@ -48,6 +52,7 @@ VERBS = {
     "restore": "a backup into an empty workspace, checked row by row",
     "bench": "a benchmark, as JSON (installs what the tests need: the peers)",
     "doctor": "check this installation",
+    "docs": "build the documentation as a website and open it",
     "test": "run every test (--no-browser leaves out those that need one)",
 }
 
@@ -75,6 +80,8 @@ def main(arguments: list[str]) -> int:
     verb = arguments[0] if arguments else "serve"
     if verb == "test":
         return run_tests(arguments[1:])
+    if verb == "docs":
+        return build_docs(arguments[1:])
     if verb not in VERBS:
         return fail(f"Unknown verb {verb!r}. Verbs: {', '.join(VERBS)}.")
     python = ready(RUNTIME, DEVELOPMENT) if verb == "bench" else ready(RUNTIME)
@@ -200,6 +207,29 @@ def run_tests(arguments: list[str]) -> int:
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
         arguments = ["-n", "auto", "--dist", "loadfile", *arguments]  # a file's tests share its servers
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
+
+
+def build_docs(arguments: list[str]) -> int:
+    """Build the documentation and open it. ``--no-browser`` only builds it, ``--out FOLDER`` puts it elsewhere."""
+    parser = argparse.ArgumentParser("python foretell.py docs", epilog="Example: python foretell.py docs --no-browser")
+    parser.add_argument("--no-browser", action="store_true", help="only build the documentation")
+    parser.add_argument("--out", type=Path, default=SITE, help="folder for the pages (default: docs/_build)")
+    given = parser.parse_args(arguments)
+    site = given.out.resolve()
+    command = docs_command(ready(RUNTIME, DOCUMENTATION), site)
+    if subprocess.call(command, cwd=ROOT, env=child_environment()) != 0:
+        return fail("The documentation could not be built: the lines above say why.")
+    page = site / "index.html"
+    print(page)
+    if not given.no_browser:
+        webbrowser.open(page.as_uri())
+    return 0
+
+
+def docs_command(python: str, site: Path) -> list[str]:
+    """Return the command that builds the documentation; a warning is an error."""
+    options = ["-b", "html", "-c", "docs", "--fail-on-warning", "--keep-going", "--quiet"]
+    return [python, "-m", "sphinx", *options, ".", str(site)]
 
 
 def find_chromium(python: str) -> str | None:

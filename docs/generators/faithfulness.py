@@ -8,7 +8,7 @@ from typing import Any
 
 from core.attribution import METHODS
 
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "faithfulness.json"
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "faithfulness.json"
 
 HEAD = """\
 # How the methods fare
@@ -46,8 +46,8 @@ It is no evidence that one of these methods is better than another.
 """
 
 
-def page() -> str:
-    """The whole page."""
+def render_page() -> str:
+    """Render the whole page."""
     result = json.loads(RESULTS.read_text(encoding="utf-8"))["result"]
     return "\n".join([HEAD, *_pointing(result["pointing"]), "", *_contexts(result["contexts"]), ""])
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results" / "concepts.json"
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "concepts.json"
 
 PAPER = {
     "60-40": (0.00, 0.02, 0.00, 0.21, 0.76),
@@ -75,8 +75,8 @@ blurred for this network, and what it answers to them is no estimate of anything
 """
 
 
-def page() -> str:
-    """The whole page."""
+def render_page() -> str:
+    """Render the whole page."""
     told = json.loads(RESULTS.read_text(encoding="utf-8"))
     result = told["result"]
     return "\n".join(

@@ -8,7 +8,7 @@ from typing import Any
 
 from study.analysis.random_effects import RULE
 
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
 HEAD = """\
 # What the statistics hold
@@ -57,8 +57,8 @@ choice of random effects. Its table has not been made yet.
 """
 
 
-def page() -> str:
-    """The whole page."""
+def render_page() -> str:
+    """Render the whole page."""
     found = _result("coverage")
     assert found is not None
     head = HEAD.format(
