@@ -8,9 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
-from generators import catalogue, commands, concepts, dictionary, faithfulness, statistics, studyfile  # noqa: E402
+from generators import benchmarks, catalogue, commands, concepts, dictionary, faithfulness, statistics, studyfile  # noqa: E402
 
 PAGES = {
+    "benchmarks/README.md": benchmarks.render_page,
     "docs/data-dictionary.md": dictionary.render_page,
     "docs/faithfulness.md": faithfulness.render_page,
     "docs/concepts.md": concepts.render_page,
@@ -18,13 +19,15 @@ PAGES = {
     "docs/reference/catalogue.md": catalogue.render_page,
     "docs/reference/commands.md": commands.render_page,
     "docs/reference/study-file.md": studyfile.render_page,
+    **benchmarks.list_figures(),
 }
-"""Path of each generated page, and the function that renders it."""
+"""Path of each generated page and figure, and the function that renders it."""
 
 
 def write_pages() -> None:
     """Write every generated page in its place."""
     for name, render in PAGES.items():
+        (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
         (ROOT / name).write_text(render(), encoding="utf-8")
 
 

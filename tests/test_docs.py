@@ -25,6 +25,7 @@ import foretell
 from core.attribution import METHODS
 from core.registry import Registry
 from dashboard.cli import app
+from dashboard.commands import bench
 from data.errors import DataError
 from study.analysis import nested, responses
 from study.conditions import CONDITIONS
@@ -132,6 +133,14 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
 
 def verbs() -> list[Any]:
     return list(typer.main.get_command(app).commands.values())  # type: ignore[attr-defined]
+
+
+def test_every_benchmark_has_a_section() -> None:
+    """A benchmark that no page explains, or results that no table shows."""
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    results = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
+    assert {name for name in results | set(bench.names()) if f"python -m benchmarks.{name} " not in page} == set()
+    assert {path.stem for path in (ROOT / "benchmarks" / "figures").glob("*.svg")} == results
 
 
 # What is named is there

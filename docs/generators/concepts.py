@@ -15,7 +15,7 @@ PAPER = {
     "99-50": (0.39, 0.44, 0.04, 0.69, 0.96),
 }
 """Table 1 of Goyal et al. 2019: by intervention, Dec-CaCE, EncDec-CaCE, ConExp, TCAV."""
-OURS = ("causal", "decoded", "reencoded", "observed", "tcav features.1")
+COLUMNS = ("causal", "decoded", "reencoded", "observed", "tcav features.1")
 
 HEAD = """\
 # What a network relies on, in human concepts
@@ -102,7 +102,7 @@ def _bars(found: dict[str, Any]) -> list[str]:
     ]
     rows = []
     for name, paper in PAPER.items():
-        cells = [f"{theirs:.2f}; {_ours(found[name][ours])}" for theirs, ours in zip(paper, OURS, strict=True)]
+        cells = [f"{theirs:.2f}; {_ours(found[name][ours])}" for theirs, ours in zip(paper, COLUMNS, strict=True)]
         shares = " / ".join(f"{share} %" for share in name.split("-"))
         rows.append(f"| {shares} | {found[name]['best_causal']:.2f} | {' | '.join(cells)} |")
     return head + rows
