@@ -22,63 +22,64 @@ HEAD = """\
 
 <!-- Written by `python docs/generate.py` from benchmarks/results/concepts.json. Do not edit by hand. -->
 
-A map says where. Whether a network goes by the sea or by the fins is asked with concepts, in two ways that answer
-different questions:
+A heatmap shows where. Whether a network relies on the sea or on the fins is a question about concepts. There are two
+ways to ask it, and they are different questions.
 
-- **TCAV** (Kim et al. 2018, arXiv:1711.11279): does the class's logit rise towards the concept in a layer? It needs
-  pictures of the concept and others, and no generator. `python foretell.py concepts --target fish --concept FOLDER
-  --random FOLDER`, from Python `core.concepts.tcav.tcav`. Foretell's p-value holds the concept against concepts
-  that are none; the published t test finds concepts in noise.
-- **Causal concept effect** (CaCE; Goyal et al. 2019, arXiv:1907.07165): by how much does the probability of the
-  class change when the concept alone is changed? It needs pictures that can be drawn again. `scenes` can
-  (`context`, `object`, `colour`), `bars` (`colour`, `orientation`) and `coloured_mnist` (`colour`): `--concept
-  context=sea`, or `--concept context` for all its values. What mere observation makes of it (ConExp) stands beside
-  it: where the concept goes with the class, it is something else.
+| | TCAV | causal concept effect, CaCE |
+|---|---|---|
+| paper | Kim et al. 2018, arXiv:1711.11279 | Goyal et al. 2019, arXiv:1907.07165 |
+| question | Does the class's logit increase along the concept? | How much does changing the concept change the class? |
+| needs | images of the concept and others | images that can be generated with another value |
+| command | `--concept FOLDER --random FOLDER` | `--concept context=sea`, or `--concept context` for all values |
+| Python | `core.concepts.tcav.tcav` | `core.concepts.effect` |
 
-Where nothing can be drawn again, a conditional VAE can stand in (`core.concepts.vae`): Dec-CaCE draws pictures by
-chance under both values, EncDec-CaCE draws a picture's own code under both. `agreement` is the share of pictures
-that the classifier still calls the same when the VAE draws them: near chance, the estimates say nothing.
+TCAV's p-value compares the concept with random concepts; the published t test finds concepts in noise. Interventions
+work on `scenes` (`context`, `object`, `colour`), `bars` (`colour`, `orientation`) and `coloured_mnist` (`colour`).
+ConExp is the effect as observed, without intervention: where the concept is correlated with the class, the two differ.
+
+Where no image can be generated, a conditional VAE can replace the generator (`core.concepts.vae`). Dec-CaCE generates
+random images under both values; EncDec-CaCE generates an image's own code under both. `agreement` is the share of
+images that the classifier still assigns to the same class when the VAE generates them; near chance, the estimates are
+meaningless.
 """
 
 BARS = """\
 ## The paper's bars
 
-Horizontal and vertical bars, red or green; the colour goes with the class in four ways. Each cell: the paper's
-number, and ours with its standard error over {seeds} seeds (data, network and VAE anew). The effect is on the
-probability of "horizontal", of red against green. The paper's numbers are those that a lecture on it prints, without
-errors and without saying how the bars were drawn or the network was trained; so one constant of ours was chosen: how
-often a bar is nearly square. With it, what Bayes' rule owes to the colour is known in closed form (the column "best
-observer"; nothing else was fitted).
+Horizontal and vertical bars, red or green; the colour is correlated with the class in four ways. Each cell gives the
+paper's number, then ours with its standard error over {seeds} random seeds (data, network and VAE). The effect is on
+the probability of "horizontal", of red against green. The paper's numbers are those printed in a lecture about it,
+without errors and without the details of the images or the training. We chose one constant: how often a bar is
+nearly square. With it, Bayes' rule gives the effect of the colour in closed form (the column "best observer").
 """
 
 READING = """\
-How to read it: observation (ConExp) takes nearly all of the class for the colour's doing; TCAV says that the colour
-matters, not how much; intervening says how much. In all rows the trained network is within .02 of the best observer.
-The paper's first and last rows are not those of any best observer: one that owes the colour .5 at 98/2 owes it about
-.05 at 60/40, and .3 at 99/50, where the paper has .00 and .39. Dec-CaCE errs to the high side, EncDec-CaCE to the low
-side, as in the paper: part of the colour is in the code, where setting the condition does not reach it. Both scatter
-far more between trainings of the VAE than their own Monte Carlo error says. TCAV is that of the first layer; nearer
-to the answer it scatters too (99/50, second layer: {second}).
-
-Slips of that lecture: TCAV of a network that does not mind the colour is said to be 0, but a share of derivatives
-that are as often up as down is one half (the table itself has .76); 0 would mean that red always pushes down. ConExp
-is written with f(l) for f(I). A calibrated classifier has a ConExp of at most .20, .98, .96 and .65 in the four rows;
-the table's .21, 1.00, .97 and .69 are those of answers rather than probabilities, or of one that overdoes the colour.
+- Observation (ConExp) attributes nearly all of the class to the colour. TCAV says that the colour matters, not how
+  much. An intervention says how much: in all rows the trained network is within .02 of the best observer.
+- The paper's first and last rows fit no best observer: an effect of .5 at 98/2 implies about .05 at 60/40 and .3 at
+  99/50, where the paper has .00 and .39.
+- Dec-CaCE is too high and EncDec-CaCE too low, as in the paper: part of the colour is in the code, where setting the
+  condition does not reach it. Both vary far more between trainings of the VAE than their Monte Carlo error says.
+- TCAV is that of the first layer; closer to the output it varies more (99/50, second layer: {second}).
+- Errors in that lecture: TCAV of a network that ignores the colour is one half, not 0 (the table itself has .76).
+  ConExp is written with f(l) for f(I). A calibrated classifier has a ConExp of at most .20, .98, .96 and .65 in the
+  four rows; the table's .21, 1.00, .97 and .69 belong to class labels rather than probabilities, or to an
+  overconfident network.
 """
 
 SCENES = """\
 ## The scenes
 
-The same on the built-in network, with the factor drawn by chance for every picture. "Agreement" is the warning that
-belongs to the two estimates: pictures of 96 x 96 px drawn by a VAE that is learned on a CPU in a minute are too
-blurred for this network, and what it answers to them is no estimate of anything. Intervene where you can.
+The same on the built-in network, with the factor drawn at random for every image. Images of 96 × 96 px from a VAE
+trained on a CPU in a minute are too blurred for this network, as their agreement shows, so the last two estimates mean
+nothing here. Intervene where you can.
 """
 
 
 def render_page() -> str:
     """Render the whole page."""
-    told = json.loads(RESULTS.read_text(encoding="utf-8"))
-    result = told["result"]
+    record = json.loads(RESULTS.read_text(encoding="utf-8"))
+    result = record["result"]
     return "\n".join(
         [
             HEAD,
@@ -103,7 +104,7 @@ def _bars(found: dict[str, Any]) -> list[str]:
     rows = []
     for name, paper in PAPER.items():
         cells = [f"{theirs:.2f}; {_ours(found[name][ours])}" for theirs, ours in zip(paper, COLUMNS, strict=True)]
-        shares = " / ".join(f"{share} %" for share in name.split("-"))
+        shares = " / ".join(f"{share}%" for share in name.split("-"))
         rows.append(f"| {shares} | {found[name]['best_causal']:.2f} | {' | '.join(cells)} |")
     return head + rows
 
@@ -115,7 +116,7 @@ def _scenes(result: dict[str, Any]) -> list[str]:
     ]
     columns = ("causal", "observed", "decoded", "reencoded", "agreement")
     rows = [
-        f"| {factor}: {found['value']} against {found['against']}, on {found['class']} | "
+        f"| `{factor}={found['value']}` against `{found['against']}`, on `{found['class']}` | "
         f"{' | '.join(_ours(found[name]) for name in columns)} |"
         for factor, found in result["scenes"].items()
     ]

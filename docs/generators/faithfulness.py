@@ -11,38 +11,39 @@ from core.attribution import METHODS
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "faithfulness.json"
 
 HEAD = """\
-# How the methods fare
+# How well the heatmap methods do
 
 <!-- Written by `python docs/generate.py` from benchmarks/results/faithfulness.json. Do not edit by hand. -->
 
-Every method with its defaults, measured by `python foretell.py bench faithfulness`. Two questions, two tables;
-neither says that one map is true: that is what its certificate and the measures under it are for.
+Every method with its defaults, measured by `python foretell.py bench faithfulness`. There are two questions and two
+tables. Neither says that a single heatmap is faithful: that is the purpose of its certificate and of the measures
+shown with it.
 """
 
 POINTING = """\
-## Does the map point at the object?
+## Does the heatmap point at the object?
 
-The pointing game (Zhang et al. 2016) on {photographs} photographs of COCO with boxes of the network's class, a
-MobileNetV2 with ImageNet weights: the share of maps whose maximum lies in a box, or at most {tolerance:g} px from
-it. The middle of the photograph alone hits {centre}, a random pixel of what the network sees
-{random:.2f} and one of the whole photograph {anywhere:.2f}: photographers centre what they
-mean, so the middle is what a method has to beat. p is McNemar's exact test against the middle, corrected by Holm
-for all methods in the table; seconds are those of one map on one busy core.
+The pointing game (Zhang et al. 2016) on {photographs} photographs of COCO with boxes of the network's class, for a
+MobileNetV2 with ImageNet weights: the share of heatmaps whose maximum lies in a box, or at most {tolerance:g} px from
+it. The centre of the photograph hits {centre}, a random pixel of the network's input {random:.2f}, and a random pixel
+of the whole photograph {anywhere:.2f}. Photographers centre their subject, so a method has to outperform the centre. p
+is McNemar's exact test against the centre, Holm-corrected for all methods in the table. Seconds are those of one
+heatmap on one busy core.
 """
 
 CONTEXTS = """\
-## Does the map give the context its due?
+## Does the heatmap show how much the context matters?
 
-On the drawn scenes what the network really relies on can be measured: the same object is put into every other
-place, the same place gets every other object, and the target's logit says what each was worth. The first column is
-Spearman's correlation over {scenes} scenes between the context's share of the map's evidence and its share of that
-effect, with a 95 % bootstrap interval; {even:+.2f} is what a map would get that spreads its evidence evenly. The
-second is the context's mean share in the maps; by intervention it is {effect:.2f}. A method can be wrong here in a
-number: one that always finds the object says too little of the context.
+On the scenes the causal effect of the context is known: the same object is placed in every other context, the same
+context gets every other object, and the target's logit measures both effects. The first column is Spearman's
+correlation over {scenes} scenes between the context's share of the heatmap's evidence and its share of that effect,
+with a 95% bootstrap interval; a uniform heatmap would reach {even:+.2f}. The second column is the context's mean
+share in the heatmaps; by intervention it is {effect:.2f}. A method that always highlights the object understates the
+context.
 
-These scenes do not separate the leading methods: Bayesian teaching reaches {teaching}, a plain class activation map
-{cam}, and the intervals overlap. The demo shows that a heatmap can reveal how much a network relies on the context.
-It is no evidence that one of these methods is better than another.
+These scenes do not separate the leading methods: Bayesian teaching reaches {teaching}, a class activation map {cam},
+and the intervals overlap. The demo shows that a heatmap can reveal how much a network relies on the context. It is no
+evidence that one of these methods is better than another.
 """
 
 

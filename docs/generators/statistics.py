@@ -11,16 +11,16 @@ from study.analysis.random_effects import RULE
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 
 HEAD = """\
-# What the statistics hold
+# What the statistics guarantee
 
 <!-- Written by `python docs/generate.py` from benchmarks/results. Do not edit by hand. -->
 
 ## Do the intervals cover the truth?
 
-Simulated studies whose truth is known: {studies} studies of {participants} participants and {trials} trials. A 95%
-interval should hold the truth in 95% of studies. The error is the Monte Carlo standard error over studies. Where
-participants are resampled, the truth is that of new participants on the same trials; percentile intervals of
-{per_condition} participants in a condition are a little too short, as the table shows. Where a mixed model is fitted,
+{studies} simulated studies of {participants} participants and {trials} trials, with known true values. A 95% interval
+should contain the true value in 95% of studies. The error is the Monte Carlo standard error over studies. Where
+participants are resampled, the true value is that of new participants on the same trials; percentile intervals of
+{per_condition} participants in a condition are slightly too short, as the table shows. Where a mixed model is fitted,
 categories are drawn for each study. Run it with `python -m benchmarks.coverage`.
 """
 
@@ -28,9 +28,9 @@ SLOPES = """\
 ## Random slopes
 
 The models of the paper have random intercepts of participants and categories only. If participants differ in the
-effect of the trial type, or categories in the effect of an explanation, such models take that variation for evidence
-and reject true null hypotheses too often (Barr et al. 2013). Foretell names the slopes that the design supports and
-the models leave out, and shows the result with them. A plan can name them, the same in each model:
+effect of the trial type, or categories in the effect of an explanation, such models mistake that variation for evidence
+and reject true null hypotheses too often (Barr et al. 2013). Foretell names the slopes that the design supports but
+the models omit, and shows the result with them. A plan can name them, the same in each model:
 
 ```toml
 [analysis.models]
@@ -45,15 +45,15 @@ interaction = "trial_type * saliency * examples + (trial_type || participant) + 
 NULL = """\
 ### False positives
 
-{studies} studies in each row without any effect of explanations: {participants} participants, {categories} categories.
-The share of p < .05, with its 95% interval for the studies simulated. Run it with `python -m benchmarks.null_studies`.
+{studies} simulated studies per row, without any effect of explanations: {participants} participants, {categories}
+categories. The share of p < .05, with its 95% interval. Run it with `python -m benchmarks.null_studies`.
 """
 
 PENDING = """\
 ### False positives
 
 `python -m benchmarks.null_studies` simulates studies without any effect and counts the tests that reject, for each
-choice of random effects. Its table has not been made yet.
+choice of random effects. It has no result yet.
 """
 
 
@@ -93,7 +93,12 @@ def _null(found: dict[str, Any] | None) -> list[str]:
         f"[{row['low']:.3f}, {row['high']:.3f}] | {row['fitted']} |"
         for row in found["rows"]
     ]
-    return [head, "| world | random effects | test | rejected | studies |", "|---|---|---|---|---|", *rows]
+    return [
+        head,
+        "| simulated variation | random effects of the model | test | rejected | studies |",
+        "|---|---|---|---|---|",
+        *rows,
+    ]
 
 
 def _result(name: str) -> dict[str, Any] | None:
