@@ -25,6 +25,8 @@ BANNED = {
     r"looks? on the way|declared looks?": "interim analysis",
     r"take[ns]? away": "download, export; remove",
     r"by other roads": "robustness checks",
+    r"did the search arrive": "convergence",
+    r"doubtful labels?": "label error, likely mislabelled",
     r"how sure": "confidence",
     r"what (it|they|he) holds?": "represents, contains",
     r"what (came|comes|become|is) of": "result, consequence",

@@ -80,7 +80,7 @@ def test_the_report_counts_the_table(found):
         by_category = one["by_category"].values()
         assert sum(c["broken"] for c in by_category) == one["broken"]
         assert sum(c["applied"] for c in by_category) == one["applied"]
-    assert report["same_when_mirrored"]["says"] == "The prediction does not change when the image is mirrored."
+    assert report["same_when_mirrored"]["says"] == "The answer does not change when the picture is mirrored."
     assert list(report["no_boat_is_a_car"]["by_category"]) == ["boat"]
     dim = table.set_index("picture")["as_sure_in_dim_light"]
     worst = report["as_sure_in_dim_light"]["worst"]
