@@ -50,6 +50,7 @@ html_title = "Foretell"
 html_copy_source = False
 html_show_sourcelink = False
 html_extra_path = ["site"]  # a start page at the site's root
+html_sidebars = {page: [] for page in ("docs/index", "docs/terms", "benchmarks/README", "CHANGELOG")}  # no subpages
 html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,

@@ -39,7 +39,7 @@ BANNED = {
 """Patterns of whole words, and what to write instead. Case does not matter."""
 
 HEADLESS_WHO = re.compile(
-    r"(?:^|[.;:|(] )Who (?!(can|may|is allowed)\b)[^?]*$|\b(of|to|for|from|by) who\b", re.MULTILINE
+    r"(?:^|[.;:|(] )Who (?!can\b|may\b)(?=[^?.]*(?:\.|\Z))|\b(of|to|for|from|by) who\b", re.MULTILINE
 )
 """A relative clause without its noun: "Who has begun goes on" for "participants who have started"."""
 

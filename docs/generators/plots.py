@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,4 +78,12 @@ def draw_dots(
 def _to_svg(figure: Figure) -> str:
     target = io.StringIO()
     figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    text = "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
+    return _number_ids(re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", text))
+
+
+def _number_ids(text: str) -> str:
+    """Number the generated ids: they are hashes of unrounded coordinates, which differ between processors."""
+    names = dict.fromkeys(re.findall(r"\b[mp][0-9a-f]{10}\b", text))
+    numbers = {name: f"{name[0]}{i}" for i, name in enumerate(names)}
+    return re.sub(r"\b[mp][0-9a-f]{10}\b", lambda name: numbers[name[0]], text)
