@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -81,6 +83,10 @@ def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifes
 
 
 def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
+    from dataclasses import replace
+
+    import pandas as pd
+
     from study.analysis import responses, results
     from study.bundle import Bundle
     from study.preregistration import frozen_with
@@ -92,7 +98,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         folders = {version.study_hash: version.folder for version in service.studies()}
         answered = frame["study_hash"].iloc[0] if len(frame) else ""
         looks = () if simulated else service.looks_made(answered)
-    data = responses.prepare(frame, name=name)
+        excluded = pd.DataFrame() if simulated else service.count_exclusions(answered)
+    data = replace(responses.prepare(frame, name=name), excluded=excluded)
     manifest = Bundle(folders[answered]).manifest
     plan = frozen_with(manifest)
     return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
@@ -153,6 +160,13 @@ def power(
     effects: Annotated[str, typer.Option(help="Multiples of the assumed effects.")] = "1",
     pilot: Annotated[Path | None, typer.Option(help="A CSV of responses to take the effects from.")] = None,
     mixture: Annotated[str | None, typer.Option(help="Simulated people instead; needs the study built.")] = None,
+    slope_sd: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Assume random slopes, name=SD in log-odds: participant=0.8 (of trial types), category=0.5 (of "
+            "explanations)."
+        ),
+    ] = None,
     pay: Annotated[float, typer.Option(help="What one participant costs.")] = 0.0,
     currency: Annotated[str, typer.Option(help="In which currency.")] = "EUR",
     seed: Annotated[int, typer.Option(help="Seed of the simulated studies.")] = 0,
@@ -179,7 +193,11 @@ def power(
         responses.read(pilot) if pilot else None,
         weights(mixture) if mixture else None,
         seed,
+        work.slopes(pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
+    if question.assumptions is not None:
+        say(question.assumptions)
+    say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
     with Bars() as progress:
         table = question.curve(progress, workers)
     conditions = len(study.conditions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -79,7 +79,11 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         return _file(place)
     frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    return Chosen(_prepared(digest(choice, rows, *frame.columns), frame, {}, choice), _answered(frame))
+    data = _prepared(digest(choice, rows, *frame.columns), frame, {}, choice)
+    bundle = _answered(frame)
+    if bundle is not None and not data.simulated:
+        data = replace(data, excluded=door.service().count_exclusions(bundle.study_hash))
+    return Chosen(data, bundle)
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import streamlit as st
 
+from core.errors import ForetellError
 from dashboard.widgets.messages import escaped
+
+Read = TypeVar("Read")
 
 _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
@@ -27,6 +30,36 @@ def check(key: str, options: Iterable[Any], what: str) -> None:
 def note(key: str, sentence: str) -> None:
     """Keep a sentence about a part of the link until the reader changes that part."""
     st.session_state.setdefault(_UNKNOWN, {})[key] = (sentence, None)
+
+
+def text_input(label: str, default: str, *, key: str, **options: Any) -> str:
+    """Draw a text field that starts with the link's value; `accept` keeps the link at what it says.
+
+    A widget bound to the link writes every value there, also one that ends in an error message.
+    """
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, default)
+    text: str = st.text_input(label, key=key, **options)
+    return text
+
+
+def accept(key: str, text: str, default: str, read: Callable[[str], Read]) -> Read:
+    """Read the value of a `text_input`, and write it to the link.
+
+    Raises
+    ------
+    ForetellError
+        From `read`; what it refused is not in the link, nor what the link brought.
+    """
+    try:
+        value = read(text)
+    except ForetellError:
+        if st.query_params.get(key) == text:
+            del st.query_params[key]
+        raise
+    if text != st.query_params.get(key, default):
+        st.query_params[key] = text
+    return value
 
 
 def show() -> None:

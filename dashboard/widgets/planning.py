@@ -10,7 +10,7 @@ import streamlit as st
 from core.errors import ForetellError
 from dashboard.jobs import pool
 from dashboard.keys import BEGUN
-from dashboard.widgets import answers, live, numbers, simulation
+from dashboard.widgets import answers, links, live, numbers, simulation
 from dashboard.widgets.messages import escaped
 from dashboard.widgets.parameters import MOST_SEED
 from dashboard.widgets.shelf import Study
@@ -20,6 +20,7 @@ from study.analysis import power
 from study.config import StudyConfig
 
 PAPER, PEOPLE = "The paper's estimates (Table 1)", "Simulated people"
+SIZES = "10,20,40,60"
 MOST_STUDIES, MOST_PEOPLE = 5000, 2000
 
 
@@ -47,26 +48,53 @@ def asked(study: Study) -> Question | None:
 def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
     """Sizes, multiples of the effects, and how many studies; theories of people have no effects to multiply."""
     with st.container(horizontal=True):
-        sizes = st.text_input("Participants per condition", "10,20,40,60", key="sizes", bind="query-params", width=220)
+        sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=220)
         effects = "1"
         if scaled:
-            effects = st.text_input(
+            effects = links.text_input(
                 "Effect-size multipliers",
                 "1",
                 key="effects",
-                bind="query-params",
                 width=200,
                 help="0.5: explanations do half of what is assumed. Several with commas.",
             )
+        slopes = _slopes() if scaled else {}
         studies = st.number_input(
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
         seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
-    people = work.listed(sizes, int, "Participants per condition")
-    multiples = work.multiples(effects, "Effect-size multipliers")
+    people = links.accept("sizes", sizes, SIZES, _people)
+    multiples = (
+        links.accept("effects", effects, "1", lambda text: work.multiples(text, "Effect-size multipliers"))
+        if scaled
+        else (1.0,)
+    )
+    return Question(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+
+
+def _slopes() -> dict[str, float]:
+    """Standard deviations of the assumed random slopes."""
+    return {
+        group: st.number_input(
+            f"Slope SD by {group}",
+            0.0,
+            work.LARGEST_SLOPE,
+            0.0,
+            0.1,
+            key=f"slope_{group}",
+            bind="query-params",
+            width=170,
+            help=f"By how much {said}, in log-odds; 0: not at all.",
+        )
+        for group, said in work.SLOPES.items()
+    }
+
+
+def _people(text: str) -> tuple[int, ...]:
+    people = work.listed(text, int, "Participants per condition")
     if not 2 <= min(people) <= max(people) <= MOST_PEOPLE:
         raise ForetellError(f"Give between 2 and {MOST_PEOPLE:,} participants per condition.")
-    return Question(study, people, int(studies), multiples, seed=int(seed))
+    return people
 
 
 def show(question: Question) -> None:
@@ -74,6 +102,8 @@ def show(question: Question) -> None:
     with st.container(horizontal=True):
         pay = st.number_input("Pay of one participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
+    if question.assumptions is not None:
+        st.caption(question.assumptions)
     task = question.task()
     if pool().known(task.key) is None and task.key not in st.session_state.get(BEGUN, ()):
         about = live.duration(task.seconds or 0.0)

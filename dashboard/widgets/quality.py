@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from dashboard.widgets import numbers
@@ -29,7 +30,8 @@ def show(data: Responses) -> None:
 def exclusions(found: Sample) -> None:
     """Whom and what the plan leaves out, rule by rule, and whether collection is over."""
     if found.plan is None:
-        st.caption("No analysis plan applies: nobody is excluded, and everything here is exploratory.")
+        st.caption("No analysis plan applies: no rule excludes anybody, and everything here is exploratory.")
+        _counts(found.data.excluded, found)
         return
     say = st.success if found.plan.final else st.warning
     say(found.plan.stopping)
@@ -37,11 +39,18 @@ def exclusions(found: Sample) -> None:
     if rules.empty:
         st.caption("The plan excludes nobody.")
         return
+    _counts(rules, found)
+
+
+def _counts(rules: pd.DataFrame, found: Sample) -> None:
+    """What was left out, rule by rule; nothing where there is no rule."""
+    if rules.empty:
+        return
     people, answers = int(rules["people"].sum()), int(rules["answers"].sum())
     stay = found.data.frame
     with st.expander(
-        f"The plan excludes {people:,} people and {answers:,} answers; "
-        f"{stay['participant'].nunique():,} people and {len(stay):,} answers stay",
+        f"Excluded: {people:,} participants and {answers:,} responses; "
+        f"{stay['participant'].nunique():,} participants and {len(stay):,} responses stay",
         expanded=answers > 0,
     ):
         numbers.table(rules, "exclusions")

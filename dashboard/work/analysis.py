@@ -92,7 +92,7 @@ class Analysed(Sample):
 
 def key_of(data: Responses) -> str:
     """SHA-256 of the rows, and of what was said about them."""
-    return digest(data.sha256, str(data.dropped), *data.messages)
+    return digest(data.sha256, str(data.dropped), data.excluded.to_csv(index=False), *data.messages)
 
 
 def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = None) -> Task:

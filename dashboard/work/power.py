@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 import pandas as pd
@@ -15,7 +15,8 @@ from core.errors import ForetellError
 from core.types import Progress
 from dashboard.keys import digest
 from dashboard.tasks import Task
-from study.analysis import nested, power
+from study.analysis import formula as formulas
+from study.analysis import nested, parallel, power, random_effects
 from study.analysis.responses import Responses
 from study.analysis.truths import TABLE_1, Effects, Theories, Truth, from_pilot
 from study.config import StudyConfig
@@ -23,8 +24,16 @@ from study.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
 LARGEST_MULTIPLE = 10.0
-PERSON_S = 0.0038
-"""Processor time for one simulated person of 90 trials: her answers and her share of three fits."""
+TRIAL = 20
+"""Participants per condition, at most, of the simulated study that is timed: time grows in proportion to them."""
+SLOPES = {
+    "participant": "participants differ in the effect of each trial type",
+    "category": "categories differ in the effect of each explanation",
+}
+"""What a random slope by each grouping is one of."""
+LARGEST_SLOPE = 5.0
+_timed: dict[str, float] = {}
+"""Seconds of a simulated study of each design, by what it depends on."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,8 @@ class Question:
         Participants per condition, and multiples of the assumed effects of explanations.
     studies
         Simulated for each of both.
+    slope_sds
+        Assumed standard deviations of random slopes by grouping, as of `SLOPES`.
     """
 
     study: StudyConfig
@@ -50,6 +61,7 @@ class Question:
     pilot: Responses | None = None
     mixture: Mapping[str, float] | None = None
     seed: int = 0
+    slope_sds: Mapping[str, float] = field(default_factory=dict)
 
     def truth(self) -> Truth:
         """The world to simulate.
@@ -59,6 +71,15 @@ class Question:
         ForetellError
             The pilot does not determine it, or simulated people have no built study to answer.
         """
+        if self.mixture is not None and self.slope_sds:
+            raise ForetellError(
+                "Simulated people respond as their theories say and have no random slopes: assume slopes with the "
+                "paper's estimates or a pilot."
+            )
+        world = self._assumed()
+        return world.with_slopes(self.slope_sds) if isinstance(world, Effects) else world
+
+    def _assumed(self) -> Truth:
         study = self.study
         conditions, chosen, per_type = study.conditions, study.trials.categories, study.trials.per_type
         if self.mixture is not None:
@@ -87,13 +108,49 @@ class Question:
 
     def task(self) -> Task:
         """The curve, made beside the page on every core."""
+        given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
+        return Task(digest("power", given, *self._world()), self.curve, self.estimate())
+
+    def estimate(self, workers: int | None = None) -> float:
+        """About how many seconds the curve takes: from one simulated study, and the start of a process, both timed."""
+        per_condition = min(max(self.sizes), TRIAL)
+        key = digest("trial", str(per_condition), *self._world())
+        if key not in _timed:
+            _timed[key] = power.time_study(self.truth(), self.study.plan.models, per_condition)
+        repeats = self.studies * len(self.effects)
+        count = parallel.count_workers(repeats * len(self.sizes), workers)
+        fitting = repeats * sum(self.sizes) / per_condition * _timed[key] / count
+        return fitting + (_time_start() if count > 1 else 0.0)
+
+    @property
+    def assumptions(self) -> str | None:
+        """The random slopes that are assumed, and those that the planned models leave out, in a sentence."""
+        assumed = {group: sd for group, sd in self.slope_sds.items() if sd}
+        if not assumed:
+            return None
+        listed = "; ".join(f"{SLOPES[group]} (standard deviation {sd:g} log-odds)" for group, sd in assumed.items())
+        random = f"y ~ {random_effects.split(self.study.plan.models)[1]}"
+        fitted = {term.group for term in formulas.terms(random) if term.columns != "1"}
+        left = [group for group in assumed if group not in fitted]
+        if not left:
+            return f"Assumed: {listed}."
+        return (
+            f"Assumed: {listed}. The planned models have no random slopes by {' and '.join(left)}: without a true "
+            "effect their tests reject too often, and power is overstated."
+        )
+
+    def _world(self) -> tuple[str, str, str, str]:
+        """What the truth and its analysis depend on."""
         people = None if self.mixture is None else sorted(self.mixture.items())
-        given = json.dumps([self.sizes, self.studies, self.effects, people, self.seed])
         pilot = "" if self.pilot is None else self.pilot.sha256
         built = "" if self.mixture is None else bundle_named(home(), self.study.study.name).study_hash
-        simulated = self.studies * len(self.effects) * sum(self.sizes) * len(self.study.conditions)
-        takes = simulated * PERSON_S / (os.cpu_count() or 1)
-        return Task(digest("power", self.study.digest, given, pilot, built), self.curve, takes)
+        return self.study.digest, json.dumps([people, sorted(self.slope_sds.items())]), pilot, built
+
+
+@cache
+def _time_start() -> float:
+    """Measured once: every process of a curve starts at the same time."""
+    return parallel.measure_start(power.start)
 
 
 def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
@@ -110,6 +167,24 @@ def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
         raise ForetellError(f"{what} {text!r} is not a list of numbers like 10,20,40.") from None
     if not all(math.isfinite(value) and value >= 0 for value in found):
         raise ForetellError(f"{what} {text!r}: give numbers of 0 or more, with commas between them.")
+    return found
+
+
+def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
+    """Standard deviations of random slopes by grouping.
+
+    Raises
+    ------
+    ForetellError
+        Another name than those of `SLOPES`, or no number from 0 to `LARGEST_SLOPE`.
+    """
+    found = {}
+    for group, text in given.items():
+        if group not in SLOPES:
+            raise ForetellError(f"{what} {group!r}: give one of {', '.join(SLOPES)}.")
+        (found[group],) = listed(text, float, f"{what} {group}") if "," not in text else (LARGEST_SLOPE + 1,)
+        if found[group] > LARGEST_SLOPE:
+            raise ForetellError(f"{what} {group}={text}: give one number from 0 to {LARGEST_SLOPE:g} (log-odds).")
     return found
 
 

@@ -57,7 +57,7 @@ RESULTS = """\
 | `table1.csv`, `table1.tex` | Table 1: coefficients of the largest model with 95% Wald intervals |
 | `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models with AIC and BIC |
 | `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
-| `exclusions.csv` | with a plan: participants and responses excluded by each rule |
+| `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
 | `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% bootstrap intervals |
 | `exploratory_*.csv` | exploratory analyses: random slopes, signal detection, learning, calibration, ... |
 | `report.md`, `report.html` | everything on one page: what was preregistered, what not, and what produced the numbers |

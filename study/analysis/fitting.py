@@ -13,7 +13,8 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis import formula as formulas
-from study.analysis import search
+from study.analysis import linear, search, starts
+from study.analysis.records import Floats
 
 MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
@@ -63,11 +64,14 @@ def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool =
     """
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
-        return _glmm(frame, formula, settings, errors)
+        return _best(frame, formula, settings, errors)
+    if settings.family == "gaussian" and settings.weights is None:
+        return linear.fit(frame, formula, _glmm(frame, formulas.intercepts(formula), settings, errors), settings.reml)
     if not settings.is_logistic:
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
-            "binomial models with the logit and the Laplace approximation only. Write correlated terms with an "
+            "gaussian models without weights, and of binomial models with the logit and the Laplace approximation. "
+            "Write correlated terms with an "
             "intercept, as in (x | id), and give every slope a fixed effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
@@ -86,7 +90,30 @@ def count_effects(frame: pd.DataFrame, formula: str) -> int:
     )
 
 
-def _glmm(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -> Any:
+def _best(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -> Any:
+    """The fit of `glmm`; of a binomial model with few responses the best of several searches."""
+    first = _glmm(frame, formula, settings, errors)
+    if settings.family != "binomial" or not len(first.re_groups) or not math.isfinite(first.loglik):
+        return first
+    responses = starts.count_responses(first)
+    if not starts.is_few(responses):
+        return first
+    if np.any(first.aliased):  # `glmm` takes no start of such a model
+        return search.fit(frame, formula, first, errors=errors) if settings.is_logistic else first
+
+    def climb(beta: Floats, theta: Floats) -> starts.End:
+        return starts.of_fit(_glmm(frame, formula, settings, False, {"beta": beta, "theta": theta}))
+
+    found, maxima = starts.search(starts.of_fit(first), responses, formulas.blocks(frame, formula), climb)
+    if errors and found is not first:
+        at = starts.of_fit(found)
+        found = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
+    return starts.with_maxima(found, maxima)
+
+
+def _glmm(
+    frame: pd.DataFrame, formula: str, settings: Settings, errors: bool, start: dict[str, Floats] | None = None
+) -> Any:
     options: dict[str, Any] = {"reml": settings.reml} if settings.family == "gaussian" else {}
     if settings.weights is not None:
         options["weights"] = frame[settings.weights].to_numpy(dtype=np.float64)
@@ -102,6 +129,7 @@ def _glmm(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -
                 link=settings.link,
                 nagq=settings.nodes,
                 anova_test="Wald",
+                warm_start=start,
                 **options,
             )
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:

@@ -140,6 +140,10 @@ class Laplace:
         loglik = self._joint(eta, modes) - float(np.sum(np.log(np.diag(factor[0])))) + self._constant
         return Point(loglik, self._gradient(eta, modes, spread, loading), modes, spread)
 
+    def forget(self) -> None:
+        """Start the next search for the mode at 0: the mode found last is far from a distant start."""
+        self._modes = np.zeros_like(self._modes)
+
     def factors(self, theta: Floats) -> list[Floats]:
         """The lower triangles, from their entries column by column."""
         factors, start = [], 0

@@ -35,7 +35,7 @@ def report(
             "",
             _data(data),
             "",
-            *(_exclusions(plan) if plan else []),
+            *_exclusions(data, plan),
             "## Models",
             "",
             f"Logistic mixed models, random effects {analysis.random}, maximum likelihood (Laplace approximation). "
@@ -90,10 +90,11 @@ def _data(data: Responses) -> str:
     )
 
 
-def _exclusions(plan: Planned) -> list[str]:
-    if plan.exclusions.empty:
-        return ["The plan excludes nobody.", ""]
-    return [*table(plan.exclusions.rename(columns={"rule": "excluded by rule"})), ""]
+def _exclusions(data: Responses, plan: Planned | None) -> list[str]:
+    counts = plan.exclusions if plan else data.excluded
+    if counts.empty:
+        return ["The plan excludes nobody.", ""] if plan else []
+    return [*table(counts.rename(columns={"rule": "excluded by rule"})), ""]
 
 
 def _models_table(analysis: NestedAnalysis) -> list[str]:

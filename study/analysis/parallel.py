@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import TypeVar
@@ -34,7 +35,7 @@ def each(
     workers
         Processes; every core if None. One works in this process.
     """
-    count = min(workers or os.cpu_count() or 1, max(1, len(items) // _AT_ONCE))
+    count = count_workers(len(items), workers)
     if count < 2:
         return list(_one_by_one(work, items, what, progress))
     # spawn: a server's process has threads, and a fork of threads is a lottery
@@ -46,6 +47,20 @@ def each(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         return [future.result() for future in futures]
+
+
+def count_workers(items: int, workers: int | None = None) -> int:
+    """Processes that `each` takes for so many items."""
+    return min(workers or os.cpu_count() or 1, max(1, items // _AT_ONCE))
+
+
+def measure_start(work: Callable[[], object]) -> float:
+    """Seconds until a process of `each` has started, imported the module of `work` and run it."""
+    began = time.perf_counter()
+    process = multiprocessing.get_context("spawn").Process(target=work)
+    process.start()
+    process.join()
+    return time.perf_counter() - began
 
 
 def _one_by_one(work: Callable[[Item], Result], items: Sequence[Item], what: str, progress: Progress) -> list[Result]:

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from core.errors import ForetellError
-from study.analysis import contrasts, mixed
+from study.analysis import contrasts, mixed, random_effects
 from study.analysis.contrasts import FACTORS, Contrast
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
 from study.bundle import TRIAL_TYPES
 from study.conditions import CONDITIONS
 
-FORMULA = "correct ~ trial_type * condition + (1|participant) + (1|category)"
+FIXED = "trial_type * condition"
 
 
 def asked(data: Responses) -> list[Contrast]:
@@ -40,8 +40,16 @@ def asked(data: Responses) -> list[Contrast]:
     ]
 
 
-def table(data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
+def table(
+    data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
+) -> pd.DataFrame:
     """Contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
+
+    Parameters
+    ----------
+    random
+        Random effects of the factors' model; slopes of explanations become slopes of conditions. A singular fit is
+        reduced by `random_effects.RULE`.
 
     Raises
     ------
@@ -53,19 +61,28 @@ def table(data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95) -
     names = list(dict.fromkeys(names))
     if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
         raise ForetellError(f"Nobody was in the condition {absent[0]!r} that is to be contrasted; leave it out.")
-    model = mixed.fit(frame.assign(condition=pd.Categorical(frame["condition"], categories=names)), FORMULA)
+    coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
+    model, _ = random_effects.reduce(
+        random_effects.by_condition(random),
+        lambda effects: mixed.fit(coded, f"correct ~ {FIXED} + {effects}"),
+        lambda fitted: [(block.group, block.terms, block.covariance) for block in fitted.blocks],
+    )
     cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
     return contrasts.table(model, wanted, level=level, cells=cells)
 
 
 def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
-    """Contrasts with and without placebos in the order asked, corrected together for their number."""
+    """Contrasts with and without placebos in the order asked, corrected together for their number.
+
+    The model of the placebos has the random slopes of `model`.
+    """
+    random = random_effects.split({"largest": model.formula.split("~", 1)[1]})[1]
     misled = [not {contrast.more, contrast.less} <= set(FACTORS) for contrast in wanted]
     parts = []
     if not all(misled):
         parts.append(contrasts.table(model, [c for c, m in zip(wanted, misled, strict=True) if not m], level=level))
     if any(misled):
-        parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level))
+        parts.append(table(data, [c for c, m in zip(wanted, misled, strict=True) if m], level=level, random=random))
     whole = pd.concat(parts, ignore_index=True).iloc[np.argsort(np.argsort(misled, kind="stable"))]
     whole = whole.reset_index(drop=True)
     return whole.assign(p_holm=contrasts.holm(whole["p"].to_numpy(np.float64)))

@@ -32,7 +32,8 @@ class Kept:
     data
         The responses that stayed.
     exclusions
-        rule, people and answers that it left out; every rule of the plan, in its order, also those that hit nobody.
+        rule, people and answers left out: what researchers excluded during the collection, then every rule of the plan,
+        in its order, also those that hit nobody.
     stopping
         Whether the collection came to its planned end, and by which: all its participants, or a declared look.
     final
@@ -101,7 +102,8 @@ def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Ke
             f"{data.frame['participant'].nunique()}: look at the counts by rule, and at the plan."
         )
     parts = (every[rows].reset_index(drop=True) for rows in (~misled, misled))
-    stayed = Responses(next(parts), data.dropped, data.messages, next(parts))
+    stayed = Responses(next(parts), data.dropped, data.messages, next(parts), data.excluded)
+    counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
     final, sentence = _stopping(every, plan, looks)
     return Kept(plan, stayed, counts, sentence, final, significance(plan, looks))
 

@@ -8,7 +8,7 @@ variation for more evidence than there is, and its tests reject true null hypoth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +17,6 @@ import pandas as pd
 from study.analysis import formula as formulas
 from study.analysis.formula import NOTHING, RandomTerm
 from study.analysis.records import Floats
-from study.bundle import TRIAL_TYPES
 from study.preregistration import PREDICTORS
 
 INTERCEPTS = "(1|participant) + (1|category)"
@@ -91,6 +90,24 @@ def split(models: Mapping[str, str]) -> tuple[dict[str, str], str]:
     return fixed, random or INTERCEPTS
 
 
+def by_condition(random: str) -> str:
+    """The random effects with slopes of the condition in place of those of the explanations it is made of.
+
+    ``(trial_type || participant) + (saliency + examples || category)`` becomes
+    ``(trial_type || participant) + (condition || category)``.
+    """
+    return " + ".join(_by_condition(term) for term in formulas.terms(f"~{random}"))
+
+
+def _by_condition(term: RandomTerm) -> str:
+    kept: dict[str, None] = {}
+    for piece in _pieces(term.columns):
+        names = dict.fromkeys("trial_type" if name == "trial_type" else "condition" for name in piece.split(":"))
+        kept[":".join(names)] = None
+    columns = [] if term.has_intercept else ["0"]
+    return f"({' + '.join([*columns, *kept]) or '1'}{'|' if term.correlated else '||'}{term.group})"
+
+
 def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], Effects]) -> tuple[Fit, str]:
     """The fit with as many of the random effects as it is not singular with (`RULE`), and those.
 
@@ -115,7 +132,8 @@ def simpler(random: str, effects: Effects) -> str | None:
             f"({term.columns}||{term.group})" if _pieces(term.columns) else f"(1|{term.group})" for term in terms
         )
     zero = {(group, name) for group, names, covariance in effects for name in names if is_singular(covariance)}
-    left = " + ".join(filter(None, (_without(term, zero) for term in terms)))
+    every = {(group, name) for group, names, _ in effects for name in names}
+    left = " + ".join(filter(None, (_without(term, zero, every) for term in terms)))
     return left if left.replace(" ", "") != random.replace(" ", "") else None
 
 
@@ -147,21 +165,20 @@ def _pieces(columns: str) -> list[str]:
     return [name for name in found if name not in ("", "0", "1")]
 
 
-def _without(term: RandomTerm, zero: set[tuple[str, str]]) -> str | None:
+def _without(term: RandomTerm, zero: set[tuple[str, str]], every: set[tuple[str, str]]) -> str | None:
     """The term without the effects that have no variance in any of their columns; None where nothing is left."""
     if ":" in term.group:
         return None if (term.group, "(Intercept)") in zero else f"({term.columns}||{term.group})"
-    known = [name for group, name in zero if group == term.group]
-    kept = [piece for piece in _pieces(term.columns) if _columns(piece) - set(known)]
+    left = [name for group, name in every - zero if group == term.group]
+    kept = [piece for piece in _pieces(term.columns) if any(_is_column(name, piece) for name in left)]
     if not term.has_intercept:
         return f"(0 + {' + '.join(kept)}||{term.group})" if kept else None
     return _term(kept, term.group)
 
 
-def _columns(piece: str) -> set[str]:
-    """The columns of the design that an effect has, in treatment coding."""
-    parts = [
-        [f"trial_type{kind}" for kind in TRIAL_TYPES[1:]] if name == "trial_type" else [name]
-        for name in piece.split(":")
-    ]
-    return {":".join(some) for some in product(*parts)}
+def _is_column(name: str, piece: str) -> bool:
+    """Whether a column of the design belongs to an effect: ``trial_typestd_correct:saliency`` to that of both."""
+    parts, effects = name.split(":"), piece.split(":")
+    return len(parts) == len(effects) and all(
+        part.startswith(effect) for part, effect in zip(parts, effects, strict=True)
+    )

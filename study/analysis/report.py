@@ -211,7 +211,7 @@ def write(
         "models": nested.comparison(analysis),
         "figure1": numbers,
         "contrasts": said.contrasts,
-        **({"exclusions": plan.exclusions} if plan else {}),
+        **_exclusions(data, plan),
         **{f"exploratory_{measure.name}": measure.table for measure in measures},
     }
     files = {
@@ -248,10 +248,21 @@ def _page(
         ("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),
         ("Models", label, "Each tested against the one before.", tables["models"], None),
         ("Table 1", label, "Log-odds with 95% Wald intervals.", tables["table1"], None),
-        *([("Exclusions", label, plan.stopping, plan.exclusions, None)] if plan else []),
+        *(
+            [("Exclusions", label, plan.stopping if plan else "", tables["exclusions"], None)]
+            if "exclusions" in tables
+            else []
+        ),
         *document.labelled(found),
     ]
     return document.page(TITLE, lines, sections, notes, made_from)
+
+
+def _exclusions(data: Responses, plan: Planned | None) -> dict[str, pd.DataFrame]:
+    """The table of exclusions: the plan's, or what researchers excluded where no plan applies."""
+    if plan is not None:
+        return {"exclusions": plan.exclusions}
+    return {"exclusions": data.excluded} if len(data.excluded) else {}
 
 
 def _asked(data: Responses) -> list[contrasts.Contrast]:

@@ -50,12 +50,15 @@ class Responses:
     placebos
         The answers in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
         them from true explanations.
+    excluded
+        rule, people and answers that researchers excluded during the collection: not among the rows.
     """
 
     frame: pd.DataFrame
     dropped: int = 0
     messages: tuple[str, ...] = ()
     placebos: pd.DataFrame = field(default_factory=pd.DataFrame)
+    excluded: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def every(self) -> pd.DataFrame:

@@ -19,6 +19,7 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from study.analysis import formula as formulas
+from study.analysis import starts
 from study.analysis.laplace import Block, Laplace, Point, curvature, root, triangle_size
 from study.analysis.records import Floats
 
@@ -35,6 +36,11 @@ SMALL = 0.1
 """Standard deviation (log-odds) from which down the search asks whether 0 is as likely."""
 AS_LIKELY = 1e-4
 """Log-likelihood that a standard deviation of 0 may cost to be taken."""
+
+
+SDS = (1.0, 8.0)
+"""Standard deviations at which further searches start where responses are few: fewer than with `glmm`, which takes a
+hundredth of the time for each."""
 
 
 class _Plateau(Exception):
@@ -105,12 +111,36 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         blocks.append(Block(codes, values, names))
     likelihood = Laplace(design, np.asarray(plain.y) * answers, answers, blocks, formulas.offset(frame, formula))
     start, scale = _start(plain, kept, likelihood, [group for group, _, _ in terms])
-    found = _on_boundary(likelihood, climb(likelihood, start, scale))
+    found, maxima = _best(likelihood, climb(likelihood, start, scale), scale, terms)
+    found = _on_boundary(likelihood, found)
     spread = np.full((len(start), len(start)), math.nan)
     if errors:
         spread = _spread(likelihood, found)
         found = _polished(likelihood, found, spread)
-    return _described(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
+    made = _described(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
+    return starts.with_maxima(made, maxima)
+
+
+def _best(
+    likelihood: Laplace, first: Maximum, scale: Floats, terms: starts.Blocks
+) -> tuple[Maximum, tuple[starts.End, ...]]:
+    """The best of several searches where responses are few, and the maxima if there are two."""
+    responses = float(np.sum(likelihood.answers))
+    if not starts.is_few(responses):
+        return first, ()
+
+    def search(beta: Floats, theta: Floats) -> starts.End:
+        likelihood.forget()
+        return _end(likelihood, climb(likelihood, np.concatenate([beta, theta]), scale))
+
+    return starts.search(_end(likelihood, first), responses, terms, search, SDS)
+
+
+def _end(likelihood: Laplace, found: Maximum) -> starts.End:
+    p = likelihood.design.shape[1]
+    beta, theta = found.parameters[:p], found.parameters[p:]
+    sds = tuple(float(np.linalg.norm(factor[0])) for factor in likelihood.factors(theta))
+    return starts.End(found.point.loglik, sds, beta, theta, found.arrived, found)
 
 
 def _on_boundary(likelihood: Laplace, found: Maximum) -> Maximum:

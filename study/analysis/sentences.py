@@ -77,9 +77,23 @@ def outsized(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
     ) + tuple(f"The standard error of {c.term} could not be computed." for c in coefficients if c.se is None)
 
 
+def several_maxima(raw: Any) -> tuple[str, ...]:
+    """Searches from different starts ended in different maxima of the likelihood (`study.analysis.starts`)."""
+    if "maxima" not in raw.diagnostics:
+        return ()
+    (best, wide), (lower, narrow) = raw.diagnostics["maxima"]
+    return (
+        f"The likelihood has more than one maximum: the log-likelihood is {best:.3f} at the one reported (standard "
+        f"deviation of random effects {wide:.2f}) and {lower:.3f} at another ({narrow:.2f}), so these few responses "
+        "hardly determine the model.",
+    )
+
+
 def said(raw: Any) -> tuple[str, ...]:
-    """What `glmm` warned of, beyond what is said here in plainer words."""
-    return tuple(f"{w['title']}. {w['message']}" for w in raw.warnings if w["kind"] not in _SAID_OTHERWISE)
+    """What `glmm` warned of, beyond what is said here in plainer words, and several maxima."""
+    return several_maxima(raw) + tuple(
+        f"{w['title']}. {w['message']}" for w in raw.warnings if w["kind"] not in _SAID_OTHERWISE
+    )
 
 
 def reason(raw: Any) -> str:

@@ -74,6 +74,14 @@ class Effects:
         }
         return replace(self, coefficients=scaled)
 
+    def with_slopes(self, sds: Mapping[str, float]) -> Effects:
+        """The same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
+        return replace(
+            self,
+            person_slope_sd=sds.get("participant", self.person_slope_sd),
+            category_slope_sd=sds.get("category", self.category_slope_sd),
+        )
+
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
         """One study; everyone answers every trial."""
         trials = list(product(range(self.categories), range(len(TRIAL_TYPES)), range(self.per_type)))

@@ -22,6 +22,8 @@ ACCESS: dict[AccessMode, str] = {
     "personal": "Personal (signed) links",
 }
 COLUMNS = ("participant", "reason", "time")
+BY_RESEARCHER = "excluded by a researcher"
+"""The rule by which an exclusion on Monitor is counted, before its reason."""
 
 
 class Guests(Opened):
@@ -91,6 +93,18 @@ class Guests(Opened):
         rows = self._store.read(lambda db: guests.exclusions(db, study))
         told = [(pseudonym(row), row["reason"], datetime.fromtimestamp(row["at"] / 1e9, UTC)) for row in rows]
         return pd.DataFrame(told, columns=list(COLUMNS))
+
+    def count_exclusions(self, study_hash: str) -> pd.DataFrame:
+        """Count the participants whom a researcher excluded from a frozen study, a rule for each reason.
+
+        Returns
+        -------
+        pandas.DataFrame
+            rule, people, answers: as of `study.analysis.planned.exclude`.
+        """
+        rows = self._store.read(lambda db: guests.count_exclusions(db, study_hash))
+        counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["answers"])) for row in rows]
+        return pd.DataFrame(counts, columns=["rule", "people", "answers"])
 
     def _participant(self, db: Connection, study: str, participant: str) -> Row:
         """The session of a participant by their name in the tables."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, and_, func, select, update
 
 from study.store.rows import Row, every
-from study.store.tables import exclusion, invitation, session, study_version
+from study.store.tables import exclusion, invitation, response, session, study_version, trial_plan
 from study.store.upsert import insert_or
 
 
@@ -48,6 +48,33 @@ def exclusions(db: Connection, study: str) -> list[Row]:
         .join(session, session.c.session_id == exclusion.c.session_id)
         .where(session.c.study == study)
         .order_by(exclusion.c.at, exclusion.c.session_id)
+    )
+    return every(db, query)
+
+
+def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
+    """Count the participants whom a researcher excluded from a frozen study and their main responses, by reason."""
+    answered = (
+        select(response.c.session_id, func.count().label("answers"))
+        .join(
+            trial_plan,
+            and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index),
+        )
+        .where(trial_plan.c.phase == "main")
+        .group_by(response.c.session_id)
+        .subquery()
+    )
+    query = (
+        select(
+            exclusion.c.reason,
+            func.count().label("people"),
+            func.coalesce(func.sum(answered.c.answers), 0).label("answers"),
+        )
+        .join(session, session.c.session_id == exclusion.c.session_id)
+        .outerjoin(answered, answered.c.session_id == exclusion.c.session_id)
+        .where(session.c.study_hash == study_hash)
+        .group_by(exclusion.c.reason)
+        .order_by(func.min(exclusion.c.at), exclusion.c.reason)
     )
     return every(db, query)
 

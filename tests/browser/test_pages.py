@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -152,6 +152,22 @@ def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
         page.goto(f"{server.url}/")
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
         context.close()
+
+
+def test_a_wrong_multiplier_does_not_stay_in_the_link(researcher: Server, page: Page) -> None:
+    """Whoever copied the link after a slip of the keyboard sent the error message along."""
+    page.goto(f"{researcher.url}/power?sizes=4,6&studies=10")
+    finished(page)
+    field = page.get_by_role("textbox", name="Effect-size multipliers")
+    for text in ("0.5,1", "nan"):
+        field.fill(text)
+        field.press("Enter")
+        if text == "nan":
+            expect(page.get_by_text("give numbers of 0 or more")).to_be_visible(timeout=PATIENCE_MS)
+        else:
+            page.wait_for_url("**effects=0.5*", timeout=PATIENCE_MS)
+        finished(page)
+    assert parse_qs(urlsplit(page.url).query)["effects"] == ["0.5,1"]
 
 
 def test_a_power_curve_of_spawned_processes(researcher: Server, page: Page) -> None:

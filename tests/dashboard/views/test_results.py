@@ -16,7 +16,9 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
 from dashboard import door
+from dashboard.commands.analysis import _analyze_study
 from dashboard.tasks import Task
+from dashboard.terminal import Bars
 from dashboard.widgets import answers
 from dashboard.work import analysis as work
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
@@ -290,6 +292,27 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     made(app.toggle(key="planned").set_value(False).run())
     assert len(table(app, "contrasts")) == 9
     assert labels(app) == ["exploratory", "exploratory"]
+
+
+def test_participants_excluded_on_monitor_are_counted_everywhere(workspace: Path) -> None:
+    """The table of exclusions, on the page and in ``exclusions.csv``, left them out: 8 took part, 7 were analysed."""
+    planned_study(workspace, PLAN)
+    service = door.service()
+    service._store.write(lambda db: db.exec_driver_sql("UPDATE session SET mode = 'live'"))
+    gone = service.persons("demo")["participant"][0]
+    service.exclude("demo", gone, "wrote that they guessed")
+    rules = [
+        {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "answers": 18},
+        {"rule": "fewer than 18 answers", "people": 0, "answers": 0},
+    ]
+    app = made(AppTest.from_function(script, default_timeout=60).run())
+    assert table(app, "exclusions").to_dict("records") == rules
+    made(app.toggle(key="planned").set_value(False).run())
+    assert table(app, "exclusions").to_dict("records") == rules[:1]
+    with Bars() as progress:
+        _analyze_study("demo", workspace / "results", 0, False, progress)
+    assert pd.read_csv(workspace / "results" / "exclusions.csv").to_dict("records") == rules
+    assert rules[0]["rule"] in (workspace / "results" / "report.md").read_text(encoding="utf-8")
 
 
 def test_before_the_planned_number_is_reached_it_is_interim(workspace: Path) -> None:

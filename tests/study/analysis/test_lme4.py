@@ -57,6 +57,29 @@ def test_linear_models(tmp_path: Path, reml: bool) -> None:
     agrees(mixed.fit(frame, formula, family="gaussian", reml=reml), lme4.fit(frame, formula, tmp_path, reml=reml))
 
 
+@pytest.mark.parametrize("reml", [True, False])
+@pytest.mark.parametrize(
+    "formula", ["time ~ x + (x||id)", "time ~ x + (0 + x|id)", "time ~ x + (x||id) + (1|item)", "time ~ 1 + (x|id)"]
+)
+def test_linear_models_with_uncorrelated_slopes(tmp_path: Path, formula: str, reml: bool) -> None:
+    """They were refused; log response times need them as much as accuracy does."""
+    frame = slopes(7)
+    model = mixed.fit(frame, formula, family="gaussian", reml=reml)
+    other = lme4.fit(frame, formula, tmp_path, reml=reml)
+    agrees(model, {**other, "group": [group.removesuffix(".1") for group in other["group"]]})
+    assert model.converged
+
+
+def test_a_linear_slope_without_variance_is_a_boundary() -> None:
+    """A slope that is the same for everybody is estimated as exactly 0, not as 1e-5, and called singular."""
+    frame = slopes(7)
+    share = frame.groupby("id").cumcount() % 2  # the same residuals for each id: no slope is left between them
+    alike = frame.assign(x=share - 0.5, time=7 + 0.2 * share + 0.4 * (frame.groupby("id").cumcount() // 2 % 2))
+    model = mixed.fit(alike, "time ~ x + (x||id)", family="gaussian")
+    assert next(r.sd for r in model.random if r.term == "x") == 0
+    assert any("Boundary (singular) fit" in message for message in model.messages)
+
+
 def test_profiles_and_modes(tmp_path: Path) -> None:
     """lme4's own profile intervals, and its conditional modes first: confint() leaves others behind in the model."""
     frame, formula = study(40, 10, 8, seed=3, sd=0.8), "correct ~ saliency + (1|participant) + (1|category)"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import contrasts, nested, placebos, planned, responses
+from study.analysis import contrasts, mixed, nested, placebos, planned, random_effects, responses
 from study.analysis.contrasts import Contrast
 from study.preregistration import Exclusions, Plan, PlannedContrast
 from tests.study.analysis import simulated
@@ -75,6 +75,62 @@ def test_a_plan_can_contrast_a_placebo_and_excludes_there_too(study: pd.DataFram
     assert done.exclusions["people"].tolist() == [int((right < 0.5).sum())]
     with pytest.raises(ValueError, match="no condition 'random_map'"):
         PlannedContrast(more="random_map")
+
+
+def test_planned_slopes_hold_for_placebos_too() -> None:
+    """With intercepts only a difference between categories was taken for evidence: half the standard error.
+
+    Oracle: the same model written out, with slopes of the condition by category.
+    """
+    rng = np.random.default_rng(8)
+    names, kinds = ["none", "saliency", "random_maps"], simulated.TYPES
+    own = {name: rng.normal(0, 1.5, 10) * (name != "none") for name in names}
+    rows = [
+        (f"p{i}", f"c{c}", kind, names[i % 3], int(rng.random() < 1 / (1 + np.exp(-own[names[i % 3]][c]))))
+        for i in range(45)
+        for c in range(10)
+        for kind in kinds
+    ]
+    frame = pd.DataFrame(rows, columns=["participant", "category", "trial_type", "condition", "correct"])
+    frame = frame.assign(saliency=(frame["condition"] != "none").astype(int), examples=0)
+    data = responses.prepare(frame)
+    slopes = "(1|participant) + (saliency||category)"
+    model = mixed.fit(data.frame, f"correct ~ trial_type * saliency + {slopes}")
+    asked = [Contrast("saliency", "random_maps")]
+    found = placebos.together(data, model, asked)
+    coded = data.every.assign(condition=pd.Categorical(data.every["condition"], categories=names))
+    written = mixed.fit(coded, "correct ~ trial_type * condition + (1|participant) + (condition||category)")
+    cells = {name: {"condition": pd.Categorical([name], categories=names)} for name in names}
+    expected = contrasts.table(written, asked, cells=cells)
+    np.testing.assert_allclose(found[["estimate", "se"]], expected[["estimate", "se"]], rtol=1e-3)
+    assert found["se"][0] > 2 * placebos.table(data, asked)["se"][0]
+
+
+@pytest.mark.parametrize(
+    ("planned_effects", "expected"),
+    [
+        ("(1|participant) + (1|category)", "(1|participant) + (1|category)"),
+        (
+            "(trial_type||participant) + (saliency*examples||category)",
+            "(trial_type||participant) + (condition||category)",
+        ),
+        ("(0 + trial_type:saliency|category)", "(0 + trial_type:condition|category)"),
+    ],
+)
+def test_slopes_of_explanations_become_slopes_of_conditions(planned_effects: str, expected: str) -> None:
+    assert random_effects.by_condition(planned_effects) == expected
+
+
+def test_slopes_of_conditions_without_variance_are_left_out() -> None:
+    """A singular slope of conditions was never left out: its columns are named after the conditions."""
+    effects = [
+        ("category", ("(Intercept)",), np.array([[1.0]])),
+        ("category", ("conditionsaliency",), np.array([[0.0]])),
+        ("category", ("conditionrandom_maps",), np.array([[0.0]])),
+    ]
+    assert random_effects.simpler("(condition||category)", effects) == "(1|category)"
+    effects[1] = ("category", ("conditionsaliency",), np.array([[1.0]]))
+    assert random_effects.simpler("(condition||category)", effects) is None
 
 
 def test_what_cannot_be_compared_is_said(study: pd.DataFrame) -> None:

@@ -79,6 +79,9 @@ def slope_laplace(beta, sd, design, groups, x, y) -> float:
     return total
 
 
-def test_a_gaussian_model_refuses_what_only_the_binomial_search_knows() -> None:
-    with pytest.raises(ForetellError, match="binomial models"):
-        mixed.fit(slopes(3), "time ~ x + (x||id)", family="gaussian")
+def test_other_families_refuse_uncorrelated_slopes() -> None:
+    frame = slopes(3).assign(weight=1.0, count=1)
+    with pytest.raises(ForetellError, match="gaussian models without weights"):
+        mixed.fit(frame, "count ~ x + (x||id)", family="poisson")
+    with pytest.raises(ForetellError, match="gaussian models without weights"):
+        mixed.fit(frame, "time ~ x + (x||id)", family="gaussian", weights="weight")

@@ -176,3 +176,23 @@ def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle:
     assert len(service.responses(study)) == 4 * 12
     assert ("excluded a participant",) in query(service, "SELECT act FROM audit")
     assert service.verify() == []
+
+
+def test_exclusions_are_counted_by_reason(service: Service, bundle: MakeBundle) -> None:
+    """The table of exclusions of an analysis did not count the participants whom a researcher had excluded."""
+    study = service.open_study(bundle("small"), per_condition=1)
+    reasons = ["a script", "told us to", "a script"]
+    tokens = [service.begin(study) for _ in range(4)]
+    for token in tokens[:3]:
+        take_part(service, token)
+    to_trials(service, tokens[3])
+    (study_hash,) = {status.study_hash for status in service.studies()}
+    assert service.count_exclusions(study_hash).empty
+    for participant, reason in zip(service.persons(study)["participant"][1:], reasons, strict=True):
+        service.exclude(study, participant, reason)
+    counts = service.count_exclusions(study_hash)
+    assert counts.to_numpy().tolist() == [
+        ["excluded by a researcher: a script", 2, 12],  # the last one gave no response
+        ["excluded by a researcher: told us to", 1, 12],
+    ]
+    assert service.count_exclusions("another").empty

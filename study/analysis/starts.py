@@ -1,0 +1,159 @@
+"""Search a binomial mixed model from several points where responses are few, and report how the searches ended.
+
+The likelihood of a few responses can have more than one maximum: one with small random effects and one in which the
+fixed effects and the random effects grow together. A single search ends in whichever is nearer to its start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from study.analysis.laplace import root
+from study.analysis.records import Floats
+
+FEW = 200
+"""Responses up to which several searches are made: a single one missed the maximum of 22% of simulated data sets with
+10 responses, 10% with 20, 3% with 80, 1 in 150 with 200 and none of 150 with 400."""
+SDS = (1.0, 4.0, 16.0, 64.0)
+"""Standard deviations (link scale) of the random effects at which the searches start."""
+SIGNS = (1.0, 0.0, -1.0)
+"""Of the first fit's fixed effects, at each of those."""
+APART = 1e-3
+"""Log-likelihood by which two maxima differ: a likelihood ratio would differ in its third decimal."""
+FARTHEST = 900.0
+"""Standard deviation beyond which a search has run off: `glmm` itself stops at 1,000."""
+_ATTENUATION = 3.0
+"""Fixed effects at a standard deviation s are about sqrt(1 + s^2 / 3) times those of a population average, a third
+being about the inverse of the logistic distribution's variance (Zeger, Liang & Albert, 1988)."""
+_NUDGE = 1.25
+"""Factor on the random effects with which a lower end is searched on from: a maximum is found again."""
+
+Blocks = Sequence[tuple[str, Sequence[str], Floats]]
+
+
+@dataclass(frozen=True)
+class End:
+    """Where one search ended.
+
+    Attributes
+    ----------
+    sds
+        Standard deviation of each random term's first effect.
+    beta, theta
+        Fixed effects, and the factors' entries, column by column.
+    fit
+        What the caller makes its result of.
+    """
+
+    loglik: float
+    sds: tuple[float, ...]
+    beta: Floats
+    theta: Floats
+    arrived: bool
+    fit: Any
+
+    @property
+    def is_maximum(self) -> bool:
+        """Whether the search arrived at a finite point."""
+        return self.arrived and math.isfinite(self.loglik) and max(self.sds, default=0.0) < FARTHEST
+
+
+Climb = Callable[[Floats, Floats], End]
+"""Search from fixed effects and factors."""
+
+
+def of_fit(raw: Any) -> End:
+    """The end of a search of `glmm`."""
+    theta = [_factor(entries, len(names)) for entries, (_, names) in zip(raw.varcorr, raw.re_groups, strict=False)]
+    sds = tuple(float(raw.stddev_corr(k)[0][0]) for k in range(len(theta)))
+    beta = np.nan_to_num(np.asarray(raw.beta, dtype=np.float64))
+    return End(float(raw.loglik), sds, beta, np.concatenate([*theta, np.zeros(0)]), bool(raw.converged), raw)
+
+
+def _factor(entries: Any, q: int) -> Floats:
+    """The factor's entries from those of a covariance."""
+    lower = np.zeros((q, q))
+    lower.T[np.triu_indices(q)] = np.asarray(entries, dtype=np.float64)
+    return root(lower + np.tril(lower, -1).T).T[np.triu_indices(q)]
+
+
+def is_few(responses: float) -> bool:
+    """Whether so few responses call for several searches."""
+    return responses <= FEW
+
+
+def count_responses(raw: Any) -> float:
+    """Responses of a fit: rows, or the sum of their weights."""
+    return float(raw.nobs if raw.weights is None else np.sum(raw.weights))
+
+
+def search(
+    first: End, responses: float, blocks: Blocks, climb: Climb, sds: Sequence[float] = SDS
+) -> tuple[Any, tuple[End, ...]]:
+    """The fit with the highest likelihood among several searches, and the two highest maxima, if there are two.
+
+    Parameters
+    ----------
+    first
+        The end of the search from the usual start.
+    responses
+        In all: an end below the likelihood of as many tosses of a coin is a search that failed.
+    blocks
+        The random terms, as of `study.analysis.formula.blocks`.
+    climb
+        The same search from another start.
+    sds
+        Standard deviations to start at.
+    """
+    ended = [first, *(climb(beta, theta) for beta, theta in points(first, blocks, sds))]
+    lowest = -math.log(2) * responses
+    maxima = sorted((end for end in ended if end.is_maximum and end.loglik > lowest), key=lambda end: -end.loglik)
+    if not maxima:
+        return first.fit, ()
+    best = maxima[0]
+    if first.is_maximum and first.loglik > best.loglik - APART:
+        best = first
+    level = best.loglik
+    for end in maxima:
+        if end.loglik < level - APART:
+            level = end.loglik
+            if _is_found_again(end, climb):
+                return best.fit, (best, end)
+    return best.fit, ()
+
+
+def points(first: End, blocks: Blocks, sds: Sequence[float] = SDS) -> list[tuple[Floats, Floats]]:
+    """Fixed effects and factors at which the searches start."""
+    plain = first.beta / _growth(min(max(first.sds, default=0.0), FARTHEST))
+    return [(sign * plain * _growth(sd), _factors(sd, blocks)) for sd, sign in product(sds, SIGNS)]
+
+
+def _growth(sd: float) -> float:
+    return math.sqrt(1 + sd**2 / _ATTENUATION)
+
+
+def _factors(sd: float, blocks: Blocks) -> Floats:
+    """Uncorrelated effects that each move the linear predictor by `sd`, whatever the unit of their column."""
+    parts = []
+    for _, _, values in blocks:
+        size = np.sqrt(np.mean(values**2, axis=0))
+        parts.append(np.diag(sd / np.where(size > 0, size, 1.0)).T[np.triu_indices(values.shape[1])])
+    return np.concatenate(parts)
+
+
+def _is_found_again(end: End, climb: Climb) -> bool:
+    """Whether the search comes back to a maximum from a little further out."""
+    out = np.where(np.abs(end.theta) > 0, end.theta * _NUDGE, 0.1)
+    return abs(climb(end.beta, out).loglik - end.loglik) < APART
+
+
+def with_maxima(raw: Any, maxima: Sequence[End]) -> Any:
+    """Add the maxima to the diagnostics of a fit, where `study.analysis.sentences` finds them."""
+    found = tuple((end.loglik, max(end.sds)) for end in maxima)
+    return replace(raw, diagnostics={**raw.diagnostics, "maxima": found}) if found else raw
