@@ -98,12 +98,11 @@ def _workspace() -> str:
 
 def _modes() -> str:
     """Who else of this machine's users can read ids, responses and the key."""
-    from study.workspace import home
+    from study.workspace import home, readable_by_others
 
     if os.name != "posix":
         return "not checked on this system"
-    private = [home(), home() / "participants.key", *home().glob("*.db*"), *home().glob("*.ends")]
-    readable = [path for path in private if path.exists() and path.stat().st_mode & 0o077]
+    readable = readable_by_others(home())
     if readable:
         commands = "; ".join(f"chmod {700 if path.is_dir() else 600} {path}" for path in readable)
         raise RuntimeError(f"other users of this machine can read the workspace. Run: {commands}")

@@ -50,7 +50,6 @@ def serve(
         threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn
 
-    os.umask(0o077)  # what is written from here on is for this user alone
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
     from dashboard.listening import settings
 
