@@ -36,6 +36,7 @@ def doctor() -> None:
         _modes,
         _sqlite,
         _sso,
+        _prolific,
         _telemetry,
         _browser,
     ):
@@ -124,6 +125,17 @@ def _sso() -> str:
         return f"no provider ({home() / FILE} is not there)"
     listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
     return f"{provider.name}, {provider.issuer}; {listed}; to be registered there: {provider.callback}"
+
+
+def _prolific() -> str:
+    from study.participation.prolific import FILE, signatures_of
+    from study.workspace import home
+
+    found = signatures_of(home())
+    if found is None:
+        return f"links need no signature ({home() / FILE} is not there)"
+    settings, keys = found
+    return f"links to {', '.join(settings.studies)} must be signed by one of {len(keys.keys)} keys"
 
 
 def _telemetry() -> str:

@@ -35,10 +35,12 @@ def serve(
     Example: python foretell.py serve --port 8600 --no-browser
     """
     from study.collection.provider import provider_of
+    from study.participation.prolific import signatures_of
     from study.workspace import ROOT, home
 
     _refuse_used_port(host, port)
     provider_of(home())  # a wrong file is said here, in one sentence
+    signatures_of(home())
     if demo:
         _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
