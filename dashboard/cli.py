@@ -53,6 +53,26 @@ for verbs in (
 app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 
+WORKSPACE = (
+    "build", "verify", "simulate", "export", "links", "access", "withdraw", "bonus", "reconcile", "analyze", "power",
+    "password", "login", "backup", "restore", "serve",
+)  # fmt: skip
+"""Commands that open the workspace to write, at least to its database."""
+
+
+@app.callback()
+def prepare(context: typer.Context) -> None:
+    """Keep the workspace for this user alone before a command writes to it."""
+    if context.invoked_subcommand not in WORKSPACE:
+        return
+    from study.files import private_files
+    from study.workspace import close_to_others
+
+    context.with_resource(private_files())
+    for sentence in close_to_others():
+        say(sentence, error=True)
+
+
 def main() -> None:
     """Run a verb. Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong, 130 interrupted."""
     debug = "--debug" in sys.argv

@@ -102,6 +102,7 @@ def bonus(
     Example: python foretell.py bonus demo --out bonus.csv
     """
     from study.collection.export import write_csv
+    from study.files import shared_files
     from study.service import Service
     from study.workspace import home
 
@@ -110,7 +111,8 @@ def bonus(
     if made.number is None:
         say("No bonus is waiting.")
     else:
-        write_csv(made.rows, out, header=False)
+        with shared_files():
+            write_csv(made.rows, out, header=False)
         say(f"{out}: batch {made.number}, {len(made.rows)} people, {made.rows['amount'].astype(float).sum():.2f}")
     if made.without_id:
         say(f"{made.without_id} people have a bonus but no recruiter's id (any more)")
