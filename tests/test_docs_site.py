@@ -24,7 +24,10 @@ LOADING = {
 }
 IDLE_LINKS = {"canonical", "author", "license", "next", "prev", "search", "index"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="the browser of the test is a shell script"),
+]
 
 
 class Requests(HTMLParser):
