@@ -7,6 +7,7 @@ It makes ``.venv`` beside itself, installs ``requirements.txt`` once (again when
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import importlib.metadata
 import os
@@ -14,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import webbrowser
 from pathlib import Path
 
 from dashboard.cli.commands import COMMANDS, FORMER
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
+DOCUMENTATION = ROOT / "requirements-docs.txt"
+SITE = ROOT / "docs" / "_build"
 
 # Measured (docs/decisions/0002-dependencies.md). glibc hands every large activation back to the system and asks for it
 # again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other:
@@ -47,6 +51,8 @@ def main(arguments: list[str]) -> int:
     command = arguments[0] if arguments else "serve"
     if command == "test":
         return run_tests(arguments[1:])
+    if command == "docs":
+        return build_docs(arguments[1:])
     if command not in COMMANDS and command not in FORMER:
         return fail(f"Unknown command {command!r}. Commands: {', '.join(summaries())}.")
     development = command in COMMANDS and COMMANDS[command].needs_development
@@ -56,8 +62,11 @@ def main(arguments: list[str]) -> int:
 
 def summaries() -> dict[str, str]:
     """What each command does, by its name."""
-    test = "run every test (--no-browser leaves out those that need one)"
-    return {name: command.summary for name, command in COMMANDS.items()} | {"test": test}
+    own = {
+        "docs": "build the documentation as a website and open it",
+        "test": "run every test (--no-browser leaves out those that need one)",
+    }
+    return {name: command.summary for name, command in COMMANDS.items()} | own
 
 
 def become(command: list[str], environment: dict[str, str]) -> int:
@@ -179,6 +188,29 @@ def run_tests(arguments: list[str]) -> int:
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
         arguments = ["-n", "auto", "--dist", "loadfile", *arguments]  # a file's tests share its servers
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
+
+
+def build_docs(arguments: list[str]) -> int:
+    """Build the documentation and open it. ``--no-browser`` only builds it, ``--out FOLDER`` puts it elsewhere."""
+    parser = argparse.ArgumentParser("python foretell.py docs", epilog="Example: python foretell.py docs --no-browser")
+    parser.add_argument("--no-browser", action="store_true", help="only build the documentation")
+    parser.add_argument("--out", type=Path, default=SITE, help="folder for the pages (default: docs/_build)")
+    given = parser.parse_args(arguments)
+    site = given.out.resolve()
+    command = docs_command(ready(RUNTIME, DOCUMENTATION), site)
+    if subprocess.call(command, cwd=ROOT, env=child_environment()) != 0:
+        return fail("The documentation could not be built: the lines above say why.")
+    page = site / "index.html"
+    print(page)
+    if not given.no_browser:
+        webbrowser.open(page.as_uri())
+    return 0
+
+
+def docs_command(python: str, site: Path) -> list[str]:
+    """Return the command that builds the documentation; a warning is an error."""
+    options = ["-b", "html", "-c", "docs", "--fail-on-warning", "--keep-going", "--quiet"]
+    return [python, "-m", "sphinx", *options, ".", str(site)]
 
 
 def find_chromium(python: str) -> str | None:

@@ -22,10 +22,11 @@ ROOT = Path(__file__).parents[1]
 
 
 class Server:
-    """uvicorn on a free port; `kill` is kill -9, `start` may be called again."""
+    """uvicorn on a free port; `kill` is kill -9, `start` may be called again. `open_files` is what `ulimit -n` says."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, open_files: int | None = None) -> None:
         self.home = home
+        self._limited = [] if open_files is None else ["sh", "-c", f'ulimit -n {open_files}; exec "$0" "$@"']
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -33,6 +34,7 @@ class Server:
     def start(self, patience_s: float = 60) -> None:
         """Start and wait until it answers."""
         command = [
+            *self._limited,
             sys.executable,
             "-m",
             "dashboard.cli",
@@ -110,9 +112,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(home: Path) -> Iterator[Server]:
+def serving(home: Path, open_files: int | None = None) -> Iterator[Server]:
     """A running server, ended at the end."""
-    server = Server(home)
+    server = Server(home, open_files)
     server.start()
     try:
         yield server

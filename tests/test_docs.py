@@ -24,6 +24,7 @@ from PIL import Image
 import foretell
 from core.attribution import METHODS
 from core.registry import Registry
+from dashboard.cli import bench
 from dashboard.cli.main import build_app
 from data.errors import DataError
 from study.analysis import nested, responses
@@ -40,8 +41,10 @@ from tests.study.studies import TINY
 
 ROOT = Path(__file__).parents[1]
 OWN = ("*.md", "docs/**/*.md", "benchmarks/*.md")
-PAGES = sorted({path for pattern in OWN for path in ROOT.glob(pattern)})
+PAGES = sorted({path for pattern in OWN for path in ROOT.glob(pattern) if "_build" not in path.parts})
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CATALOGUE = (ROOT / "docs" / "reference" / "catalogue.md").read_text(encoding="utf-8")
+WALKTHROUGH = (ROOT / "docs" / "walkthrough.md").read_text(encoding="utf-8")
 HOW_TO = ROOT / "docs" / "how-to"
 PACKAGES = ("core", "data", "study", "dashboard", "tests", "docs", "benchmarks")
 
@@ -85,15 +88,24 @@ def register(monkeypatch: pytest.MonkeyPatch, registry: Registry, page: str, mod
 
 
 @pytest.mark.parametrize("registry", [METHODS, CONDITIONS, IMAGE_SETS, PEOPLE], ids=lambda registry: registry.kind)
-def test_everything_registered_is_in_the_readme_and_the_changelog(registry: Registry) -> None:
-    """A method, condition, image set or simulated person nobody is told of."""
+def test_everything_registered_is_in_the_catalogue_and_the_changelog(registry: Registry) -> None:
+    """A method, condition, image set or simulated participant that no document mentions."""
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert [name for name in registry if f"`{name}`" not in README or f"`{name}`" not in changes] == []
+    assert [name for name in registry if f"`{name}`" not in CATALOGUE or f"`{name}`" not in changes] == []
 
 
-def test_every_verb_is_in_the_readme() -> None:
-    """A verb nobody is told of; ``serve`` is what happens without one."""
-    named = {verb for _, verb, _ in commands(README)}
+def test_the_readme_fits_on_one_screen() -> None:
+    """A README that grows into a manual again."""
+    assert len(README.splitlines()) <= 60
+    assert re.findall(r"^    (python foretell\.py\w* ?\w*)", README, re.MULTILINE) == [
+        "python foretell.py ",
+        "python foretell.py test",
+    ]
+
+
+def test_every_command_is_in_the_walkthrough() -> None:
+    """A command that no guide mentions; ``serve`` is what happens without one."""
+    named = {verb for _, verb, _ in commands(WALKTHROUGH)}
     assert re.search(r"^    python foretell\.py +#", README, re.MULTILINE)
     assert named | {"serve"} == set(foretell.summaries())
 
@@ -112,6 +124,7 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     """A command that was renamed, or an option that is not there any more."""
     known = {command.name: {o for p in command.params for o in (*p.opts, *p.secondary_opts)} for command in verbs()}
     known["test"] = {"--no-browser"}
+    known["docs"] = {"--no-browser", "--out"}
     for whole, verb, arguments in commands(page.read_text(encoding="utf-8")):
         assert verb in known, whole
         options = {argument.split("=")[0] for argument in arguments if argument.startswith("--")}
@@ -120,6 +133,14 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
 
 def verbs() -> list[Any]:
     return list(typer.main.get_command(build_app()).commands.values())  # type: ignore[attr-defined]
+
+
+def test_every_benchmark_has_a_section() -> None:
+    """A benchmark that no page explains, or results that no table shows."""
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    results = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
+    assert {name for name in results | set(bench.names()) if f"python -m benchmarks.{name} " not in page} == set()
+    assert {path.stem for path in (ROOT / "benchmarks" / "figures").glob("*.svg")} == results
 
 
 # What is named is there
@@ -174,32 +195,34 @@ def test_decisions_are_numbered_and_listed() -> None:
     assert re.findall(r"\((0[\w-]+\.md)\)", (folder / "README.md").read_text(encoding="utf-8")) == files
 
 
-@pytest.mark.parametrize("name", ["data-dictionary.md", "faithfulness.md", "concepts.md", "statistics.md"])
-def test_pages_made_from_code_and_results_are_current(name: str) -> None:
-    """A column that was renamed, a method that is new, a benchmark run anew: run ``python docs/generate.py``."""
-    page = runpy.run_path(str(ROOT / "docs" / "generate.py"))["PAGES"][name]()
-    assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page
+GENERATED = runpy.run_path(str(ROOT / "docs" / "generate.py"))["PAGES"]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_generated_pages_are_current(name: str) -> None:
+    """A renamed column, a new method, a new result: run ``python docs/generate.py``."""
+    assert (ROOT / name).read_text(encoding="utf-8") == GENERATED[name]()
 
 
 # What is shown runs
 
 
-def road() -> list[list[str]]:
-    """The commands of the README's marked block."""
-    block = re.search(r"<!-- road: [^>]*-->\n```bash\n(.*?)```", README, re.DOTALL)
+def walkthrough() -> list[list[str]]:
+    """The commands of the walkthrough's marked block."""
+    block = re.search(r"<!-- walkthrough: [^>]*-->\n```bash\n(.*?)```", WALKTHROUGH, re.DOTALL)
     assert block
     return [shlex.split(line) for line in block[1].splitlines()]
 
 
 @pytest.mark.slow
-def test_the_readmes_road_leads_to_its_end(tmp_path: Path) -> None:
-    """Every command of the README, in its order, from a folder with nothing but a (smaller) demo study in it."""
+def test_the_walkthrough_runs_to_its_end(tmp_path: Path) -> None:
+    """Every command of the walkthrough, in its order, from a folder with only a (smaller) demo study in it."""
     (tmp_path / "data" / "studies").mkdir(parents=True)
     (tmp_path / "data" / "studies" / "demo.toml").write_text(TINY.replace('name = "tiny"', 'name = "demo"'))
     (tmp_path / "docs" / "images").mkdir(parents=True)
     shutil.copy(ROOT / "docs" / "images" / "fish.png", tmp_path / "docs" / "images")
     environment = {**os.environ, "FORETELL_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
-    lines = road()
+    lines = walkthrough()
     assert [line[2] for line in lines][:5] == ["build", "verify", "simulate", "export", "analyze"]
     for line in lines:
         assert line[:2] == ["python", "foretell.py"]

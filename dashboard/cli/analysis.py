@@ -45,14 +45,16 @@ def analyze(
     """
     from study.analysis import crosschecks
     from study.analysis.results import analyze_file
+    from study.workspace.files import shared_files
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
             columns = pairs(column or [], "--column", "ours=theirs")
             planned, manifest, looks = _claimed(plan, study)
-            found = analyze_file(
-                Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
-            )
+            with shared_files():
+                found = analyze_file(
+                    Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
+                )
         else:
             found = _analyze_study(responses, out, seed, simulated, progress)
     analysis = found.analysis
@@ -91,6 +93,7 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     from study.bundle import Bundle
     from study.plan.preregistration import frozen_with
     from study.service import Service
+    from study.workspace.files import shared_files
     from study.workspace.workspace import home
 
     with Service(home()) as service:
@@ -102,7 +105,8 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
     data = replace(responses.prepare(frame, name=name), excluded=excluded)
     manifest = Bundle(folders[answered]).manifest
     plan = frozen_with(manifest)
-    return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
+    with shared_files():
+        return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
@@ -182,6 +186,7 @@ def power(
     from study.analysis import responses
     from study.plan import config
     from study.plan.mixture import parse_mixture
+    from study.workspace.files import shared_files
     from study.workspace.spreadsheets import csv_text
 
     study = config.read(study_file)
@@ -206,7 +211,8 @@ def power(
     for sentence in work.answers(table, conditions, pay, currency):
         say(sentence)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
-        simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
+        with shared_files():
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "power.csv").write_text(csv_text(table), encoding="utf-8", newline="")
+            simulations.figure(table).write_html(out / "power.html", include_plotlyjs=True, div_id="power")
         say(str(out / "power.csv"))

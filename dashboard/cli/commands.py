@@ -14,6 +14,8 @@ class Command(NamedTuple):
         ``module:function``; its docstring ends with an example, which the tests run.
     summary
         What it does, for the list of commands.
+    opens_workspace
+        Whether it may write to the workspace, which is then kept for this user alone.
     forwards
         Whether options that it does not know go on to what it starts.
     needs_development
@@ -22,39 +24,86 @@ class Command(NamedTuple):
 
     function: str
     summary: str
+    opens_workspace: bool = True
     forwards: bool = False
     needs_development: bool = False
 
 
 COMMANDS = {
-    "serve": Command("dashboard.cli.serve:serve", "build the demo study and open the pages (the default)"),
-    "explain": Command("dashboard.cli.explain:explain", "heatmaps of images, as files"),
-    "units": Command("dashboard.cli.units:units", "images that drive a class or unit of a network"),
-    "uncertainty": Command("dashboard.cli.uncertainty:uncertainty", "how uncertain a network is of each image"),
-    "concepts": Command("dashboard.cli.concepts:concepts", "the human concepts a network relies on for a class"),
-    "layers": Command("dashboard.cli.layers:layers", "what the layers of a network represent, and its margins"),
-    "assertions": Command("dashboard.cli.assertions:assertions", "your own rules, run over an image set"),
-    "prior": Command("dashboard.cli.prior:prior", "the learner's KFAC posterior over a training set"),
-    "build": Command("dashboard.cli.study:build", "a study file into a frozen bundle of stimuli"),
-    "verify": Command("dashboard.cli.study:verify", "check a bundle or a database against its hashes"),
-    "simulate": Command("dashboard.cli.study:simulate", "fill a study with simulated participants"),
-    "links": Command("dashboard.cli.recruiting:links", "a signed personal link for each id of a list"),
-    "access": Command("dashboard.cli.recruiting:access", "who may start a study"),
-    "withdraw": Command("dashboard.cli.recruiting:withdraw", "erase a participant's responses, by their private code"),
-    "bonus": Command("dashboard.cli.recruiting:bonus", "the bonuses not paid yet, as a file for the recruiter"),
-    "reconcile": Command("dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses"),
-    "analyze": Command("dashboard.cli.analysis:analyze", "the analysis of a study or a CSV file, with a report"),
-    "glmm": Command("dashboard.cli.analysis:glmm", "one mixed model of a CSV file, by formula"),
-    "power": Command("dashboard.cli.analysis:power", "the sample size a study needs, from simulated studies"),
-    "export": Command("dashboard.cli.study:export", "the responses of a study, with a data dictionary"),
-    "password": Command("dashboard.cli.access:password", "set the password of the researcher's pages"),
-    "login": Command("dashboard.cli.access:login", "a link that logs in to the researcher's pages"),
-    "backup": Command("dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder"),
-    "restore": Command("dashboard.cli.access:restore", "load a backup into an empty workspace and check it"),
-    "bench": Command(
-        "dashboard.cli.bench:bench", "run a benchmark and print JSON", forwards=True, needs_development=True
+    "serve": Command(
+        "dashboard.cli.serve:serve", "build the demo study and open the pages (the default)", opens_workspace=True
     ),
-    "doctor": Command("dashboard.cli.doctor:doctor", "check this installation"),
+    "explain": Command("dashboard.cli.explain:explain", "heatmaps of images, as files", opens_workspace=False),
+    "units": Command(
+        "dashboard.cli.units:units", "images that drive a class or unit of a network", opens_workspace=False
+    ),
+    "uncertainty": Command(
+        "dashboard.cli.uncertainty:uncertainty", "how uncertain a network is of each image", opens_workspace=False
+    ),
+    "concepts": Command(
+        "dashboard.cli.concepts:concepts", "the human concepts a network relies on for a class", opens_workspace=False
+    ),
+    "layers": Command(
+        "dashboard.cli.layers:layers", "what the layers of a network represent, and its margins", opens_workspace=False
+    ),
+    "assertions": Command(
+        "dashboard.cli.assertions:assertions", "your own rules, run over an image set", opens_workspace=False
+    ),
+    "prior": Command(
+        "dashboard.cli.prior:prior", "the learner's KFAC posterior over a training set", opens_workspace=False
+    ),
+    "build": Command("dashboard.cli.study:build", "a study file into a frozen bundle of stimuli"),
+    "verify": Command(
+        "dashboard.cli.study:verify", "check a bundle or a database against its hashes", opens_workspace=True
+    ),
+    "simulate": Command(
+        "dashboard.cli.study:simulate", "fill a study with simulated participants", opens_workspace=True
+    ),
+    "links": Command(
+        "dashboard.cli.recruiting:links", "a signed personal link for each id of a list", opens_workspace=True
+    ),
+    "access": Command("dashboard.cli.recruiting:access", "who may start a study"),
+    "withdraw": Command(
+        "dashboard.cli.recruiting:withdraw",
+        "erase a participant's responses, by their private code",
+        opens_workspace=True,
+    ),
+    "bonus": Command(
+        "dashboard.cli.recruiting:bonus", "the bonuses not paid yet, as a file for the recruiter", opens_workspace=True
+    ),
+    "reconcile": Command(
+        "dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses", opens_workspace=True
+    ),
+    "analyze": Command(
+        "dashboard.cli.analysis:analyze", "the analysis of a study or a CSV file, with a report", opens_workspace=True
+    ),
+    "glmm": Command("dashboard.cli.analysis:glmm", "one mixed model of a CSV file, by formula", opens_workspace=False),
+    "power": Command(
+        "dashboard.cli.analysis:power", "the sample size a study needs, from simulated studies", opens_workspace=True
+    ),
+    "export": Command(
+        "dashboard.cli.study:export", "the responses of a study, with a data dictionary", opens_workspace=True
+    ),
+    "password": Command(
+        "dashboard.cli.access:password", "set the password of the researcher's pages", opens_workspace=True
+    ),
+    "login": Command(
+        "dashboard.cli.access:login", "a link that logs in to the researcher's pages", opens_workspace=True
+    ),
+    "backup": Command(
+        "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", opens_workspace=True
+    ),
+    "restore": Command(
+        "dashboard.cli.access:restore", "load a backup into an empty workspace and check it", opens_workspace=True
+    ),
+    "bench": Command(
+        "dashboard.cli.bench:bench",
+        "run a benchmark and print JSON",
+        opens_workspace=False,
+        forwards=True,
+        needs_development=True,
+    ),
+    "doctor": Command("dashboard.cli.doctor:doctor", "check this installation", opens_workspace=False),
 }
 
 FORMER = {"inspect": "layers", "visualise": "units"}

@@ -36,6 +36,7 @@ def doctor() -> None:
         _modes,
         _sqlite,
         _sso,
+        _prolific,
         _telemetry,
         _browser,
     ):
@@ -98,12 +99,11 @@ def _workspace() -> str:
 
 def _modes() -> str:
     """Who else of this machine's users can read ids, responses and the key."""
-    from study.workspace.workspace import home
+    from study.workspace.workspace import home, readable_by_others
 
     if os.name != "posix":
         return "not checked on this system"
-    private = [home(), home() / "participants.key", *home().glob("*.db*"), *home().glob("*.ends")]
-    readable = [path for path in private if path.exists() and path.stat().st_mode & 0o077]
+    readable = readable_by_others(home())
     if readable:
         commands = "; ".join(f"chmod {700 if path.is_dir() else 600} {path}" for path in readable)
         raise RuntimeError(f"other users of this machine can read the workspace. Run: {commands}")
@@ -125,6 +125,17 @@ def _sso() -> str:
         return f"no provider ({home() / FILE} is not there)"
     listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
     return f"{provider.name}, {provider.issuer}; {listed}; to be registered there: {provider.callback}"
+
+
+def _prolific() -> str:
+    from study.participation.prolific import FILE, signatures_of
+    from study.workspace.workspace import home
+
+    found = signatures_of(home())
+    if found is None:
+        return f"links need no signature ({home() / FILE} is not there)"
+    settings, keys = found
+    return f"links to {', '.join(settings.studies)} must be signed by one of {len(keys.keys)} keys"
 
 
 def _telemetry() -> str:

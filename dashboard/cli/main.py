@@ -25,12 +25,25 @@ def build_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    app.callback()(lambda: None)  # with one command alone, typer would leave out its name
+    app.callback()(_keep_private)
     for name in names:
         module, _, function = COMMANDS[name].function.partition(":")
         command = getattr(importlib.import_module(module), function)
         app.command(name, context_settings=FORWARDING if COMMANDS[name].forwards else None)(command)
     return app
+
+
+def _keep_private(context: typer.Context) -> None:
+    """Keep the workspace for this user alone before a command writes to it."""
+    name = context.invoked_subcommand
+    if name is None or not COMMANDS[name].opens_workspace:
+        return
+    from study.workspace.files import private_files
+    from study.workspace.workspace import close_to_others
+
+    context.with_resource(private_files())
+    for sentence in close_to_others():
+        say(sentence, error=True)
 
 
 def main() -> None:

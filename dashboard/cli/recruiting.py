@@ -103,6 +103,7 @@ def bonus(
     """
     from study.collection.export import write_csv
     from study.service import Service
+    from study.workspace.files import shared_files
     from study.workspace.workspace import home
 
     with Service(home()) as service:
@@ -110,7 +111,8 @@ def bonus(
     if made.number is None:
         say("No bonus is waiting.")
     else:
-        write_csv(made.rows, out, header=False)
+        with shared_files():
+            write_csv(made.rows, out, header=False)
         say(f"{out}: batch {made.number}, {len(made.rows)} people, {made.rows['amount'].astype(float).sum():.2f}")
     if made.without_id:
         say(f"{made.without_id} people have a bonus but no recruiter's id (any more)")

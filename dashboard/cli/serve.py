@@ -35,10 +35,12 @@ def serve(
     Example: python foretell.py serve --port 8600 --no-browser
     """
     from study.collection.provider import provider_of
+    from study.participation.prolific import signatures_of
     from study.workspace.workspace import ROOT, home
 
     _refuse_used_port(host, port)
     provider_of(home())  # a wrong file is said here, in one sentence
+    signatures_of(home())
     if demo:
         _demo()
     url = f"http://{host if ':' not in host else f'[{host}]'}:{port}"
@@ -50,7 +52,6 @@ def serve(
         threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn
 
-    os.umask(0o077)  # what is written from here on is for this user alone
     os.chdir(ROOT)  # Streamlit reads .streamlit/config.toml from the working directory
     from dashboard.server.listening import settings
 

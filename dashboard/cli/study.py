@@ -178,9 +178,10 @@ def export(
     from study.collection import export as tables
     from study.collection import psychds
     from study.service import Service
+    from study.workspace.files import shared_files
     from study.workspace.workspace import home
 
     run = psychds.export if psych_ds else tables.export
-    with Service(home()) as service:
+    with Service(home()) as service, shared_files():
         path = run(service.researcher, study, out, ("sim",) if simulated else ("live",), published=published)
     say(str(path))

@@ -75,7 +75,10 @@ async function recruited(query) {
   const prolific = query.get("PROLIFIC_PID"), person = query.get("pid") ?? query.get("participant");
   if (prolific === null && person === null) return {};
   const link = { source: "link", person, signature: query.get("sig") };
-  const ids = { source: "prolific", person: prolific, study: query.get("STUDY_ID"), session: query.get("SESSION_ID") };
+  const ids = {
+    source: "prolific", person: prolific, study: query.get("STUDY_ID"), session: query.get("SESSION_ID"),
+    token: query.get("prolific_token"),
+  };
   return { recruit: prolific === null ? link : ids, proof: { browser: await net.secret(prolific ?? person) } };
 }
 

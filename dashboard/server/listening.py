@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 from typing import Any
 
+from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS_S = 10.0
 """A request's headers must be complete this long after the connection, or its first byte, came in."""
 MOST_CONNECTIONS = 4096
-"""Beyond it requests are answered by 503, which pages repeat."""
+"""On connections beyond it, requests without a session are answered by 503, which pages repeat."""
+TOKEN = b"x-session-token"
+"""The header of a participant who has a session."""
 
 
 class Impatient(H11Protocol):
@@ -21,10 +24,14 @@ class Impatient(H11Protocol):
         super().__init__(*arguments, **settings)
         self._deadline: asyncio.TimerHandle | None = None
         self._upgraded = False
+        # uvicorn would refuse everybody while there are too many connections, participants in the middle included.
+        self._most, self.limit_concurrency = self.limit_concurrency, None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        if self._is_full():
+            self._serve, self.app = self.app, self._turn_away
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -50,6 +57,14 @@ class Impatient(H11Protocol):
         self._forget()
         self._upgraded = True
         super().handle_websocket_upgrade(event)
+
+    def _is_full(self) -> bool:
+        return self._most is not None and len(self.connections) > self._most
+
+    async def _turn_away(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request on a connection beyond the limit by 503, unless it is of a session or the crowd is gone."""
+        of_session = any(name == TOKEN for name, _ in scope.get("headers", ()))
+        await (self._serve if of_session or not self._is_full() else service_unavailable)(scope, receive, send)
 
     def _wait(self) -> None:
         self._deadline = self.loop.call_later(HEADERS_S, self._end)

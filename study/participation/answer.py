@@ -106,7 +106,8 @@ class ClientEvent(_Sent):
 class Recruit(_Sent):
     """Whom a recruiter's link names; kept in the file of identities only.
 
-    Prolific's ids are 24 hexadecimal digits each. ``signature`` is this workspace's, of `study.participation.links`.
+    Prolific's ids are 24 hexadecimal digits each. ``signature`` is this workspace's, of `study.participation.links`;
+    ``token`` is Prolific's, of `study.participation.prolific`.
     """
 
     source: Literal["prolific", "link"] = "link"
@@ -114,6 +115,7 @@ class Recruit(_Sent):
     study: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
     session: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")] | None = None
     signature: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{22}$")] | None = None
+    token: Annotated[str, Field(max_length=4096, pattern=r"^[A-Za-z0-9_.-]+$")] | None = None
 
     @model_validator(mode="after")
     def _prolific(self) -> Recruit:

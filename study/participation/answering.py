@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-import uuid
 
 from study.bundle import Manifest, canonical
 from study.participation.answer import Answer, ClientEvent
@@ -108,23 +106,12 @@ def move(db: Connection, session: Row, progress: Progress, now: int) -> None:
 
 
 def _append(db: Connection, session: Row, answer: Answer, now: int) -> None:
-    """The response, and the event that tells the same, in one transaction."""
     (planned,) = repository.planned(db, session["session_id"], answer.trial_index, 1)
     other = {"a": "b", "b": "a"}
     choice = planned["left_is"] if answer.side == "left" else other[planned["left_is"]]
     row = {**answer.model_dump(), "resumed": int(answer.resumed), "choice": choice}
     shown = {"session_id": session["session_id"], "shown_sha256": planned["shown_sha256"], "received_at": now}
     responses.append(db, {**row, **shown})
-    event = ClientEvent(
-        event_id=_ordered_id(now), kind="answered", trial_index=answer.trial_index, t_client_ms=answer.event_ms
-    )
-    _append_events(db, session, [event], now)
-
-
-def _ordered_id(now: int) -> str:
-    """Return a UUID of version 7 (RFC 9562): ids of one time are neighbours in the index and share its pages."""
-    moment, noise = (now // 10**6) & (2**48 - 1), secrets.randbits(74)
-    return str(uuid.UUID(int=moment << 80 | 7 << 76 | (noise >> 62) << 64 | 2 << 62 | noise & (2**62 - 1)))
 
 
 def _add_conflict(db: Connection, session: Row, answer: Answer, now: int) -> None:

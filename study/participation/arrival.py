@@ -12,7 +12,7 @@ from typing import Any
 
 from core.errors import ForetellError
 from study.bundle import Manifest
-from study.participation import answering, ending
+from study.participation import answering, ending, prolific
 from study.participation.answer import Proof, Recruit
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
@@ -108,6 +108,9 @@ class Arrivals:
             who = self._pseudonym(study, participant)
         token = secrets.token_urlsafe(24)
         signed = recruit is not None and self._is_signed(study, recruit)
+        vouched, unsigned = signed, None
+        if mode == "live" and participant is None and not signed:
+            vouched, unsigned = self._by_prolific(study, recruit)
         started = {"browser_hash": _hashed(proof.browser) if proof and proof.browser else None}
         if mode == "preview":
             started |= self._preview_place(version["study_hash"] if version else None, condition)
@@ -117,8 +120,10 @@ class Arrivals:
 
         def work(db: Connection) -> None:
             session = repository.session_of(db, study, mode, who)
+            if unsigned is not None and (session is None or not self._is_theirs(session, proof)):
+                raise unsigned
             if session is not None:
-                if recruit is not None and not signed and not self._is_theirs(session, proof):
+                if recruit is not None and not vouched and not self._is_theirs(session, proof):
                     self._limit_codes(address)  # or a list of ids could be asked for who has taken part
                     raise Refused(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
@@ -134,6 +139,16 @@ class Arrivals:
         if recruit is not None and mode == "live":
             self._identify(token, recruit)
         return token
+
+    def _by_prolific(self, study: str, recruit: Recruit | None) -> tuple[bool, Refused | None]:
+        """Whether Prolific signed a link, and the refusal where it should have.
+
+        The signature lasts a while only: whoever has another proof resumes a session without it.
+        """
+        try:
+            return prolific.check(self._workspace.home, study, recruit, self._workspace.clock() / 1e9), None
+        except Refused as refused:
+            return False, refused
 
     def _is_signed(self, study: str, recruit: Recruit) -> bool:
         """Whether a link's id carries this workspace's signature; a false one is refused (403)."""
@@ -207,7 +222,7 @@ class Arrivals:
         self, db: Connection, version: Row, mode: Mode, who: str, token: str, started: dict[str, Any]
     ) -> None:
         now, manifest = self._workspace.clock(), self._workspace.bundle(version["study_hash"]).manifest
-        session_id = uuid.uuid4().hex
+        session_id = secrets.token_hex(8)  # it is in every row of theirs, and in the indexes
         row = {
             "session_id": session_id,
             "study": version["name"],

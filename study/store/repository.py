@@ -9,14 +9,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from study.store.rows import Row, at_most_one, every
+from study.store.screens import keep_screens
 from study.store.tables import (
     allocation_slot,
     comprehension,
     consent,
-    event,
+    page_event,
     payment,
     questionnaire,
     response_conflict,
+    screen,
     session,
     study_version,
     trial_plan,
@@ -26,10 +28,11 @@ from study.store.upsert import insert_or
 
 # Written once: SQLAlchemy takes longer to put these together than the database to run them, at every request.
 _OF_TOKEN = select(session).where(session.c.token_hash == bindparam("token"))
-_EVENTS_OF = select(func.count()).where(event.c.session_id == bindparam("session"))
+_EVENTS_OF = select(func.count()).where(page_event.c.session_id == bindparam("session"))
 _CHANGE_SESSION = update(session).where(session.c.session_id == bindparam("changed"))
 _PLANNED = (
-    select(trial_plan)
+    select(trial_plan, screen.c.screen_json)
+    .join(screen, screen.c.screen_id == trial_plan.c.screen_id)
     .where(
         trial_plan.c.session_id == bindparam("session"),
         trial_plan.c.trial_index >= bindparam("first"),
@@ -243,7 +246,7 @@ def all_slots(db: Connection) -> list[Row]:
 
 def erase_rest(db: Connection, session_id: str) -> None:
     """Everything a person left besides her answers."""
-    for table in (response_conflict, event, comprehension, questionnaire, trial_plan):
+    for table in (response_conflict, page_event, comprehension, questionnaire, trial_plan):
         db.execute(delete(table).where(table.c.session_id == session_id))
 
 
@@ -270,7 +273,11 @@ def payment_of(db: Connection, session_id: str) -> Row | None:
 
 def event_counts(db: Connection, session_id: str) -> dict[str, int]:
     """How often the page noticed what."""
-    query = select(event.c.kind, func.count().label("n")).where(event.c.session_id == session_id).group_by(event.c.kind)
+    query = (
+        select(page_event.c.kind, func.count().label("n"))
+        .where(page_event.c.session_id == session_id)
+        .group_by(page_event.c.kind)
+    )
     return {row["kind"]: row["n"] for row in every(db, query)}
 
 
@@ -287,13 +294,17 @@ def n_conflicts(db: Connection, session_id: str) -> int:
 
 def last_event(db: Connection, session_id: str, kind: str) -> Row | None:
     """The newest event of a kind."""
-    mine = and_(event.c.session_id == session_id, event.c.kind == kind)
-    return at_most_one(db, select(event).where(mine).order_by(event.c.received_at.desc(), event.c.event_id).limit(1))
+    mine = and_(page_event.c.session_id == session_id, page_event.c.kind == kind)
+    return at_most_one(
+        db, select(page_event).where(mine).order_by(page_event.c.received_at.desc(), page_event.c.event_id).limit(1)
+    )
 
 
 def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """Every trial of a person, before the first is shown."""
-    db.execute(insert(trial_plan), rows)
+    """Every trial of a person, before the first is shown; each has its screen as ``screen_json``."""
+    numbers = keep_screens(db, {row["screen_json"] for row in rows})
+    placed = [{**row, "screen_id": numbers[row["screen_json"]]} for row in rows]
+    db.execute(insert(trial_plan), [{key: row[key] for key in row if key != "screen_json"} for row in placed])
 
 
 def planned(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
@@ -326,7 +337,7 @@ def slot_counts(db: Connection) -> list[Row]:
 
 @cache
 def _event_once(dialect: str) -> Any:
-    return insert_or(dialect, event).on_conflict_do_nothing().returning(event.c.event_id)
+    return insert_or(dialect, page_event).on_conflict_do_nothing().returning(page_event.c.event_id)
 
 
 def _open(name: str) -> ColumnElement[bool]:

@@ -18,10 +18,8 @@ _CHAIN = (response, erased_answer)
 
 # Written once: SQLAlchemy takes longer to put these together than the database to run them, at every answer.
 _ANSWERS_LIKE = select(response).where(
-    or_(
-        and_(response.c.session_id == bindparam("session"), response.c.trial_index == bindparam("trial")),
-        response.c.attempt_id == bindparam("attempt"),
-    )
+    response.c.session_id == bindparam("session"),
+    or_(response.c.trial_index == bindparam("trial"), response.c.attempt_id == bindparam("attempt")),
 )
 _ENDS = [select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1).subquery() for t in _CHAIN]
 _END = union_all(*(select(end) for end in _ENDS))
@@ -32,10 +30,9 @@ LATER = ("confidence", "dropped_frames", "clock_ms")
 
 
 def answers_like(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
-    """The answer a trial has, if it has one, and the answer that came with an attempt id, whoever gave it."""
+    """The answer a trial has, if it has one, and the answer of the same session that came with an attempt id."""
     found = every(db, _ANSWERS_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
-    asked = (session_id, trial_index)
-    of_trial = next((row for row in found if (row["session_id"], row["trial_index"]) == asked), None)
+    of_trial = next((row for row in found if row["trial_index"] == trial_index), None)
     return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
 
 

@@ -12,11 +12,11 @@ ERRORS = (sqlite3.Error,)
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
 # secure_delete: what a participant withdrew is overwritten, not only unlinked; temp_store: no copy in a temporary file.
-# page_size: a response changes a row or two on each of some ten pages, and a commit writes every one of them whole; of
-# new databases only. wal_autocheckpoint: 16 MB of log before its pages are written a second time, into the database.
+# page_size: a commit writes every page that it touches whole, and a response is a row of 400 bytes; of new databases
+# only. wal_autocheckpoint: 16 MB of log before its pages are written a second time, into the database.
 _PRAGMAS = (
-    "page_size=1024", "busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
-    "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=16384",
+    "page_size=512", "busy_timeout=30000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+    "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=32768",
 )  # fmt: skip
 PATIENCE_MS = 1000
 """How long an emptying of the log may hold up writers while somebody reads an older state, e.g. a backup."""

@@ -43,9 +43,10 @@ consent = table(
 comprehension = table(
     "comprehension", session_id=TEXT, attempt=WHOLE, answers_json=TEXT, passed=WHOLE, received_at=WHOLE
 )
+screen = table("screen", screen_id=WHOLE, screen_json=TEXT)
 trial_plan = table(
     "trial_plan",
-    session_id=TEXT, trial_index=WHOLE, phase=TEXT, item_id=TEXT, left_is=TEXT, screen_json=TEXT,
+    session_id=TEXT, trial_index=WHOLE, phase=TEXT, item_id=TEXT, left_is=TEXT, screen_id=WHOLE,
     shown_sha256=TEXT,
 )  # fmt: skip
 response = table(
@@ -60,8 +61,8 @@ response_conflict = table(
     conflict_id=WHOLE, session_id=TEXT, trial_index=WHOLE, attempt_id=TEXT, payload_json=TEXT, reason=TEXT,
     received_at=WHOLE,
 )  # fmt: skip
-event = table(
-    "event",
+page_event = table(
+    "page_event",
     event_id=TEXT, session_id=TEXT, trial_index=WHOLE, kind=TEXT, t_client_ms=NUMBER, received_at=WHOLE,
     payload_json=TEXT,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, Select, Subquery, and_, case, func, select
 
 from study.store.rows import Row, every
-from study.store.tables import event, response, response_conflict, session, trial_plan
+from study.store.tables import page_event, response, response_conflict, session, trial_plan
 
 
 def answers(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
@@ -42,10 +42,10 @@ def incidents(db: Connection, study: str, kinds: tuple[str, ...]) -> dict[str, i
     """How often the page noticed each of some kinds of event, and how many answers came second."""
     mine = and_(session.c.study == study, session.c.mode == "live")
     noticed = (
-        select(event.c.kind, func.count().label("n"))
-        .join(session, session.c.session_id == event.c.session_id)
-        .where(mine, event.c.kind.in_(kinds))
-        .group_by(event.c.kind)
+        select(page_event.c.kind, func.count().label("n"))
+        .join(session, session.c.session_id == page_event.c.session_id)
+        .where(mine, page_event.c.kind.in_(kinds))
+        .group_by(page_event.c.kind)
     )
     same = session.c.session_id == response_conflict.c.session_id
     second = select(func.count()).select_from(response_conflict).join(session, same).where(mine)

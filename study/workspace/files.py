@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +13,33 @@ from typing import IO
 from core.errors import ForetellError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+PRIVATE = 0o077
+"""The umask of a process whose files are for this user alone."""
+_masks: list[int] = []
+"""The user's own umask, while this process has another."""
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Let only this user read what is written meanwhile, but for what is written inside `shared_files`."""
+    _masks.append(os.umask(PRIVATE))
+    try:
+        yield
+    finally:
+        os.umask(_masks.pop())
+
+
+@contextmanager
+def shared_files() -> Iterator[None]:
+    """Write what a user asked for, at a place that they named, with their own umask."""
+    if not _masks:
+        yield
+        return
+    before = os.umask(_masks[0])
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def close_to_others(database: Path) -> None:
@@ -40,8 +67,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         No space is left.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
-        whole = Path(file.name)
+    whole = path.parent / f"{secrets.token_hex(8)}.partial"
+    with whole.open("xb") as file:
         try:
             yield file
             file.flush()
@@ -55,7 +82,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
                     "finished work is kept."
                 ) from None
             raise
-    whole.chmod(0o644)  # temporary files are the owner's alone
     whole.replace(path)
 
 

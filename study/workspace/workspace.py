@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle
+from study.workspace.files import PRIVATE
 
 VARIABLE = "FORETELL_HOME"
 DATABASE = "FORETELL_DATABASE"
@@ -15,8 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def home() -> Path:
     """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
-    named = os.environ.get(VARIABLE)
-    folder = Path(named).expanduser() if named else ROOT / "workspace"
+    folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
@@ -24,6 +25,40 @@ def home() -> Path:
             f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
         ) from None
     return folder.resolve()
+
+
+def _folder() -> Path:
+    named = os.environ.get(VARIABLE)
+    return Path(named).expanduser() if named else ROOT / "workspace"
+
+
+def readable_by_others(home: Path) -> list[Path]:
+    """The workspace, its databases and its key, as far as other users of this machine can read them."""
+    if os.name != "posix":
+        return []
+    private = [home, home / "participants.key", *home.glob("*.db*"), *home.glob("*.ends")]
+    return [path for path in private if path.exists() and path.stat().st_mode & PRIVATE]
+
+
+def close_to_others() -> Iterator[str]:
+    """Take a workspace that is there, and was made by an earlier version, from other users; one sentence of each kind.
+
+    The folder's own mode keeps them out of everything below it.
+    """
+    folder = _folder()
+    found = readable_by_others(folder) if folder.is_dir() else []
+    failed = []
+    for path in found:
+        try:
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        except OSError:
+            failed.append(path)
+    if len(failed) < len(found):
+        closed = ", ".join(str(path) for path in found if path not in failed)
+        yield f"Other users of this machine could read the workspace. Closed to them now: {closed}."
+    if failed:
+        named = ", ".join(map(str, failed))
+        yield f"Other users of this machine can read {named}, and this user may not change that. Ask its owner."
 
 
 def database(home: Path) -> str:

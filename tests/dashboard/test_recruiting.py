@@ -40,7 +40,7 @@ def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner().invoke(build_app(), list(arguments))
     if isinstance(result.exception, ForetellError):
         raise result.exception
-    return result.exit_code, result.output
+    return result.exit_code, result.stdout
 
 
 def test_bonuses_are_written_once_and_again_by_their_number(codes: list[str], tmp_path: Path) -> None:

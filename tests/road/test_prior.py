@@ -26,6 +26,8 @@ def test_a_prior_is_learned_and_a_study_is_built_with_it_by_two_workers(tmp_path
     manifest = bundle_named(tmp_path / "home", "tiny").manifest
     assert [trial.trial_type for trial in manifest.trials] == list(TRIAL_TYPES)
     assert manifest.classifier["prior"]["file"]["damping"] == 0.01
+    written = [tmp_path / "home", *(tmp_path / "home").rglob("*")]  # as it was by `serve` only
+    assert {str(path): oct(path.stat().st_mode) for path in written if path.stat().st_mode & 0o077} == {}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def test_an_acknowledged_answer_is_on_the_disk_and_readers_cannot_write(store: S
         store.read(lambda db: db.exec_driver_sql("CREATE TABLE sneaked(x INT)"))
 
 
-@pytest.mark.parametrize("table", ["response", "event", "audit", "trial_plan", "withdrawal"])
+@pytest.mark.parametrize("table", ["response", "page_event", "audit", "trial_plan", "withdrawal"])
 def test_no_table_is_emptied_in_one_go(store: Store, table: str) -> None:
     """TRUNCATE asks no row's trigger."""
     with pytest.raises(StoreError, match="append-only"):

@@ -192,13 +192,14 @@ def test_events_are_kept_once(service: Service, study: str) -> None:
     assert [service.participant.events(token, sent), service.participant.events(token, sent)] == [3, 0]
 
 
-@pytest.mark.parametrize("table", ["response", "event", "trial_plan", "consent", "response_conflict"])
+@pytest.mark.parametrize("table", ["response", "page_event", "trial_plan", "consent", "response_conflict"])
 @pytest.mark.parametrize("verb", ["UPDATE {} SET session_id = 'x'", "DELETE FROM {}"])
 def test_what_is_kept_cannot_be_changed(service: Service, study: str, table: str, verb: str) -> None:
     token = service.participant.begin(study)
     to_trials(service, token)
     service.participant.record(token, answer(0))
     service.participant.record(token, answer(0))  # a conflict
+    service.participant.events(token, [ClientEvent(event_id=str(uuid.uuid4()), kind="blur")])
     with pytest.raises(DBAPIError, match="append-only"):
         query(service, verb.format(table))
     assert query(service, f"SELECT count(*) > 0 FROM {table}") == [(1,)]

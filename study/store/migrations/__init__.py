@@ -11,12 +11,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
-from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access
+from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages
 from study.store.migrations.translation import Migrations, Statements, translated
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
-_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access)
+_VERSIONS = (v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages)
 MIGRATIONS: Migrations = {
     "sqlite": tuple(version.STATEMENTS for version in _VERSIONS),
     "postgresql": tuple(version.POSTGRESQL for version in _VERSIONS),

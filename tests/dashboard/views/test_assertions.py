@@ -54,7 +54,7 @@ def test_the_page_shows_what_the_verb_writes(view, told) -> None:
     assert 0 < broken[SEVERE] < FEW
     low, high = proportion_confint(broken[SEVERE], FEW, method="wilson")
     row = list(report).index(SEVERE)
-    assert shown["Rule"][row].startswith("as sure in dim light: A little less light takes")
+    assert shown["Rule"][row].startswith("as sure in dim light: Slightly less light reduces")
     said = f"{broken[SEVERE]} of {FEW}: {broken[SEVERE] / FEW:.1%} ({low:.1%} to {high:.1%})"
     assert shown["Broken by"][row] == said
     bar = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]

@@ -12,7 +12,7 @@ from scipy.special import logit
 from typer.testing import CliRunner
 
 from core.errors import ForetellError
-from dashboard.cli.main import app
+from dashboard.cli.main import build_app
 from study.analysis import mixed, printing
 from tests.study.analysis import lme4
 from tests.study.analysis.simulated import slopes
@@ -21,7 +21,7 @@ from tests.study.analysis.simulated import slopes
 def run(frame: pd.DataFrame, folder: Path, *options: str) -> str:
     path = folder / "data.csv"
     frame.to_csv(path, index=False)
-    done = CliRunner().invoke(app, ["glmm", str(path), *options])
+    done = CliRunner().invoke(build_app(), ["glmm", str(path), *options])
     assert done.exit_code == 0, done.output
     return done.output
 

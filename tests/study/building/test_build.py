@@ -112,7 +112,7 @@ def test_a_tampered_manifest_is_refused(copied):
 def test_verify_tells_that_pictures_render_differently(copied, monkeypatch):
     """A drawing code that changed since the freeze: every byte is still what it was, but it cannot be made again."""
     _, bundle = copied
-    monkeypatch.setitem(building.Studio.make.__globals__, "scale_of", lambda explanation, i: building_scale())
+    monkeypatch.setitem(building.StimulusStudio.make.__globals__, "scale_of", lambda explanation, i: building_scale())
     faults = verify(bundle)
     assert len(faults) == 1
     assert "11 trial(s) render differently now: t000, t001" in faults[0]
@@ -143,9 +143,9 @@ def test_a_killed_build_goes_on_where_it_was(tmp_path, monkeypatch):
         build(tmp_path / "tiny.toml", tmp_path / "home", stop)
     assert bundles(tmp_path / "home") == []
     made = []
-    original = building.Studio.make
+    original = building.StimulusStudio.make
     monkeypatch.setattr(
-        building.Studio, "make", lambda self, planned, p: made.append(planned.id) or original(self, planned, p)
+        building.StimulusStudio, "make", lambda self, planned, p: made.append(planned.id) or original(self, planned, p)
     )
     bundle = build(tmp_path / "tiny.toml", tmp_path / "home")
     assert made == ["t004", "t005", "t006", "t007", "t008", "p000", "p001"]

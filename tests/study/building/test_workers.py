@@ -17,7 +17,7 @@ import torch
 from core.errors import ForetellError
 from core.types import silent
 from study.building.build import build, open_sources, planner_of
-from study.building.stimuli import Studio
+from study.building.stimuli import StimulusStudio
 from study.building.workers import MOST, Helpers, helpers_here
 from study.bundle import MANIFEST
 from study.network.claims import shared
@@ -95,7 +95,7 @@ def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch)
         pytest.skip("Ray is not installed")
     folder, expected = alone
     helpers = Helpers(1 if engine == "processes" else 2, engine)
-    original, home = Studio.make, tmp_path / "home"
+    original, home = StimulusStudio.make, tmp_path / "home"
 
     def patient(self, planned, progress):
         deadline = time.monotonic() + 120
@@ -104,7 +104,7 @@ def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch)
             time.sleep(0.05)
         return original(self, planned, progress)
 
-    monkeypatch.setattr(Studio, "make", patient)
+    monkeypatch.setattr(StimulusStudio, "make", patient)
     bundle = build(folder / "tiny.toml", home, helpers=helpers)
     assert content(bundle.folder) == content(expected)
     assert list(bundle.folder.rglob("*.partial")) == []

@@ -96,7 +96,7 @@ def test_access_is_set_by_a_command(
     monkeypatch.setenv(VARIABLE, str(service.workspace.home))
     (tmp_path / "ids.txt").write_text("grete\ngrace\n")
     told = CliRunner().invoke(cli.build_app(), ["access", study, "list", "--ids", str(tmp_path / "ids.txt")])
-    assert told.output == "demo: list, 2 ids on the list\n"
+    assert told.stdout == "demo: list, 2 ids on the list\n"
     assert service.researcher.studies()[0].access == "list"
 
 

@@ -132,7 +132,7 @@ def test_a_forged_clock_does_not_break_the_export(
         [(session,)] = query(service, "SELECT session_id FROM session ORDER BY started_at DESC LIMIT 1")
         query(
             service,
-            f"INSERT INTO event(event_id, session_id, kind, received_at, payload_json) "
+            f"INSERT INTO page_event(event_id, session_id, kind, received_at, payload_json) "
             f"VALUES ('clock-{n}', '{session}', 'clock', 1, '{payload}')",
         )
     assert list(service.researcher.persons(study)["clock_offset_ms"].fillna(0)) == [0, 12.5]

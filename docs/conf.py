@@ -1,0 +1,126 @@
+"""Sphinx settings. The source folder is the repository's root, so that links between its pages work here and there."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from pydantic import BaseModel
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import apipages  # noqa: E402
+
+project = "Foretell"
+author = "The Foretell authors"
+project_copyright = author
+version = release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+root_doc = "docs/index"
+include_patterns = ["docs/**", "benchmarks/README.md", "CHANGELOG.md"]
+# Everything else is excluded by folder: Sphinx would otherwise walk through environments and workspaces.
+KEPT = {"docs", "benchmarks", "CHANGELOG.md"}
+exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in KEPT]
+exclude_patterns += ["docs/_build", "benchmarks/results", "**/__pycache__"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["fieldlist"]
+default_role = "code"
+add_module_names = False
+toc_object_entries = False
+suppress_warnings = ["ref.python"]  # a plain name in backticks may mean several attributes
+highlight_language = "none"
+
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "Foretell"
+html_copy_source = False
+html_show_sourcelink = False
+html_extra_path = ["site"]  # a start page at the site's root
+html_sidebars = {page: [] for page in ("docs/index", "docs/terms", "benchmarks/README", "CHANGELOG")}  # no subpages
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "header_links_before_dropdown": 8,
+}
+
+SECTIONS = {
+    "docs/index": [
+        "start",
+        "how-to/README",
+        "background",
+        "reference/README",
+        "../benchmarks/README",
+        "decisions/README",
+        "terms",
+        "../CHANGELOG",
+    ],
+    "docs/start": ["walkthrough"],
+    "docs/how-to/README": ["own-study", "../deploy", "imagenet", "spread-targets", "debug-a-model", "add-*"],
+    "docs/background": [
+        "experiment",
+        "folke2021",
+        "statistics",
+        "faithfulness",
+        "concepts",
+        "uncertainty",
+        "architecture",
+    ],
+    "docs/reference/README": ["study-file", "commands", "catalogue", "../data-dictionary", "api/index"],
+    "docs/decisions/README": ["0*"],
+}
+"""The navigation: the pages below each page. It is added at build time, so that the pages read well elsewhere."""
+
+
+def add_navigation(app: Sphinx, page: str, source: list[str]) -> None:
+    """Append the hidden table of contents of a page to its text."""
+    if page in SECTIONS:
+        lines = "\n".join(SECTIONS[page])
+        source[0] += f"\n\n```{{toctree}}\n:hidden:\n:glob:\n\n{lines}\n```\n"
+
+
+def escape_signs(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
+    """Escape what reStructuredText would take for markup in a docstring: formulas have pipes and stars."""
+    parts = re.split(r"(``.*?``|`[^`]*`)", "\n".join(lines), flags=re.DOTALL)
+    text = "".join(part if part.startswith("`") else re.sub(r"([|*])", r"\\\1", part) for part in parts)
+    lines[:] = text.split("\n")
+
+
+def skip_foreign(app: Sphinx, what: str, name: str, item: object, skip: bool, options: object) -> bool | None:
+    """Leave out what a module only passes on from a library."""
+    package = str(getattr(item, "__module__", "") or "").partition(".")[0]
+    return True if package in sys.modules and package not in (*apipages.PACKAGES, "builtins") else None
+
+
+def shorten_signature(app: Sphinx, what: str, name: str, item: object, *_: object) -> tuple[str, None] | None:
+    """Leave out the signature of a pydantic model: its fields are listed below it."""
+    is_model = isinstance(item, type) and issubclass(item, BaseModel)
+    return ("", None) if is_model else None
+
+
+def setup(app: Sphinx) -> None:
+    """Write the pages of the Python API and connect the navigation."""
+    apipages.write_pages(ROOT)
+    for modules in apipages.list_packages(ROOT).values():
+        for module in modules:  # autodoc would import them as a type checker does, which pydantic refuses
+            importlib.import_module(module)
+    app.connect("source-read", add_navigation)
+    app.connect("autodoc-process-docstring", escape_signs)
+    app.connect("autodoc-process-signature", shorten_signature)
+    app.connect("autodoc-skip-member", skip_foreign)

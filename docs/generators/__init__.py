@@ -1,0 +1,1 @@
+"""One module for each generated page; `docs/generate.py` lists them."""

@@ -1,0 +1,216 @@
+"""The page ``benchmarks/README.md``: one text, table and figure per benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from generators import benchmark_tables as tables
+from generators import study_tables as study
+from generators.results import describe_machine, read_result
+
+HEAD = """\
+# Benchmarks
+
+<!-- Written by `python docs/generate.py` from benchmarks/results. Do not edit by hand. -->
+
+Each benchmark compares within one run on one machine. It prints JSON with the machine and the versions, and
+`--json FILE` writes it. `python foretell.py bench NAME` runs one and installs the libraries that it compares with.
+Tests never assert a time.
+
+`benchmarks/results/` holds the latest results. Check the load average first: results from a busy machine understate the
+speed and can distort a ratio, because two threads of torch suffer more from other programs than one.
+"""
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One section of the page."""
+
+    name: str
+    title: str
+    text: str
+    options: str
+    tabulate: Callable[[tables.Result], list[str]]
+    plot: Callable[[tables.Result], str]
+
+
+BENCHMARKS = (
+    Benchmark(
+        "attribution",
+        "Heatmap methods against other libraries",
+        "Processor seconds of each method at 224 px against captum, pytorch-grad-cam and zennit with the same "
+        'settings on the same batch ("batched": with Foretell\'s batch size). A speed-up of 2 means that the '
+        "peer takes twice as long. Methods without a peer have none. captum's deconvnet and guided "
+        "backpropagation miss the ReLU6 of mobilenet_v2; its LRP stops there and disagrees on resnet50; its "
+        "DeepLIFT stops on resnet50.",
+        "--threads 1",
+        tables.tabulate_attribution,
+        tables.plot_attribution,
+    ),
+    Benchmark(
+        "masked_forward",
+        "The masked-forward engine",
+        "How many masked images per second the engine predicts, against the network as it was loaded and "
+        "against the fused program on a batch that is already masked. A whole heatmap also samples the masks "
+        "and sums the results.",
+        "",
+        tables.tabulate_masked_forward,
+        tables.plot_masked_forward,
+    ),
+    Benchmark(
+        "uncertainty",
+        "Predictions under noise",
+        "The cost of a hundred passes under noise, relative to a hundred bare forward passes of as many "
+        "images. It does not say whether the measures predict errors ([that is measured "
+        "here](../docs/uncertainty.md)).",
+        "--threads 1",
+        tables.tabulate_uncertainty,
+        tables.plot_uncertainty,
+    ),
+    Benchmark(
+        "memory",
+        "Memory of a heatmap",
+        "Whether the peak memory follows the budget (`FORETELL_MEMORY_MIB`) while the heatmap stays the same: "
+        "eight images, resnet50. The network's weights come on top.",
+        "",
+        tables.tabulate_memory,
+        tables.plot_memory,
+    ),
+    Benchmark(
+        "teaching",
+        "Teaching sets and the build of the paper's study",
+        "Teaching sets scored per second with 2,049 features, in function space and by the recipe in weight "
+        "space, which must give the same probabilities. The hours are a projection of the paper's study (90 "
+        "trials, resnet50) from the time of each part.",
+        "--threads 1",
+        tables.tabulate_teaching,
+        tables.plot_teaching,
+    ),
+    Benchmark(
+        "models",
+        "Mixed models against lme4, glmmTMB and statsmodels",
+        "Processor seconds of the interaction model on the same responses. All programs reach the same log- "
+        "likelihood; lme4's default search warns of a good fit. The tests, not this benchmark, decide whether "
+        "the fits are right.",
+        "",
+        tables.tabulate_models,
+        tables.plot_models,
+    ),
+    Benchmark(
+        "recovery",
+        "Recovery of known parameters",
+        "Bias and coverage over 200 simulated studies of the paper's size, with Monte Carlo errors. Standard "
+        "deviations of random effects are 2% to 3% too small, as maximum likelihood estimates are.",
+        "",
+        tables.tabulate_recovery,
+        tables.plot_recovery,
+    ),
+    Benchmark(
+        "coverage",
+        "Coverage of every reported interval",
+        "The share of simulated studies in which each 95% interval contains the true value "
+        "([details](../docs/statistics.md)).",
+        "",
+        tables.tabulate_coverage,
+        tables.plot_coverage,
+    ),
+    Benchmark(
+        "null_studies",
+        "False positives by random effects",
+        "The share of simulated studies without any effect in which a test rejects at .05, for each choice of "
+        "random effects ([details](../docs/statistics.md)).",
+        "",
+        tables.tabulate_null_studies,
+        tables.plot_null_studies,
+    ),
+    Benchmark(
+        "power",
+        "Power analysis",
+        "The time of 1,000 simulated studies of the paper's size with three fits each. The tests decide "
+        "whether the power is right.",
+        "",
+        study.tabulate_power,
+        study.plot_power,
+    ),
+    Benchmark(
+        "participants",
+        "Many participants at once",
+        "The time until a response is acknowledged while a fifth of the participants leave and the Monitor "
+        "page is open. No response is lost or stored twice, and every quota is filled. Participants are "
+        "simulated on the same two cores as the server; above 200 at once the waiting time is that of the "
+        "disk.",
+        "--people 200,500,1000",
+        study.tabulate_participants,
+        study.plot_participants,
+    ),
+    Benchmark(
+        "timing",
+        "Response times",
+        "The error of a response time in a real Chromium, from keys pressed at known delays. The mean error "
+        "is one frame at 60 Hz, because the clock starts after the paint. Screens and keyboards add their own "
+        "delays.",
+        "",
+        study.tabulate_timing,
+        study.plot_timing,
+    ),
+    Benchmark(
+        "faults",
+        "Killing the server",
+        "Whether an acknowledged response is lost or stored twice when the server is killed at random under "
+        "load. A power failure is not tested: kill -9 leaves the disk's own cache intact.",
+        "",
+        study.tabulate_faults,
+        study.plot_faults,
+    ),
+    Benchmark(
+        "faithfulness",
+        "Faithfulness of the heatmap methods",
+        "The pointing game on photographs, against always pointing at the centre of the image, and the "
+        "correlation between the context's share of a heatmap and its measured causal effect "
+        "([details](../docs/faithfulness.md)). `FOLDER` holds the photographs.",
+        "--real FOLDER --threads 1",
+        study.tabulate_faithfulness,
+        study.plot_faithfulness,
+    ),
+    Benchmark(
+        "concepts",
+        "Effects of concepts",
+        "Whether estimates of a concept's effect find what an intervention does, on the bars of Goyal et al. "
+        "(2019) ([details](../docs/concepts.md)). Mean and standard error over four random seeds.",
+        "--threads 1",
+        study.tabulate_concepts,
+        study.plot_concepts,
+    ),
+)
+FIGURES = "benchmarks/figures"
+
+
+def render_page() -> str:
+    """Render the whole page."""
+    return "\n".join([HEAD, *(line for benchmark in BENCHMARKS for line in _section(benchmark))])
+
+
+def _section(benchmark: Benchmark) -> list[str]:
+    command = f"python -m benchmarks.{benchmark.name} {benchmark.options}".strip()
+    parts = [f"## {benchmark.title}", "", benchmark.text, ""]
+    parts += ["```bash", f"{command} --json benchmarks/results/{benchmark.name}.json", "```", ""]
+    record = read_result(benchmark.name)
+    if record is None:
+        return [*parts, "No result yet.", ""]
+    figure = f"![{benchmark.title}](figures/{benchmark.name}.svg)"
+    return [*parts, describe_machine(record), "", *benchmark.tabulate(record["result"]), "", figure, ""]
+
+
+def list_figures() -> dict[str, Callable[[], str]]:
+    """List the figures to draw, by path."""
+    return {f"{FIGURES}/{one.name}.svg": _drawer(one) for one in BENCHMARKS if read_result(one.name)}
+
+
+def _drawer(benchmark: Benchmark) -> Callable[[], str]:
+    def draw() -> str:
+        record = read_result(benchmark.name)
+        assert record is not None
+        return benchmark.plot(record["result"])
+
+    return draw

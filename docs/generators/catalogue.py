@@ -1,0 +1,107 @@
+"""The page ``docs/reference/catalogue.md``: everything that is registered by name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from core.attribution import METHODS
+from core.faithfulness import MEASURES as FAITHFULNESS
+from core.registry import Registry
+from core.uncertainty import SAMPLERS
+from generators.markdown import escape_cell, first_sentence, format_table
+from study.building.measures import MEASURES as STRATA
+from study.conditions import CONDITIONS
+from study.plan.config import IMAGE_SETS
+from study.plan.simulated_participants import PEOPLE
+
+HEAD = """\
+# Catalogue
+
+<!-- Written by `python docs/generate.py` from the registries. Do not edit by hand. -->
+
+Everything that a study file, a command or the Explore page names. Adding an entry takes one file and one line:
+[a method](../how-to/add-a-method.md), [a condition](../how-to/add-a-condition.md),
+[an image set](../how-to/add-a-dataset.md), [a model](../how-to/add-a-model.md).
+"""
+
+METHOD_NOTE = """\
+`explain --list` prints the same methods; `--param name=value` sets a parameter. Measured comparisons are under
+[how well the heatmap methods do](../faithfulness.md).
+"""
+
+CONDITION_NOTE = "Conditions are named in `conditions` of the study file."
+
+SET_NOTE = """\
+Image sets are named in `[sets.*]` of the study file. `scenes` and `bars` are generated and built in; the others
+read your own files ([ImageNet](../how-to/imagenet.md)).
+"""
+
+PEOPLE_NOTE = "Simulated participants are mixed by `simulate --mixture name=share,...`."
+
+SAMPLER_NOTE = "Samplers are named by `uncertainty --sampler` and by `sampler` in `[trials.strata]`."
+
+STRATA_NOTE = "Measures that stratify a study's targets ([how](../how-to/spread-targets.md))."
+
+FAITHFULNESS_NOTE = "Measures of faithfulness, from Python: `core.faithfulness.MEASURES`."
+
+
+def render_page() -> str:
+    """Render the whole page."""
+    parts: list[str] = [HEAD]
+    head = ["method", "what it shows", "parameters", "source"]
+    parts += _section("Heatmap methods", METHOD_NOTE, _methods(), head)
+    parts += _section("Conditions", CONDITION_NOTE, _modules(CONDITIONS), ["condition", "what participants see"])
+    parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])
+    parts += _section("Simulated participants", PEOPLE_NOTE, _objects(PEOPLE), ["name", "behaviour"])
+    parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
+    parts += _section("Measures for strata", STRATA_NOTE, _objects(STRATA), ["measure", "value"])
+    parts += _section("Measures of faithfulness", FAITHFULNESS_NOTE, _objects(FAITHFULNESS), ["measure", "value"])
+    return "\n".join(parts)
+
+
+def _section(title: str, note: str, rows: Iterator[tuple[str, ...]], head: list[str]) -> list[str]:
+    return [f"## {title}", "", note.strip(), "", *format_table(head, rows), ""]
+
+
+def _methods() -> Iterator[tuple[str, ...]]:
+    for name in METHODS:
+        method = METHODS[name]
+        yield f"`{name}`", escape_cell(first_sentence(method.__doc__)), _parameters(method), _source(method)
+
+
+def _parameters(method: Callable[..., Any]) -> str:
+    """Keyword parameters of a method with their defaults; those of every method are left out."""
+    signature = inspect.signature(method).parameters.values()
+    own = [p for p in signature if p.kind is p.KEYWORD_ONLY and p.name not in ("generator", "progress")]
+    return ", ".join(f"`{p.name}={p.default}`" for p in own)
+
+
+def _source(method: Callable[..., Any]) -> str:
+    """The first arXiv number or DOI that the docstring, or else the module, cites."""
+    for text in (method.__doc__ or "", inspect.getmodule(method).__doc__ or ""):  # type: ignore[union-attr]
+        cited = re.search(r"(arXiv:\d{4}\.\d{4,5}|doi:10\.[^\s),;]+)", text)
+        if cited:
+            return _link(cited[1].rstrip("."))
+    return ""
+
+
+def _link(cited: str) -> str:
+    kind, _, number = cited.partition(":")
+    base = "https://arxiv.org/abs/" if kind == "arXiv" else "https://doi.org/"
+    return f"[{cited}]({base}{number})"
+
+
+def _modules(registry: Registry) -> Iterator[tuple[str, ...]]:
+    """Names whose meaning is in the first line of the module they point to."""
+    for name in registry:
+        module = importlib.import_module(registry._table[name].partition(":")[0])
+        yield f"`{name}`", escape_cell(first_sentence(module.__doc__))
+
+
+def _objects(registry: Any) -> Iterator[tuple[str, ...]]:
+    for name in registry:
+        yield f"`{name}`", escape_cell(first_sentence(registry[name].__doc__))

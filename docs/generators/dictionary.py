@@ -1,0 +1,116 @@
+"""The page ``docs/data-dictionary.md``: the columns of exported files, and what ``analyze`` reads and writes."""
+
+from __future__ import annotations
+
+from generators.markdown import format_table
+from study.analysis.responses import CONFIDENCE, FLAGS, OPTIONAL, REQUIRED
+from study.bundle import TRIAL_TYPES
+from study.collection.export import DICTIONARY
+from study.collection.published import NAMES, columns
+from study.conditions import CONDITIONS
+
+HEAD = """\
+# Data dictionary
+
+<!-- Written by `python docs/generate.py` from the code. Do not edit by hand. -->
+
+## What `export` writes
+
+`python foretell.py export STUDY --out responses.csv` writes UTF-8, separated by commas, with one header line and one
+row for each response to a main trial (practice is excluded). The same descriptions are written as JSON to
+`data-dictionary.json` next to the file.
+
+| option | effect |
+|---|---|
+| `--out NAME.parquet` | Parquet instead of CSV |
+| `--psych-ds` | a Psych-DS folder, which describes itself in `dataset_description.json` |
+| `--published` | the columns of the published data, as below |
+| `--simulated` | simulated participants; otherwise real participants only |
+
+In CSV files, texts that a spreadsheet would run as a formula start with an apostrophe.
+"""
+
+PUBLISHED = """\
+## Published column names
+
+`--published` writes the responses under the column names of Yang, Vong, Sojitra, Folke & Shafto (2021,
+[Scientific Reports 11:9863](https://doi.org/10.1038/s41598-021-89267-4)), as their code book and analysis use them.
+There, `correct` is the AI's prediction and `correct_response` says whether the participant predicted it. All other
+columns keep Foretell's names; `data-dictionary.json` gives the origin of each. To read such a file with `analyze`, map
+the columns: `--column participant=subject_id --column correct=correct_response` and so on.
+"""
+
+ANALYZE = """\
+## What `analyze` reads
+
+`python foretell.py analyze responses.csv --out results` reads one row for each response, from Foretell or elsewhere.
+`--column participant=subject_id` maps a column with another name; further columns are ignored. Rows without a required
+value are excluded, counted and reported. Any other error is refused with its place.
+"""
+
+RESULTS = """\
+## What `analyze` writes
+
+| file | content |
+|---|---|
+| `models.json` | the models and their likelihood-ratio tests, as below |
+| `table1.csv`, `table1.tex` | Table 1: coefficients of the largest model with 95% Wald intervals |
+| `lrt.csv`, `models.csv` | the likelihood-ratio tests; the models with AIC and BIC |
+| `contrasts.csv` | contrasts between conditions in log-odds and percentage points, Holm-corrected |
+| `exclusions.csv` | participants and responses excluded on Monitor (by reason) and by rules of the plan |
+| `figure1.csv`, `figure1.html` | Figure 1: accuracy by condition and trial type, with 95% bootstrap intervals |
+| `exploratory_*.csv` | exploratory analyses: random slopes, signal detection, learning, calibration, ... |
+| `report.md`, `report.html` | everything on one page: what was preregistered, what not, and what produced the numbers |
+
+`models.json` is `{"models": {"null" | "explanation" | "interaction": MODEL}, "lrt": [TEST]}` with
+
+- MODEL: `coefficients` (a list of `term`, `estimate`, `se`, `z`, `p`, and `limit` where the estimate is infinite),
+  `random` (a list of `group`, `sd`, for a slope also `term`), `correlations` of random effects where there are any,
+  `loglik`, `df`, `n`, `converged`, `messages`. Estimates are log-odds; `se`, `z` and `p` are null where they cannot be
+  estimated ([separation](decisions/0007-separation.md)).
+- TEST: `smaller`, `larger`, `chisq`, `df`, `p`.
+"""
+
+
+def render_page() -> str:
+    """Render the whole page."""
+    parts = [HEAD, *_exported(), "", PUBLISHED, *_published(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS]
+    return "\n".join(parts)
+
+
+def _published() -> list[str]:
+    ours = {theirs: name for name, theirs in NAMES.items()}
+    theirs = [(name, column) for name, column in columns(DICTIONARY).items() if column["name"] == "published"]
+    rows = [(f"`{name}`", f"`{ours[name]}`" if name in ours else "", column["meaning"]) for name, column in theirs]
+    return format_table(["published", "Foretell", "meaning"], rows)
+
+
+def _exported() -> list[str]:
+    rows = [
+        (f"`{name}`", column["meaning"], _coded(column.get("values", "")), column.get("unit", ""))
+        for name, column in DICTIONARY.items()
+    ]
+    return format_table(["column", "meaning", "values", "unit"], rows)
+
+
+def _analyzed() -> list[str]:
+    known = {"confidence": {"meaning": CONFIDENCE}, **DICTIONARY}
+    rows = [(f"`{name}`", _need(name), known[name]["meaning"]) for name in (*REQUIRED, *OPTIONAL)]
+    return format_table(["column", "", "meaning"], rows)
+
+
+def _need(name: str) -> str:
+    if name in OPTIONAL:
+        return "optional"
+    return "required, 0 or 1" if name in FLAGS else "required"
+
+
+def _values() -> list[str]:
+    return [
+        f"Trial types: {', '.join(f'`{name}`' for name in TRIAL_TYPES)} (the first is the models' reference level). "
+        f"Conditions of Foretell's own studies: {', '.join(f'`{name}`' for name in CONDITIONS)}.",
+    ]
+
+
+def _coded(values: str) -> str:
+    return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""

@@ -1,0 +1,34 @@
+"""Read benchmark results: the JSON files of ``benchmarks/results``."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+WORDS = {"pictures": "images", "answers": "predictions", "people": "participants", "map": "heatmap", "maps": "heatmaps"}
+"""Words in the labels of older results, and those that the documents use."""
+
+
+def read_result(name: str) -> dict[str, Any] | None:
+    """Return the whole record of a benchmark, or None where it was not run yet."""
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def describe_machine(record: dict[str, Any]) -> str:
+    """Say when and on what a benchmark was run."""
+    machine = record["machine"]
+    threads = machine["torch_threads"]
+    device = machine["accelerator"] or f"{machine['cores']} cores, {threads} torch thread{'s' if threads > 1 else ''}"
+    return (
+        f"Measured on {machine['measured_at'][:10]}: {machine['processor']}, {device}, "
+        f"load average {machine['load_average_1min']:g}."
+    )
+
+
+def relabel(text: str) -> str:
+    """Replace the words of an older label."""
+    return re.sub(r"[a-z]+", lambda word: WORDS.get(word[0], word[0]), text)

@@ -1,0 +1,167 @@
+"""The table and the figure of the benchmarks of a running study, of heatmaps and of concepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from generators.concepts import COLUMNS, PAPER
+from generators.markdown import format_interval, format_p, format_table
+from generators.plots import Series, draw_dots
+
+Result = dict[str, Any]
+
+
+def tabulate_power(result: Result) -> list[str]:
+    """Time of the whole power analysis, and the power it finds."""
+    rows = [
+        ("studies", f"{result['studies']:,}"),
+        ("participants in each", result["people"]),
+        ("worker processes", result["workers"]),
+        ("seconds", f"{result['seconds']:.0f}"),
+        ("processor seconds", f"{result['cpu_seconds']:.0f}"),
+        *(
+            (
+                f"power of {one['test'].replace(' - ', ' against ')}",
+                f"{one['power']:.3f} [{one['low']:.3f}, {one['high']:.3f}]",
+            )
+            for one in result["power"]
+        ),
+    ]
+    return format_table(["", "value"], rows)
+
+
+def plot_power(result: Result) -> str:
+    """Seconds of the power analysis: elapsed, of all processors, of one worker."""
+    values = {
+        "elapsed": result["seconds"],
+        "processors": result["cpu_seconds"],
+        "processor, per worker": result["cpu_seconds_per_worker"],
+    }
+    return draw_dots({"seconds": Series(values)}, f"seconds for {result['studies']:,} studies")
+
+
+def tabulate_participants(result: Result) -> list[str]:
+    """Latency, throughput and completeness by number of participants."""
+    rows = [
+        (
+            run["people"],
+            run["left"],
+            run["finished"],
+            f"{run['answers']:,}",
+            f"{run['p50_ms']:,} / {run['p95_ms']:,} / {run['p99_ms']:,}",
+            f"{run['slowest_ms']:,}",
+            f"{run['server_cores']:.2f}",
+        )
+        for run in result["runs"]
+    ]
+    head = [
+        "participants",
+        "left early",
+        "finished",
+        "responses",
+        "median / 95% / 99%, ms",
+        "slowest, ms",
+        "cores used",
+    ]
+    return format_table(head, rows)
+
+
+def plot_participants(result: Result) -> str:
+    """Latency quantiles by number of participants."""
+    quantiles = {"median": "p50_ms", "95%": "p95_ms", "99%": "p99_ms", "slowest": "slowest_ms"}
+    series = {
+        f"{run['people']} participants": Series({name: run[key] for name, key in quantiles.items()})
+        for run in result["runs"]
+    }
+    return draw_dots(series, "time until a response is acknowledged, ms", log=True)
+
+
+def tabulate_timing(result: Result) -> list[str]:
+    """Error of response times."""
+    low, high = result["error_range_ms"]
+    rows = [
+        ("trials", result["trials"]),
+        ("standard deviation of the error", f"{result['error_sd_ms']:.1f} ms"),
+        ("mean error", f"{result['error_mean_ms']:.1f} ms"),
+        ("range of the error", f"{low:.0f} to {high:.0f} ms"),
+        ("refresh rate of the screen", f"{result['frame_hz']:.0f} Hz"),
+        ("step of the browser's clock", f"{result['clock_ms']:.1f} ms"),
+    ]
+    return format_table(["", "value"], rows)
+
+
+def plot_timing(result: Result) -> str:
+    """Mean error with its standard deviation and its range."""
+    mean, sd = result["error_mean_ms"], result["error_sd_ms"]
+    spans = {"mean ± one standard deviation": (mean - sd, mean + sd), "range": tuple(result["error_range_ms"])}
+    values = {"mean ± one standard deviation": mean, "range": sum(result["error_range_ms"]) / 2}
+    return draw_dots(
+        {"error": Series(values, spans)}, "error of the response time, ms", line=0.0, line_label="no error"
+    )
+
+
+def tabulate_faults(result: Result) -> list[str]:
+    """What was stored and lost over all kills."""
+    labels = {
+        "kills": "kills of the server",
+        "clients": "clients",
+        "acknowledged": "responses acknowledged",
+        "stored": "responses stored",
+        "lost": "lost",
+        "doubled": "stored twice",
+        "retries_found_stored": "retries of responses already stored",
+        "p50_ms": "median latency, ms",
+    }
+    return format_table(["", "value"], [(label, f"{result[key]:,}") for key, label in labels.items()])
+
+
+def plot_faults(result: Result) -> str:
+    """Counts of responses."""
+    labels = {"acknowledged": "acknowledged", "stored": "stored", "lost": "lost", "doubled": "stored twice"}
+    return draw_dots({"responses": Series({label: result[key] for key, label in labels.items()})}, "responses")
+
+
+def tabulate_faithfulness(result: Result) -> list[str]:
+    """Pointing game and context effect of each method."""
+    pointing, contexts = result["pointing"]["methods"], result["contexts"]["methods"]
+    rows = []
+    for name in sorted(pointing, key=lambda method: -pointing[method]["share"]):
+        hit, context = pointing[name], contexts.get(name, {}).get("logit")
+        effect = f"{context['spearman']:.2f} {format_interval(context['interval_95'])}" if context else ""
+        rows.append(
+            (f"`{name}`", f"{hit['share']:.2f} {format_interval(hit['interval_95'])}", format_p(hit["p_holm"]), effect)
+        )
+    return format_table(["method", "pointing game: hits", "p against the centre", "context: correlation"], rows)
+
+
+def plot_faithfulness(result: Result) -> str:
+    """Hits of each method, and of the centre of the photograph."""
+    methods = result["pointing"]["methods"]
+    order = sorted(methods, key=lambda name: -methods[name]["share"])
+    hits = Series({n: methods[n]["share"] for n in order}, {n: methods[n]["interval_95"] for n in order})
+    centre = result["pointing"]["centre"]["share"]
+    return draw_dots({"method": hits}, "pointing game: share of hits", line=centre, line_label="centre of the image")
+
+
+def tabulate_concepts(result: Result) -> list[str]:
+    """Each estimate of the concept's effect on the bars."""
+    rows = [
+        (name.replace("-", " / "), f"{one['best_causal']:.2f}", *(_cell(one[column]) for column in COLUMNS))
+        for name, one in result["bars"].items()
+    ]
+    head = ["% red: horizontal / vertical", "closed form", "intervention", "Dec-CaCE", "EncDec-CaCE", "ConExp", "TCAV"]
+    return format_table(head, rows)
+
+
+def _cell(cell: dict[str, float]) -> str:
+    return f"{cell['mean']:.2f} ± {cell['error']:.2f}"
+
+
+def plot_concepts(result: Result) -> str:
+    """Estimates of the effect next to its closed form."""
+    names = {name: f"{name.replace('-', ' / ')} % red" for name in PAPER}
+    labels = {"causal": "intervention", "decoded": "Dec-CaCE", "reencoded": "EncDec-CaCE", "observed": "ConExp"}
+    series = {"closed form": Series({names[name]: result["bars"][name]["best_causal"] for name in names})}
+    for column, label in labels.items():
+        series[label] = Series({names[name]: result["bars"][name][column]["mean"] for name in names})
+    return draw_dots(series, "effect of the colour on the probability of the class")

@@ -1,0 +1,106 @@
+"""The words that Foretell's texts avoid, and a search for them: one word for one thing (``docs/terms.md``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+BANNED = {
+    r"roads?": "way, path, procedure",
+    r"anew": "again",
+    r"mend(s|ed|ing)?": "correct",
+    r"stands?|stood": "is, appears",
+    r"beside": "next to, besides",
+    r"doubts?|doubt(ed|ing|ful)": "uncertainty, likely mislabelled",
+    r"(?<!-)pictures?": "image (texts for participants say picture)",
+    r"answers?|answer(ed|ing)": "prediction (of the network), response (of a participant)",
+    r"foretells?|foretelling|foretold": "predict the AI",
+    r"somebody|anybody|everybody|nobody else": "participant, researcher; anyone, everyone",
+    r"persons?": "participant",
+    r"she|hers?|herself": "they, their",
+    r"verbs?": "command",
+    r"misleading|ordinary": "adversarial, standard",
+    r"catch trials?": "attention check",
+    r"looks? on the way|declared looks?": "interim analysis",
+    r"take[ns]? away": "download, export; remove",
+    r"by other roads": "robustness checks",
+    r"did the search arrive": "convergence",
+    r"doubtful labels?": "label error, likely mislabelled",
+    r"how sure": "confidence",
+    r"what (it|they|he) holds?": "represents, contains",
+    r"what (came|comes|become|is) of": "result, consequence",
+    r"hardly minds?|do(es)? not mind": "barely depends on",
+    r"told in words|said in words": "reported in plain language",
+    r"the truth of": "reliability, true class",
+    r"give[sn]? a place|given a place": "allocate",
+    r"(?<!saliency )(?<!activation )(?<!feature )maps?(?! (of|to)\b)": "heatmap, saliency map",
+}
+"""Patterns of whole words, and what to write instead. Case does not matter."""
+
+HEADLESS_WHO = re.compile(
+    r"(?:^|[.;:|(] )Who (?!can\b|may\b)(?=[^?.]*(?:\.|\Z))|\b(of|to|for|from|by) who\b", re.MULTILINE
+)
+"""A relative clause without its noun: "Who has begun goes on" for "participants who have started"."""
+
+ALLOWED = {
+    "Foretell": "the product's name",
+    "foretell.py": "the product's command",
+    "[road]": "a table of the study file",
+    "test_road.py": "a file of tests",
+}
+"""Phrases that may be written, in exactly this case, although a word of theirs may not."""
+
+
+@dataclass(frozen=True)
+class Offence:
+    """A word in a text that should not be there."""
+
+    place: str
+    word: str
+    instead: str
+    context: str
+
+    def __str__(self) -> str:
+        """One line for a failing test."""
+        return f"{self.place}: {self.word!r} in {self.context!r} ({self.instead})"
+
+
+def find_offences(texts: Iterable[tuple[str, str]], allowed: Iterable[str] = ALLOWED) -> list[Offence]:
+    """Find every banned word.
+
+    Parameters
+    ----------
+    texts
+        Pairs of a place (a file, a key, a name) and its text.
+    allowed
+        Phrases that may be written.
+    """
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(phrase) for phrase in allowed)})(?!\w)")
+    found = []
+    for place, text in texts:
+        plain = pattern.sub("", text)
+        for words, instead in BANNED.items():
+            found += [_offence(place, plain, hit, instead) for hit in _search(words, plain)]
+        found += [_offence(place, plain, hit, "name who: participants who") for hit in HEADLESS_WHO.finditer(plain)]
+    return found
+
+
+def _search(words: str, text: str) -> Iterable[re.Match[str]]:
+    return re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
+
+
+def _offence(place: str, text: str, hit: re.Match[str], instead: str) -> Offence:
+    start, end = max(0, hit.start() - 30), min(len(text), hit.end() + 30)
+    return Offence(place, hit[0].strip(), instead, " ".join(text[start:end].split()))
+
+
+def strip_markdown(text: str) -> str:
+    """Remove what is not prose: code, addresses of links, comments, quotations and bibliographies."""
+    text = re.sub(r"^( *)```.*?^\1```", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"(?<=\n\n)(?: {4,}.*\n?)+", "", text)
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"``.*?``|`[^`]*`", "", text, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"\"[^\"\n]*\"|“[^”]*”", "", text)
+    return re.sub(r"^- [A-Z][^\n]*?\(\d{4}\)\..*?(?=^- |^$|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -1,0 +1,92 @@
+"""The documents use one word for one thing: `tests/language.py` holds the list, ``docs/terms.md`` the glossary."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.language import BANNED, find_offences, strip_markdown
+
+ROOT = Path(__file__).parents[1]
+
+GENERATED_FROM_CODE = {
+    "docs/data-dictionary.md": "meanings of columns, from the dictionaries of the code",
+    "docs/reference/catalogue.md": "first lines of docstrings",
+    "docs/reference/commands.md": "help texts of the command line",
+    "docs/reference/study-file.md": "docstrings of the settings",
+}
+"""Pages whose sentences are the code's own: they are added when the code's texts are checked too."""
+
+PLACES = ("README.md", "CHANGELOG.md", "docs/**/*.md", "benchmarks/*.md")
+
+
+def list_pages() -> list[Path]:
+    """List the pages that a person writes."""
+    pages = {page for pattern in PLACES for page in ROOT.glob(pattern) if "_build" not in page.parts}
+    return sorted(page for page in pages if page.relative_to(ROOT).as_posix() not in GENERATED_FROM_CODE)
+
+
+def read_prose(page: Path) -> str:
+    """Return the prose of a page; of the glossary without the column of words that are not used."""
+    text = page.read_text(encoding="utf-8")
+    if page.name == "terms.md":
+        text = re.sub(r"^(\|[^|\n]*\|[^|\n]*\|)[^|\n]*\|$", r"\1", text, flags=re.MULTILINE)
+    return strip_markdown(text)
+
+
+@pytest.mark.parametrize("page", list_pages(), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
+    """A second word for the same thing, or a turn of phrase that only its author understands."""
+    place = page.relative_to(ROOT).as_posix()
+    assert [str(offence) for offence in find_offences([(place, read_prose(page))])] == []
+
+
+def test_the_list_holds_the_glossarys_other_words() -> None:
+    """A word that the glossary replaces and no test looks for."""
+    text = (ROOT / "docs" / "terms.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)[1:]
+    words = {word.strip() for row in rows for word in row.split(",") if word.strip(" -")}
+    assert len(words) > 12
+    assert {word for word in words if not find_offences([("", f"There is {word} here.")])} == set(UNLISTED)
+
+
+UNLISTED = {
+    "alternative": "has other meanings in statistics: alternative hypothesis",
+    "places": "places of a heatmap",
+    "mass": "relevance mass is a published name",
+    "people": "means people in general",
+    "what the AI says": "close to the question of the introduction: what an AI will say",
+    "reader of features": "readers of these pages",
+    "what its layers hold": "no single word of it is wrong",
+}
+"""Words of the glossary's last column that no pattern can tell from their other meanings."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["This goes the whole road.", "Make it anew.", "Mend that line.", "It stands there.", "A line beside it.",
+     "Two pictures.", "The AI's answer.", "She foretells the AI.", "Who has begun goes on.", "A place for who passed.",
+     "How far to trust this map.", "the share of who left"],
+)  # fmt: skip
+def test_the_search_finds_each_kind(text: str) -> None:
+    """Negative control: what the patterns must see."""
+    assert find_offences([("here", text)]) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Foretell's pages", "python foretell.py docs", "a saliency map", "class activation maps", "Who can open a link?",
+     "participants who started", "the standard error", "an understanding", "heatmaps", "whoever", "others"],
+)  # fmt: skip
+def test_the_search_leaves_plain_words_alone(text: str) -> None:
+    """Negative control: what a pattern must not take for a banned word."""
+    assert find_offences([("here", strip_markdown(text))]) == []
+
+
+def test_code_and_addresses_are_not_prose() -> None:
+    """A key such as `[road]` would otherwise have to be renamed."""
+    text = 'See `[road]`, [this](docs/road.md), "the road".\n\n```toml\n[road]\n```\n\n<!-- a picture -->\n'
+    assert find_offences([("here", strip_markdown(text))]) == []
+    assert len(BANNED) > 20
