@@ -13,7 +13,7 @@ from core.faithfulness import MEASURES as FAITHFULNESS
 from core.registry import Registry
 from core.uncertainty import SAMPLERS
 from generators.markdown import escape_cell, first_sentence, format_table
-from study.building.measures import MEASURES as STRATA
+from study.plan.measures import MEASURES as STRATA
 from study.conditions import CONDITIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.simulated_participants import PEOPLE
