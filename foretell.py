@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
     if command not in COMMANDS and command not in FORMER:
         return fail(f"Unknown command {command!r}. Commands: {', '.join(summaries())}.")
     development = command in COMMANDS and COMMANDS[command].needs_development
-    python = ready(RUNTIME, DEVELOPMENT) if development else ready(RUNTIME)
+    python = find_python(RUNTIME, DEVELOPMENT) if development else find_python(RUNTIME)
     return become([python, "-P", "-m", "dashboard.cli", command, *arguments[1:]], child_environment())
 
 
@@ -108,9 +108,9 @@ def child_environment() -> dict[str, str]:
     return {**TUNING, **SAFETY, **os.environ, "PYTHONPATH": path}
 
 
-def ready(*requirements: Path) -> str:
+def find_python(*requirements: Path) -> str:
     """A Python that satisfies the requirement files: the active one if it does, else that of ``.venv``."""
-    if all(satisfied(file) for file in requirements):
+    if all(is_satisfied(file) for file in requirements):
         return sys.executable
     python = python_of(ENVIRONMENT)
     if not python.is_file():
@@ -125,17 +125,17 @@ def python_of(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def pinned(file: Path) -> dict[str, str]:
+def read_pins(file: Path) -> dict[str, str]:
     """``{package: version}`` of a requirements file of exact pins."""
     lines = (line.split("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
     return dict(line.split("==") for line in lines if "==" in line)  # type: ignore[misc]
 
 
-def satisfied(file: Path) -> bool:
+def is_satisfied(file: Path) -> bool:
     """Whether the running interpreter has every pinned package (a local build tag such as +cpu aside)."""
     try:
         return all(
-            importlib.metadata.version(package).split("+")[0] == version for package, version in pinned(file).items()
+            importlib.metadata.version(package).split("+")[0] == version for package, version in read_pins(file).items()
         )
     except importlib.metadata.PackageNotFoundError:
         return False
@@ -173,7 +173,7 @@ def run_tests(arguments: list[str]) -> int:
         return 0
     with_browser = "--no-browser" not in arguments
     arguments = [a for a in arguments if a != "--no-browser"]
-    python = ready(RUNTIME, DEVELOPMENT)
+    python = find_python(RUNTIME, DEVELOPMENT)
     environment = child_environment()
     if with_browser:
         chromium = find_chromium(python)
@@ -197,7 +197,7 @@ def build_docs(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=SITE, help="folder for the pages (default: docs/_build)")
     given = parser.parse_args(arguments)
     site = given.out.resolve()
-    command = docs_command(ready(RUNTIME, DOCUMENTATION), site)
+    command = docs_command(find_python(RUNTIME, DOCUMENTATION), site)
     if subprocess.call(command, cwd=ROOT, env=child_environment()) != 0:
         return fail("The documentation could not be built: the lines above say why.")
     page = site / "index.html"
@@ -215,16 +215,16 @@ def docs_command(python: str, site: Path) -> list[str]:
 
 def find_chromium(python: str) -> str | None:
     """Path of a Chromium: FORETELL_CHROMIUM, one installed, one from the system's packages, or Playwright's own."""
-    found = installed_chromium()
+    found = find_installed_chromium()
     if found is None and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("Installing Chromium from the system's packages ...", flush=True)
         subprocess.call(["apt-get", "update", "-qq"])
         subprocess.call(["apt-get", "install", "-y", "-qq", "chromium"], stdout=subprocess.DEVNULL)
-        found = installed_chromium()
+        found = find_installed_chromium()
     return found or playwright_chromium(python)
 
 
-def installed_chromium() -> str | None:
+def find_installed_chromium() -> str | None:
     """A Chromium or Chrome that is already there."""
     named = os.environ.get("FORETELL_CHROMIUM")
     if named:

@@ -71,7 +71,7 @@ def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, An
 
 
 def _classifier(name: str) -> Classifier:
-    models = loading.torchvision().models
+    models = loading.import_torchvision().models
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = models.get_model(name, weights=None)

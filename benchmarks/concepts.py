@@ -19,9 +19,9 @@ from tqdm import tqdm
 
 from benchmarks.machine import arguments, hand_over
 from core.classifier import Classifier
-from core.concepts.effect import causal_effect, observed_effect
+from core.concepts.effect import compute_causal_effect, compute_observed_effect
 from core.concepts.tcav import tcav
-from core.concepts.vae import agreement, decoded_effect, fit_vae, reencoded_effect
+from core.concepts.vae import agreement, compute_decoded_effect, compute_reencoded_effect, fit_vae
 from data.bars.generator import ASPECT, COLOURS, SPREAD
 from data.bars.network import CATEGORIES, train, transforms
 from data.sets import bars, scenes
@@ -79,10 +79,10 @@ def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]
     vae = fit_vae(known[0][:DRAWN], known[1][:DRAWN], (2, 2), generator=generator)
     asked = (classifier, vae)
     effects = {
-        "causal": causal_effect(*map(classifier.probabilities, (red, green))),
-        "decoded": decoded_effect(*asked, conditions, 0, (0, 1), generator=generator),
-        "reencoded": reencoded_effect(*asked, images, conditions, 0, (0, 1), generator=generator),
-        "observed": observed_effect(classifier.probabilities(images), conditions[:, 0] == 0),
+        "causal": compute_causal_effect(*map(classifier.probabilities, (red, green))),
+        "decoded": compute_decoded_effect(*asked, conditions, 0, (0, 1), generator=generator),
+        "reencoded": compute_reencoded_effect(*asked, images, conditions, 0, (0, 1), generator=generator),
+        "observed": compute_observed_effect(classifier.probabilities(images), conditions[:, 0] == 0),
     }
     horizontal = images[conditions[:, 1] == 0]
     found = tcav(
@@ -136,10 +136,10 @@ def _scenes(factor: str, seed: int) -> dict[str, float]:
         for value in (one, other)
     ]
     effects = {
-        "causal": causal_effect(*map(classifier.probabilities, both)),
-        "decoded": decoded_effect(classifier, vae, conditions, 0, asked, generator=generator),
-        "reencoded": reencoded_effect(classifier, vae, read, conditions, 0, asked, generator=generator),
-        "observed": observed_effect(*_subset(classifier, read, drawn, asked)),
+        "causal": compute_causal_effect(*map(classifier.probabilities, both)),
+        "decoded": compute_decoded_effect(classifier, vae, conditions, 0, asked, generator=generator),
+        "reencoded": compute_reencoded_effect(classifier, vae, read, conditions, 0, asked, generator=generator),
+        "observed": compute_observed_effect(*_subset(classifier, read, drawn, asked)),
     }
     same = agreement(classifier, vae, read, conditions, generator=generator)
     return {name: float(effect.value[target]) for name, effect in effects.items()} | {"agreement": same}

@@ -17,8 +17,8 @@ from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.inference import faster_copy, fused_copy
-from core.masked import masked_probabilities
+from core.inference import make_faster_copy, make_fused_copy
+from core.masked import iterate_masked_probabilities
 from core.teaching.masks import MaskPrior
 from study.network.sources import open_classifier
 
@@ -30,7 +30,7 @@ def measure() -> dict[str, Any]:
     """Inputs a second of each, and their shares, for a small network and usual ones."""
     found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
     for name in USUAL:
-        network = loading.torchvision().models.get_model(name, weights=None)
+        network = loading.import_torchvision().models.get_model(name, weights=None)
         classifier = Classifier(network, loading.imagenet_transforms, name=name)
         found[f"torchvision {name}, 224 px"] = _shares(classifier, masks=32)
     return found
@@ -44,7 +44,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
     blocks = list(prior.blocks(masks, seed=1))
     chunk = chunk_size(picture[0])
     with classifier.exclusive() as module:
-        program = fused_copy(faster_copy(module, fill[None]), fill[None])
+        program = make_fused_copy(make_faster_copy(module, fill[None]), fill[None])
 
     @torch.inference_mode()
     def bare(network: torch.nn.Module, layout: torch.memory_format) -> None:
@@ -52,7 +52,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
             network(part.contiguous(memory_format=layout))
 
     def engine() -> None:
-        for _ in masked_probabilities(classifier, picture, blocks, fill=fill):
+        for _ in iterate_masked_probabilities(classifier, picture, blocks, fill=fill):
             pass
 
     seconds = in_turns(

@@ -49,7 +49,7 @@ def measure() -> dict[str, Any]:
 
 def _one(method: str) -> None:
     """In a process of its own: eight maps, and the rise of the peak in MiB."""
-    network = loading.torchvision().models.resnet50(weights=None)
+    network = loading.import_torchvision().models.resnet50(weights=None)
     with torch.no_grad():
         for parameter in network.parameters():
             generator = torch.Generator().manual_seed(parameter.numel())

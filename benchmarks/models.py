@@ -25,7 +25,7 @@ import pandas as pd
 from benchmarks.machine import report
 from study.analysis import crosschecks, mixed, nested, responses
 from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, Effects
+from study.analysis.truths import TABLE_1, AdditiveTruth
 
 SEED = 2021
 SIZES = {"160 people": 40, "1600 people": 400}
@@ -73,7 +73,7 @@ def measure() -> dict[str, Any]:
 
 def data(per_condition: int) -> pd.DataFrame:
     """One study of the paper's design."""
-    return responses.prepare(Effects(TABLE_1).study(per_condition, np.random.default_rng(SEED))).frame
+    return responses.prepare(AdditiveTruth(TABLE_1).study(per_condition, np.random.default_rng(SEED))).frame
 
 
 def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:

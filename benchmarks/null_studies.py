@@ -22,7 +22,7 @@ from statsmodels.stats.proportion import proportion_confint
 from benchmarks.machine import arguments, hand_over
 from study.analysis import parallel, power
 from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, Effects
+from study.analysis.truths import TABLE_1, AdditiveTruth
 
 SEED = 15
 WORLDS = {
@@ -42,7 +42,7 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
     """The share of rejections of each test in each world with each choice of random effects."""
     rows = []
     for world, (by_participant, by_category) in WORLDS.items():
-        truth = Effects(
+        truth = AdditiveTruth(
             {"": TABLE_1[""]},
             categories=categories,
             person_slope_sd=by_participant,
@@ -56,7 +56,7 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
     return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}
 
 
-def one(truth: Effects, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
+def one(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
     """choice, test and p of one study."""
     frame = truth.study(per_condition, np.random.default_rng(stream))
     rows = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.machine import arguments, hand_over
 from study.analysis import power
-from study.analysis.truths import TABLE_1, Effects
+from study.analysis.truths import TABLE_1, AdditiveTruth
 
 SEED = 2021
 
@@ -22,7 +22,7 @@ def measure(studies: int, per_condition: int, effect: float, workers: int | None
     """Seconds, and the power found."""
     wall, processors = time.perf_counter(), _processors()
     table = power.curve(
-        Effects(TABLE_1), [per_condition], studies=studies, seed=SEED, effects=[effect], workers=workers
+        AdditiveTruth(TABLE_1), [per_condition], studies=studies, seed=SEED, effects=[effect], workers=workers
     )
     used = _processors() - processors
     cores = workers or os.cpu_count() or 1

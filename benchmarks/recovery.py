@@ -15,7 +15,7 @@ import pandas as pd
 from benchmarks.machine import arguments, hand_over
 from study.analysis import intervals, mixed, parallel, responses
 from study.analysis.nested import FIXED, RANDOM
-from study.analysis.truths import TABLE_1, Effects
+from study.analysis.truths import TABLE_1, AdditiveTruth
 from study.bundle import TRIAL_TYPES
 
 SEED = 7
@@ -33,7 +33,7 @@ def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, 
 def one(task: tuple[int, int, int]) -> pd.DataFrame:
     """parameter, method, true, estimate, low, high of one simulated study."""
     per_condition, *stream = task
-    world = Effects(TABLE_1)
+    world = AdditiveTruth(TABLE_1)
     frame = responses.prepare(world.study(per_condition, np.random.default_rng(stream))).frame
     model = mixed.fit(frame, f"correct ~ {FIXED['interaction']} + {RANDOM}")
     wald = intervals.wald(model).rename(columns={"term": "parameter"}).assign(method="wald")

@@ -88,7 +88,7 @@ def _against_the_recipe() -> dict[str, Any]:
 
 
 def _resnet50() -> Classifier:
-    network = loading.torchvision().models.resnet50(weights=None)
+    network = loading.import_torchvision().models.resnet50(weights=None)
     classifier = Classifier(network, loading.imagenet_transforms, name="resnet50", device=default_device())
     warm = torch.zeros(2, *classifier.input_shape)
     classifier.logits(warm)

@@ -50,7 +50,7 @@ def measure(networks: list[str], passes: int) -> dict[str, Any]:
 def _classifier(name: str) -> Classifier:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = loading.torchvision().models.get_model(name, weights=None)
+        network = loading.import_torchvision().models.get_model(name, weights=None)
     return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from core.teaching.kfac import KroneckerPrior
-from core.teaching.learner import expected_sigmoid
+from core.teaching.learner import compute_expected_sigmoid
 
 LABELS = np.array([1.0, 1.0, 0.0, 0.0])
 
@@ -59,4 +59,4 @@ class WeightSpace:
         return self._probability(float(at @ w), float(at @ spread))
 
     def _probability(self, mean: float, variance: float) -> float:
-        return float(expected_sigmoid(*torch.tensor([[mean], [variance]], dtype=torch.float64)))
+        return float(compute_expected_sigmoid(*torch.tensor([[mean], [variance]], dtype=torch.float64)))

@@ -17,7 +17,7 @@ from core import weights
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
-from core.inference import faster_copy, fused_copy
+from core.inference import make_faster_copy, make_fused_copy
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -72,9 +72,9 @@ class Classifier:
         self._lock = threading.RLock()
         self._geometries: dict[tuple[int, int], Geometry | None] = {}
         weights.refuse_bad_weights(self._module, name)
-        self.categories = self._named(categories)
+        self.categories = self._name_classes(categories)
 
-    def _named(self, categories: Sequence[str] | None) -> tuple[str, ...]:
+    def _name_classes(self, categories: Sequence[str] | None) -> tuple[str, ...]:
         outputs = self._outputs()
         if categories is None:
             return tuple(f"class {k}" for k in range(outputs))
@@ -110,8 +110,8 @@ class Classifier:
 
     @contextmanager
     def differentiable(self) -> Iterator[nn.Module]:
-        """The network of `copied`, for `gradients` of its input."""
-        with self.copied() as module, self.gradients():
+        """The network of `use_fast_copy`, for `gradients` of its input."""
+        with self.use_fast_copy() as module, self.gradients():
             yield module
 
     @contextmanager
@@ -129,7 +129,7 @@ class Classifier:
             ) from error
 
     @contextmanager
-    def copied(self) -> Iterator[nn.Module]:
+    def use_fast_copy(self) -> Iterator[nn.Module]:
         """The fast copy, which needs no turns, or else the network itself."""
         if self._copy is self._module:
             with self.exclusive() as module:
@@ -170,7 +170,7 @@ class Classifier:
                 self._geometries[size] = None
         return self._geometries[size]
 
-    def picture(self, inputs: Tensor) -> Image.Image:
+    def render_input(self, inputs: Tensor) -> Image.Image:
         """An input (C, H, W) as RGB: between what the transforms make of black and of white."""
         low, span = self._range
         shown = (inputs - low) / span
@@ -190,7 +190,7 @@ class Classifier:
 
     def logits(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
         """Logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
-        return self._batched(self._forward, inputs, chunk, progress, "predicting")
+        return self._run_in_batches(self._forward, inputs, chunk, progress, "predicting")
 
     def probabilities(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
         """Softmax probabilities (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
@@ -204,7 +204,7 @@ class Classifier:
         ForetellError
             The network does not end in one linear layer.
         """
-        return self._batched(self._seen, inputs, chunk, progress, "reading features")
+        return self._run_in_batches(self._compute_features, inputs, chunk, progress, "reading features")
 
     @property
     def head(self) -> Tensor:
@@ -230,11 +230,11 @@ class Classifier:
             raise ForetellError(f"{self.name} returned {got}; wrap it so that it returns one tensor of logits (B, K).")
         return logits
 
-    def _seen(self, batch: Tensor) -> Tensor:
+    def _compute_features(self, batch: Tensor) -> Tensor:
         seen: Tensor = self._trunk(batch.contiguous(memory_format=self.layout))
         return seen
 
-    def _batched(
+    def _run_in_batches(
         self,
         forward: Callable[[Tensor], Tensor],
         inputs: Tensor,
@@ -258,19 +258,19 @@ class Classifier:
     @cached_property
     def _copy(self) -> nn.Module:
         """A faster copy that can be differentiated; the network itself where none can be made."""
-        return faster_copy(self._module, self.fill("mean")[None].to(self.device))
+        return make_faster_copy(self._module, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _predictor(self) -> nn.Module:
         """What predicts: the fastest form of the network that gives its logits."""
-        return fused_copy(self._copy, self.fill("mean")[None].to(self.device))
+        return make_fused_copy(self._copy, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _trunk(self) -> nn.Module:
         """What reads features: the fastest form of the network without its last layer."""
         trunk, _ = self._split
         probe = self.fill("mean")[None].to(self.device)
-        return fused_copy(faster_copy(trunk, probe), probe)
+        return make_fused_copy(make_faster_copy(trunk, probe), probe)
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

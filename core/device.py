@@ -24,7 +24,7 @@ def default_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def device_named(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
     """``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...: a device that is there.
 
     Raises

@@ -45,13 +45,13 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
             f"{name} returns probabilities (they sum to 1), and Foretell would apply the softmax again. Return the "
             "logits, which the last layer gives before the softmax."
         )
-    moved = _moved(_logits(classifier, inputs), logits)
+    moved = _measure_shift(_logits(classifier, inputs), logits)
     if moved > MOST:
         raise ForetellError(
             f"{name} returns other logits each time for the same image: something in it is random in eval mode, such "
             "as F.dropout without training=self.training. No heatmap of it could be made again."
         )
-    mixed = _moved(torch.cat([_logits(classifier, one[None]) for one in inputs]), logits)
+    mixed = _measure_shift(torch.cat([_logits(classifier, one[None]) for one in inputs]), logits)
     if mixed > MOST:
         raise ForetellError(
             f"{name} returns other logits for an image when others are in its batch: it normalises by the batch in "
@@ -100,7 +100,7 @@ def _logits(classifier: Classifier, inputs: Tensor) -> Tensor:
     return logits.double().cpu()
 
 
-def _moved(one: Tensor, other: Tensor) -> float:
+def _measure_shift(one: Tensor, other: Tensor) -> float:
     """Return the largest difference as a share of how far the logits of images are apart; 0 where it is rounding."""
     difference = float((one - other).abs().max())
     if difference <= ROUNDING * float(other.abs().max()):

@@ -81,7 +81,7 @@ class FusedLinear(nn.Module):
         return answer
 
 
-def fused(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
+def fuse_layers(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
     """A network that says what ``network`` says of inputs like ``probe`` (B, C, H, W), for float32 on a CPU.
 
     What is summed is written over a residual branch that no later node reads. Whether none reads it through a view is
@@ -95,13 +95,15 @@ def fused(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
         if type(_module(program, node)) in POOLS:
             own.add(node)
         elif layer is not None:
-            own.add(_replaced(program, _run(program, node, layer, own), layer, f"_fused_{len(own)}"))
+            own.add(
+                _replace_nodes(program, _find_fusable_nodes(program, node, layer, own), layer, f"_fused_{len(own)}")
+            )
     program.delete_all_unused_submodules()
     program.recompile()
     return program
 
 
-class _Run(NamedTuple):
+class _FusableNodes(NamedTuple):
     """Nodes that one program computes, from the layer to its activation, and what they read."""
 
     nodes: list[fx.Node]
@@ -119,21 +121,21 @@ def _layer(program: fx.GraphModule, node: fx.Node) -> nn.Conv2d | nn.Linear | No
     return layer if one and plain and layer.weight.dtype == torch.float32 else None
 
 
-def _run(program: fx.GraphModule, node: fx.Node, layer: nn.Module, own: set[fx.Node]) -> _Run:
+def _find_fusable_nodes(program: fx.GraphModule, node: fx.Node, layer: nn.Module, own: set[fx.Node]) -> _FusableNodes:
     nodes, inputs = [node], [*node.all_input_nodes]
     following = _only_user(node)
     if following is not None and isinstance(layer, nn.Conv2d):
-        other = _added(node, following, own)
+        other = _find_added_node(node, following, own)
         if other is not None:
             nodes, inputs = [node, following], [*inputs, other]
             following = _only_user(following)
     activation = NONE if following is None else _activation(program, following)
     if following is None or activation == NONE or (len(inputs) > 1 and activation != RELU):
-        return _Run(nodes, inputs, NONE)
-    return _Run([*nodes, following], inputs, activation)
+        return _FusableNodes(nodes, inputs, NONE)
+    return _FusableNodes([*nodes, following], inputs, activation)
 
 
-def _added(node: fx.Node, following: fx.Node, own: set[fx.Node]) -> fx.Node | None:
+def _find_added_node(node: fx.Node, following: fx.Node, own: set[fx.Node]) -> fx.Node | None:
     """What the following node adds to ``node``, if it is a program's answer that nothing reads afterwards."""
     if following.target not in SUMS or len(following.args) != 2 or following.kwargs:
         return None
@@ -144,7 +146,7 @@ def _added(node: fx.Node, following: fx.Node, own: set[fx.Node]) -> fx.Node | No
     return other if last and _shape(other) == _shape(node) else None
 
 
-def _replaced(program: fx.GraphModule, run: _Run, layer: nn.Conv2d | nn.Linear, name: str) -> fx.Node:
+def _replace_nodes(program: fx.GraphModule, run: _FusableNodes, layer: nn.Conv2d | nn.Linear, name: str) -> fx.Node:
     """The node that now stands for a run's."""
     given = (_shape(run.inputs[0]), run.activation)
     program.add_submodule(

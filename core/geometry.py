@@ -77,10 +77,10 @@ class Geometry:
         edges = (c, f, a * width + c, e * height + f)
         steps = (a, e, a, e)
         limits = (*self.size, *self.size)
-        return tuple(map(_snapped, edges, limits, steps))  # type: ignore[return-value]
+        return tuple(map(_snap_edge, edges, limits, steps))  # type: ignore[return-value]
 
 
-def _snapped(edge: float, limit: int, step: float) -> float:
+def _snap_edge(edge: float, limit: int, step: float) -> float:
     """Return the photograph's own edge, or a whole pixel, where the measurement cannot tell them apart."""
     for border in (0.0, float(limit)):
         if abs(edge - border) <= SNAP * max(1.0, step, limit / LEVELS):
@@ -97,7 +97,7 @@ def measure_geometry(transforms: Transforms, size: tuple[int, int]) -> Geometry 
     width, height = size
     flat = [np.full((height, width), level, np.uint8) for level in (0, LEVELS)]
     rising = _rising(height, width), _rising(width, height).T
-    black, white, xs, ys = (_pushed(transforms, grey) for grey in (*flat, *rising))
+    black, white, xs, ys = (_transform_grey(transforms, grey) for grey in (*flat, *rising))
     span = white - black
     weight = (span**2).sum(0)
     if not (np.isfinite([span, xs, ys]).all() and weight.max() > 0 and _keep_greys_even(transforms)):
@@ -122,7 +122,7 @@ def _step(shape: tuple[int, ...]) -> int:
 
 def _keep_greys_even(transforms: Transforms) -> bool:
     """Tell whether the grey halfway between black and white stays there."""
-    black, middle, white = (_pushed(transforms, np.full((PROBE, PROBE), v, np.uint8)) for v in (0, 128, LEVELS))
+    black, middle, white = (_transform_grey(transforms, np.full((PROBE, PROBE), v, np.uint8)) for v in (0, 128, LEVELS))
     span = white - black
     level = ((middle - black) * span).sum() / (span**2).sum()
     return bool(abs(level - 128 / LEVELS) <= LINEAR)
@@ -139,7 +139,7 @@ def _rising(rows: int, columns: int) -> NDArray[np.uint8]:
     return grey
 
 
-def _pushed(transforms: Transforms, grey: NDArray[np.uint8]) -> Floats:
+def _transform_grey(transforms: Transforms, grey: NDArray[np.uint8]) -> Floats:
     return transforms(Image.fromarray(grey).convert("RGB")).detach().cpu().double().numpy()
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.experimental.optimization import fuse
 
-from core.fusion import fused
+from core.fusion import fuse_layers
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest logit, that folding may make in float32."""
@@ -47,7 +47,7 @@ class _Tracer(fx.Tracer):
         return super().getattr(attr, attr_val, parameter_proxy_cache)
 
 
-def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
+def make_faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
     """A channels-last copy with batch norms folded into convolutions, as far as the network allows.
 
     Each form is tried on ``probe`` (B, C, H, W) and kept only if it gives the network's own logits; a network that
@@ -60,7 +60,7 @@ def faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
 
 
 def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
-    forms: tuple[Callable[[nn.Module], nn.Module], ...] = (_folded, _channels_last)
+    forms: tuple[Callable[[nn.Module], nn.Module], ...] = (_fold_batch_norms, _channels_last)
     for form in forms:
         try:
             candidate = form(module)
@@ -71,8 +71,8 @@ def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
     return module
 
 
-def fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
-    """A copy of a `faster_copy` for predictions alone, in which a processor computes layers with what follows them.
+def make_fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
+    """A copy of a `make_faster_copy` for predictions alone, in which a processor computes layers with what follows them.
 
     About twice as fast on a CPU (docs/decisions/0040-fused-layers.md). The copy itself where it may take several
     ways (only what was traced symbolically takes one), on other devices, and where the answers are not the same.
@@ -83,7 +83,7 @@ def fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
     others = probe + torch.randn(3, *probe.shape[1:], generator=torch.Generator().manual_seed(0))
     with torch.inference_mode(False), torch.no_grad():
         try:
-            program = fused(network, probe.contiguous(memory_format=torch.channels_last))
+            program = fuse_layers(network, probe.contiguous(memory_format=torch.channels_last))
             return program if all(_same(program, network, inputs) for inputs in (probe, others)) else network
         except Exception:  # what oneDNN cannot do, or is not there to do, is no fault of the network
             return network
@@ -94,7 +94,7 @@ def _channels_last(module: nn.Module) -> nn.Module:
     return laid_out
 
 
-def _folded(module: nn.Module) -> nn.Module:
+def _fold_batch_norms(module: nn.Module) -> nn.Module:
     own = copy.deepcopy(module)
     traced = fx.GraphModule(own, _Tracer().trace(own))
     return _channels_last(fuse(traced, inplace=True, no_trace=True))

@@ -26,7 +26,7 @@ _MISSING_OPERATORS = ("nms", "qnms")
 _repair: torch.library.Library | None = None  # alive as long as the process: dropping it undefines the operators
 
 
-def torchvision() -> ModuleType:
+def import_torchvision() -> ModuleType:
     """Import torchvision, also where torch is a CPU build.
 
     The wheels of torchvision link CUDA; beside a CPU build of torch their compiled operators do not load and
@@ -44,8 +44,8 @@ def torchvision() -> ModuleType:
     return importlib.import_module("torchvision")
 
 
-def repaired() -> bool:
-    """Whether `torchvision` had to declare operators."""
+def has_declared_operators() -> bool:
+    """Whether `import_torchvision` had to declare operators."""
     return _repair is not None
 
 
@@ -86,7 +86,7 @@ def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = No
 
 def _from_torchvision(spec: str, device: torch.device, *, whole: bool) -> Classifier:
     name, _, tag = spec.partition(":")
-    torchvision()
+    import_torchvision()
     models = importlib.import_module("torchvision.models")
     known = models.list_models(module=models)
     if name not in known:
@@ -126,7 +126,7 @@ def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
     path = Path(file).expanduser()
     if not path.is_file():
         raise ForetellError(f"There is no file {path}. Give the path of a Python file as FILE.py:build.")
-    module = executed(path)
+    module = execute_file(path)
     build = getattr(module, function, None)
     if not callable(build):
         offered = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
@@ -162,7 +162,7 @@ class _AsWritten(SourceFileLoader):
         return code
 
 
-def executed(path: Path) -> ModuleType:
+def execute_file(path: Path) -> ModuleType:
     """A user's file, run as a module, with its own folder importable while it runs: run only files you trust.
 
     Raises
@@ -171,7 +171,7 @@ def executed(path: Path) -> ModuleType:
         The file fails.
     """
     with contextlib.suppress(ImportError):
-        torchvision()  # most such files import it, at their top or later: there it has to load as it does here
+        import_torchvision()  # most such files import it, at their top or later: there it has to load as it does here
     name = f"foretell_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
     assert spec is not None
@@ -190,7 +190,7 @@ def executed(path: Path) -> ModuleType:
 
 def imagenet_transforms(image: Image.Image) -> Tensor:
     """(3, 224, 224): short side to 256, centre 224, ImageNet's mean and standard deviation: the usual default."""
-    torchvision()
+    import_torchvision()
     functional = importlib.import_module("torchvision.transforms.functional")
     resized = functional.center_crop(functional.resize(image.convert("RGB"), 256), 224)
     pixels: Tensor = functional.to_tensor(resized)

@@ -19,7 +19,7 @@ Fill = Literal["mean", "black"]
 """The colour of masked-out parts: the data's mean colour, or the black of the papers."""
 
 
-def masked_logits(
+def iterate_masked_logits(
     classifier: Classifier,
     images: Tensor,
     masks: Iterable[Tensor],
@@ -59,7 +59,7 @@ def masked_logits(
         yield block, torch.stack(answers)
 
 
-def masked_probabilities(
+def iterate_masked_probabilities(
     classifier: Classifier,
     images: Tensor,
     masks: Iterable[Tensor],
@@ -67,12 +67,12 @@ def masked_probabilities(
     fill: Tensor,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """`masked_logits` as softmax probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
-    for block, logits in masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
+    """`iterate_masked_logits` as softmax probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
+    for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
         yield block, logits.softmax(2)
 
 
-def masked_scores(
+def iterate_masked_scores(
     classifier: Classifier,
     images: Tensor,
     targets: Tensor,
@@ -82,17 +82,17 @@ def masked_scores(
     output: Output,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """`masked_logits` of the target classes (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
-    for block, logits in masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
-        yield block, chosen(logits, targets[:, None].expand(-1, len(block)), output)
+    """`iterate_masked_logits` of the target classes (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
+    for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
+        yield block, select_output(logits, targets[:, None].expand(-1, len(block)), output)
 
 
 def scores(classifier: Classifier, inputs: Tensor, targets: Tensor, output: Output) -> Tensor:
-    """f(x) of whole inputs (B, C, H, W) for targets (B,), (B,) float64: the unmasked end of `masked_scores`."""
-    return chosen(classifier.logits(inputs).double(), targets, output)
+    """f(x) of whole inputs (B, C, H, W) for targets (B,), (B,) float64: the unmasked end of `iterate_masked_scores`."""
+    return select_output(classifier.logits(inputs).double(), targets, output)
 
 
-def chosen(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
+def select_output(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
     """The output of the target class: logits (..., K) and targets (...) -> (...)."""
     answers = logits.softmax(-1) if output == "probability" else logits
     return answers.gather(-1, targets[..., None])[..., 0]

@@ -28,7 +28,7 @@ class Parameter:
     choices: tuple[str, ...] | None
 
 
-def declared(method: Callable[..., Any]) -> tuple[Parameter, ...]:
+def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters ``method`` takes beyond the contract's own."""
     hints = typing.get_type_hints(method)
     found = []
@@ -46,7 +46,7 @@ def summary(method: Callable[..., Any]) -> str:
     return (inspect.getdoc(method) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def parsed(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def parse_parameters(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """``given`` (texts or values) as the types ``method`` declares.
 
     Raises
@@ -55,7 +55,7 @@ def parsed(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, An
         A name it does not declare (with the nearest), one without a default that is not given, or a value that does
         not fit.
     """
-    known = {parameter.name: parameter for parameter in declared(method)}
+    known = {parameter.name: parameter for parameter in list_parameters(method)}
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)

@@ -24,7 +24,7 @@ QUANTILE = 0.995
 NOISE_MULTIPLE = 6.0
 """The scale never zooms in further than this many standard errors: noise must not look like an answer."""
 
-Pixels = NDArray[np.floating[Any]]
+PixelArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Scale:
     zero: float
     limit: float
 
-    def signed(self, values: Tensor, error: Tensor | None = None) -> Pixels:
+    def normalise_map(self, values: Tensor, error: Tensor | None = None) -> PixelArray:
         """Map values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
 
         The factor v^2 / (v^2 + (2 se)^2) leaves clear evidence alone and fades what chance explains.
@@ -70,22 +70,22 @@ def _noise_limit(explanation: Explanation, i: int) -> float:
 
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
     """The map (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
-    signed = _resized(scale.signed(values), size)
+    signed = _resize_map(scale.normalise_map(values), size)
     strength = np.abs(signed)[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
-    return _picture(NEUTRAL + strength * (colour - NEUTRAL))
+    return _to_image(NEUTRAL + strength * (colour - NEUTRAL))
 
 
-def overlay(image: Image.Image, signed: Pixels, size: tuple[int, int], opacity: float) -> Image.Image:
-    """A map on its scale (H, W; `Scale.signed`) over the picture: the stronger the more opaque, up to ``opacity``.
+def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opacity: float) -> Image.Image:
+    """A map on its scale (H, W; `Scale.normalise_map`) over the picture: the stronger the more opaque, up to ``opacity``.
 
     The picture is drawn in grey under it, so that its own colours are not read as the map's.
     """
-    signed = _resized(signed, size)
+    signed = _resize_map(signed, size)
     strength = (opacity * np.abs(signed))[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
     grey = np.asarray(image.convert("L").resize(size, Image.Resampling.LANCZOS), dtype=np.float32)[..., None]
-    return _picture(grey + strength * (colour - grey))
+    return _to_image(grey + strength * (colour - grey))
 
 
 def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
@@ -97,7 +97,7 @@ def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
     ramp = np.linspace(-1, 1, max(picture.width - 2 * margin, 2), dtype=np.float32)[None].repeat(bar, 0)
     colour = np.where(ramp[..., None] >= 0, FOR, AGAINST)
     top = picture.height + margin
-    sheet.paste(_picture(NEUTRAL + np.abs(ramp)[..., None] * (colour - NEUTRAL)), (margin, top))
+    sheet.paste(_to_image(NEUTRAL + np.abs(ramp)[..., None] * (colour - NEUTRAL)), (margin, top))
     draw = ImageDraw.Draw(sheet)
     under = top + bar + 2
     ends = ((scale.zero - scale.limit, margin, "la"), (scale.zero, sheet.width // 2, "ma"))
@@ -107,10 +107,10 @@ def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
     return sheet
 
 
-def _resized(signed: Pixels, size: tuple[int, int]) -> Pixels:
+def _resize_map(signed: PixelArray, size: tuple[int, int]) -> PixelArray:
     image = Image.fromarray(signed).resize(size, Image.Resampling.BICUBIC)
     return np.clip(np.asarray(image, dtype=np.float32), -1, 1)
 
 
-def _picture(pixels: Pixels) -> Image.Image:
+def _to_image(pixels: PixelArray) -> Image.Image:
     return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))

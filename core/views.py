@@ -46,7 +46,7 @@ class View:
         """Draw it at ``size`` = (width, height), from the photograph's own resolution where that is known."""
         if self.geometry is None:
             return self.own.convert(mode).resize(size, Image.Resampling.BICUBIC)
-        return _drawn(self.photograph.convert(mode), self.geometry, size, self.own.convert(mode))
+        return _draw_photograph(self.photograph.convert(mode), self.geometry, size, self.own.convert(mode))
 
     def size(self, width: int) -> tuple[int, int]:
         """Return (width, height) of a drawing of that width."""
@@ -59,7 +59,7 @@ class View:
         """
         if self.geometry is None:
             return np.zeros(size[::-1], dtype=bool)
-        drawn = _drawn(Image.fromarray(mask).convert("L"), self.geometry, size, Image.new("L", size))
+        drawn = _draw_photograph(Image.fromarray(mask).convert("L"), self.geometry, size, Image.new("L", size))
         inside: NDArray[np.bool_] = np.asarray(drawn) > 127
         return inside
 
@@ -75,7 +75,7 @@ class View:
 
 def view(classifier: Classifier, photograph: Image.Image, inputs: Tensor | None = None) -> View:
     """See a photograph as the network does; ``inputs`` (C, H, W) are what its transforms made of it, if at hand."""
-    own = classifier.picture(classifier.preprocess(photograph) if inputs is None else inputs)
+    own = classifier.render_input(classifier.preprocess(photograph) if inputs is None else inputs)
     if classifier.transforms_vary:
         return _unknown(classifier, photograph, own, VARY)
     geometry = classifier.geometry(photograph.size)
@@ -91,11 +91,13 @@ def _unknown(classifier: Classifier, photograph: Image.Image, own: Image.Image, 
     return View(photograph, own, None, note)
 
 
-def _drawn(photograph: Image.Image, geometry: Geometry, size: tuple[int, int], ground: Image.Image) -> Image.Image:
+def _draw_photograph(
+    photograph: Image.Image, geometry: Geometry, size: tuple[int, int], ground: Image.Image
+) -> Image.Image:
     """Draw the photograph over ``ground``, which shows where the input lies outside of it."""
     box = geometry.box
     if box is None:
-        return _turned(photograph, geometry, size, ground)
+        return _draw_turned_photograph(photograph, geometry, size, ground)
     left, top, right, bottom = box
     inner = max(left, 0.0), max(top, 0.0), min(right, float(photograph.width)), min(bottom, float(photograph.height))
     if inner == box:
@@ -108,7 +110,9 @@ def _drawn(photograph: Image.Image, geometry: Geometry, size: tuple[int, int], g
     return whole
 
 
-def _turned(photograph: Image.Image, geometry: Geometry, size: tuple[int, int], ground: Image.Image) -> Image.Image:
+def _draw_turned_photograph(
+    photograph: Image.Image, geometry: Geometry, size: tuple[int, int], ground: Image.Image
+) -> Image.Image:
     """Draw a photograph that is turned or mirrored: made small enough first that no pixel of it is skipped."""
     steps = np.array(geometry.shape[::-1]) / size
     matrix = np.array(geometry.matrix) * [*steps, 1]

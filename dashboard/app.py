@@ -35,8 +35,8 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
     """Open the database before the first request, close it after the last."""
     # An access log would keep addresses and recruiters' ids of participants.
     logging.getLogger("uvicorn.access").disabled = True
-    logging.getLogger("uvicorn.error").addFilter(names_nobody)
-    await run_in_threadpool(lambda: service.service().access.provider)
+    logging.getLogger("uvicorn.error").addFilter(is_loggable)
+    await run_in_threadpool(lambda: service.get_service().access.provider)
     tasks = [asyncio.create_task(forget_in_time()), asyncio.create_task(keep_watch())]
     try:
         yield {}
@@ -46,7 +46,7 @@ async def lifespan(_: App) -> AsyncIterator[dict[str, Any]]:
         await run_in_threadpool(service.close)
 
 
-def names_nobody(record: logging.LogRecord) -> bool:
+def is_loggable(record: logging.LogRecord) -> bool:
     """Whether a line of uvicorn's may be logged: those about a websocket begin with the browser's address."""
     return "WebSocket" not in str(record.msg)
 
@@ -55,7 +55,7 @@ async def forget_in_time(every_s: float = FORGETTING_S) -> None:
     """Erase the recruiter's ids whose time is over, again and again; a database that is away is asked next time."""
     while True:
         with contextlib.suppress(ForetellError):
-            await run_in_threadpool(lambda: service.service().workspace.erase_identities())
+            await run_in_threadpool(lambda: service.get_service().workspace.erase_identities())
         await asyncio.sleep(every_s)
 
 
@@ -63,7 +63,7 @@ async def keep_watch(every_s: float = WATCHING_S) -> None:
     """Keep the ends of the chains outside the database, and the time that was reached, again and again."""
     while True:
         with contextlib.suppress(ForetellError):
-            await run_in_threadpool(lambda: service.service().workspace.keep_watch())
+            await run_in_threadpool(lambda: service.get_service().workspace.keep_watch())
         await asyncio.sleep(every_s)
 
 

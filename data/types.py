@@ -92,7 +92,7 @@ class ImageSet:
         if list(rows) == list(range(len(self))):
             return self
 
-        def kept(of: Sequence[str] | None) -> tuple[str, ...] | None:
+        def select(of: Sequence[str] | None) -> tuple[str, ...] | None:
             return None if of is None else tuple(of[i] for i in rows)
 
         mask = self.mask
@@ -103,6 +103,6 @@ class ImageSet:
             open=lambda i: self.open(rows[i]),
             digest=hashlib.sha256(f"{self.digest} {list(rows)}".encode()).hexdigest(),
             mask=None if mask is None else lambda i: mask(rows[i]),
-            contexts=kept(self.contexts),
+            contexts=select(self.contexts),
             factors={name: factor.only(rows) for name, factor in self.factors.items()},
         )

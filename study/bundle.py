@@ -150,13 +150,13 @@ class Manifest(Record):
     study_hash: str = ""
 
     @model_validator(mode="after")
-    def _listed(self) -> Manifest:
+    def _check_assets(self) -> Manifest:
         shown = {name for trial in (*self.trials, *self.practice) for name in trial.assets.every}
         if shown - self.assets.keys():
             raise ValueError(f"picture {min(shown - self.assets.keys())[:80]!r} is shown but not listed in assets")
         return self
 
-    def hashed(self) -> str:
+    def compute_hash(self) -> str:
         """SHA-256 of the canonical manifest, the study hash itself and the environment left out.
 
         The environment (library versions, machine) is provenance, not content: the same bytes built on
@@ -202,7 +202,7 @@ class Bundle:
             raise ForetellError(f"Asset {sha256[:12]}… is not part of study {self.manifest.name!r}.")
         return self._within(self.folder / "assets" / f"{sha256}.webp")
 
-    def damaged(self) -> Iterator[str]:
+    def find_damage(self) -> Iterator[str]:
         """One sentence per link that leads out, and per asset that is missing or whose bytes changed since the freeze.
 
         Links of any name: a backup copies the whole folder, with what they lead to.
@@ -257,7 +257,7 @@ def _read(path: Path) -> Manifest:
         raise ForetellError(
             f"{path} is not a manifest this version reads ({where}: {error.errors()[0]['msg']}). Build the study again."
         ) from None
-    if manifest.study_hash != manifest.hashed():
+    if manifest.study_hash != manifest.compute_hash():
         raise ForetellError(
             f"{path} was changed since the study was frozen: its content does not match its study hash. "
             "Build the study again."

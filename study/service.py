@@ -56,7 +56,7 @@ class Service:
     ) -> None:
         self.close()
 
-    def acting_as(self, person: str) -> Researcher:
+    def act_as(self, person: str) -> Researcher:
         """The researcher's door; what is done through it is under this name in the audit trail."""
         return Researcher(self.workspace, person)
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.participation.answer import Answer, CheckAnswers, Filled
-from study.plan.simulated_participants import Person, sample_mixture
+from study.participation.answer import CheckAnswers, QuestionnaireResponses, TrialResponse
+from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
 from study.service import Service
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
@@ -65,14 +65,14 @@ def simulate(
     return new
 
 
-def _take_part(service: Service, token: str, person: Person, stream: tuple[int, int]) -> int:
+def _take_part(service: Service, token: str, person: SimulatedParticipant, stream: tuple[int, int]) -> int:
     state = _enter(service, token)
     answered = 0
     while state["stage"] in ("practice", "main"):
         state = _answer(service, token, person, state, stream)
         answered += 1
     if state["stage"] == "questionnaire":
-        state = service.participant.fill(token, _filled(state["items"], stream))
+        state = service.participant.fill(token, _fill_questionnaire(state["items"], stream))
     if state["stage"] == "debrief":
         service.participant.finish(token)
     return answered
@@ -86,13 +86,13 @@ def _enter(service: Service, token: str) -> dict[str, Any]:
     if state["stage"] == "instructions":
         state = service.participant.ready(token)
     if state["stage"] == "check":
-        questions = service.participant.simulated_procedure(token).check.questions
+        questions = service.participant.load_simulated_procedure(token).check.questions
         right = [question.options.index(question.answer) for question in questions]
         state = service.participant.check(token, CheckAnswers(attempt=state["attempt"], answers=right))
     return service.participant.ready(token, "example") if state["stage"] == "example" else state
 
 
-def _filled(items: list[dict[str, Any]], stream: tuple[int, int]) -> Filled:
+def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) -> QuestionnaireResponses:
     """A questionnaire answered at random, texts by a word that says so."""
     rng = np.random.default_rng([*stream, _QUESTIONNAIRE])
     answers: dict[str, str | int] = {}
@@ -101,20 +101,20 @@ def _filled(items: list[dict[str, Any]], stream: tuple[int, int]) -> Filled:
             answers[item["id"]] = int(rng.integers(1, item["points"] + 1))
         else:
             answers[item["id"]] = str(rng.choice(item["options"])) if item["kind"] == "choice" else "simulated"
-    return Filled(answers=answers)
+    return QuestionnaireResponses(answers=answers)
 
 
 def _answer(
-    service: Service, token: str, person: Person, state: dict[str, Any], stream: tuple[int, int]
+    service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
     """One answer; its randomness depends on the person and the trial alone, not on what came before."""
     index = state["trial"]["index"]
-    known = service.participant.simulated_trial(token, index)
+    known = service.participant.load_simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
     shown = {"shows_saliency": known.shows_saliency, "shows_examples": bool(state["trial"]["left"]["samples"])}
-    foretold = person.foretells(known.trial, **shown, rng=rng)
+    foretold = person.draw_prediction(known.trial, **shown, rng=rng)
     sure = abs(2 * person.p_ai(known.trial, **shown) - 1)
-    answer = Answer(
+    answer = TrialResponse(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
         side=known.ai_side if foretold else _OTHER[known.ai_side],

@@ -27,7 +27,7 @@ from study.bundle import (
     TrialAssets,
     canonical,
 )
-from study.conditions import CONDITIONS, beside
+from study.conditions import CONDITIONS, list_separate_conditions
 from study.service import Service
 from study.workspace.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
@@ -164,7 +164,9 @@ def write_bundle(
             target=picture("target", number, False),
             target_map=picture("target", number, True),
             examples=examples,
-            by_condition={name: placebo(name, number, (one, two)) for name in beside() if name in conditions},
+            by_condition={
+                name: placebo(name, number, (one, two)) for name in list_separate_conditions() if name in conditions
+            },
         )
         trial_type = TRIAL_TYPES[index % 3]
         return Trial(
@@ -196,7 +198,7 @@ def write_bundle(
         dropped=(),
         assets=assets,
     )
-    finished = manifest.model_copy(update={"study_hash": manifest.hashed()})
+    finished = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_bytes(canonical(finished.model_dump(mode="json")))
     return folder
 

@@ -31,7 +31,7 @@ from study.analysis import nested, responses
 from study.conditions import CONDITIONS
 from study.network.sources import open_classifier, open_set
 from study.plan.config import IMAGE_SETS, ImageSource
-from study.plan.simulated_participants import PEOPLE, expected_accuracy
+from study.plan.simulated_participants import THEORIES, compute_expected_accuracy
 from study.service import Service
 from study.simulate import simulate
 from tests.core import test_contracts
@@ -87,7 +87,7 @@ def register(monkeypatch: pytest.MonkeyPatch, registry: Registry, page: str, mod
 # What is there is named
 
 
-@pytest.mark.parametrize("registry", [METHODS, CONDITIONS, IMAGE_SETS, PEOPLE], ids=lambda registry: registry.kind)
+@pytest.mark.parametrize("registry", [METHODS, CONDITIONS, IMAGE_SETS, THEORIES], ids=lambda registry: registry.kind)
 def test_everything_registered_is_in_the_catalogue_and_the_changelog(registry: Registry) -> None:
     """A method, condition, image set or simulated participant that no document mentions."""
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
@@ -139,7 +139,9 @@ def test_every_benchmark_has_a_section() -> None:
     """A benchmark that no page explains, or results that no table shows."""
     page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     results = {path.stem for path in (ROOT / "benchmarks" / "results").glob("*.json")}
-    assert {name for name in results | set(bench.names()) if f"python -m benchmarks.{name} " not in page} == set()
+    assert {
+        name for name in results | set(bench.list_benchmarks()) if f"python -m benchmarks.{name} " not in page
+    } == set()
     assert {path.stem for path in (ROOT / "benchmarks" / "figures").glob("*.svg")} == results
 
 
@@ -337,11 +339,13 @@ def test_the_simulated_person_of_the_how_to_takes_part(
     written: Callable[[str, str, str], None], monkeypatch: pytest.MonkeyPatch, service: Service, bundle: MakeBundle
 ) -> None:
     written("add-a-model.md", "study/plan/simulated_participants.py", "example_people")
-    name = register(monkeypatch, PEOPLE, "add-a-model.md", "example_people")
+    name = register(monkeypatch, THEORIES, "add-a-model.md", "example_people")
     standard = test_conditions.TRIAL
     adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})
-    assert expected_accuracy({name: 1}, adversarial, shows_saliency=False) == pytest.approx(0.5)
+    assert compute_expected_accuracy({name: 1}, adversarial, shows_saliency=False) == pytest.approx(0.5)
     # Standard and wrong: she names the truth with log-odds 2, so she foretells the AI with log-odds -2.
-    assert expected_accuracy({name: 1}, standard, shows_saliency=True, sd=0) == pytest.approx(1 / (1 + np.exp(2)))
+    assert compute_expected_accuracy({name: 1}, standard, shows_saliency=True, sd=0) == pytest.approx(
+        1 / (1 + np.exp(2))
+    )
     study = service.researcher.open_study(bundle(), per_condition=1)
     assert simulate(service, study, 4, {name: 0.5, "guesser": 0.5}, seed=2) == 4 * 15

@@ -51,16 +51,16 @@ def installed(python: str) -> str:
 
 
 def test_environment_is_made_once_and_follows_the_requirements_file(project, capfd):
-    python = foretell.ready(project)
+    python = foretell.find_python(project)
     assert Path(python).is_relative_to(foretell.ENVIRONMENT)
     assert installed(python) == "1.0"
     # Unchanged file: pip is not asked again, or it would fail for want of the wheel.
     next((project.parent / "wheels").glob("*.whl")).unlink()
-    assert foretell.ready(project) == python
+    assert foretell.find_python(project) == python
     # Changed file: installed anew.
     wheel(project.parent / "wheels", "1.1")
     project.write_text(project.read_text().replace("1.0", "1.1"))
-    foretell.ready(project)
+    foretell.find_python(project)
     assert installed(python) == "1.1"
 
 
@@ -68,7 +68,7 @@ def test_a_failed_installation_says_so_and_is_tried_again(project, capfd):
     next((project.parent / "wheels").glob("*.whl")).unlink()
     for _ in range(2):
         with pytest.raises(SystemExit) as stopped:
-            foretell.ready(project)
+            foretell.find_python(project)
         assert stopped.value.code == 2
         assert "Error: pip could not install requirements.txt. Check the network" in capfd.readouterr().err
 
@@ -77,11 +77,11 @@ def test_an_active_environment_that_satisfies_is_used_as_it_is(tmp_path, monkeyp
     monkeypatch.setattr(foretell, "ENVIRONMENT", tmp_path / "never made")
     exact = tmp_path / "requirements.txt"
     exact.write_text(f"pytest=={pytest.__version__}\n")
-    assert foretell.ready(exact) == sys.executable
+    assert foretell.find_python(exact) == sys.executable
     assert not foretell.ENVIRONMENT.exists()
     for unmet in ("pytest==0.0.1\n", "no-such-package-here==1.0\n"):
         exact.write_text(unmet)
-        assert not foretell.satisfied(exact)
+        assert not foretell.is_satisfied(exact)
 
 
 def test_a_local_build_tag_counts_as_the_version(tmp_path):
@@ -90,7 +90,7 @@ def test_a_local_build_tag_counts_as_the_version(tmp_path):
 
     file = tmp_path / "requirements.txt"
     file.write_text(f"torch=={torch.__version__.split('+')[0]}\n")
-    assert foretell.satisfied(file)
+    assert foretell.is_satisfied(file)
 
 
 @pytest.mark.parametrize(("system", "expected"), [("nt", "Scripts/python.exe"), ("posix", "bin/python")])
@@ -104,7 +104,7 @@ def test_interpreter_path_on_each_system(system, expected, monkeypatch):
 
 def test_no_browser_fails_unless_it_is_waived(monkeypatch, capfd):
     commands = []
-    monkeypatch.setattr(foretell, "ready", lambda *files: sys.executable)
+    monkeypatch.setattr(foretell, "find_python", lambda *files: sys.executable)
     monkeypatch.setattr(foretell, "find_chromium", lambda python: None)
     monkeypatch.setattr(foretell.subprocess, "call", lambda command, **options: commands.append(command) or 0)
     assert foretell.main(["test"]) == 2
@@ -116,7 +116,7 @@ def test_no_browser_fails_unless_it_is_waived(monkeypatch, capfd):
 
 def test_a_named_chromium_that_is_not_there_is_not_used(monkeypatch, tmp_path):
     monkeypatch.setenv("FORETELL_CHROMIUM", str(tmp_path / "none"))
-    assert foretell.installed_chromium() is None
+    assert foretell.find_installed_chromium() is None
 
 
 def test_old_python_is_told_in_words(monkeypatch, capfd):
@@ -189,6 +189,6 @@ def test_the_lock_pins_what_the_requirements_name_and_all_of_it_by_hashes():
     hashed = [one for one, two in itertools.pairwise(lines) if "==" in one and "--hash=sha256:" in two]
     assert pins == hashed
     locked = dict(line.split()[0].split("==") for line in pins)
-    named = foretell.pinned(foretell.RUNTIME)
+    named = foretell.read_pins(foretell.RUNTIME)
     assert {name: locked.get(name) for name in named} == named
     assert len(locked) > len(named)

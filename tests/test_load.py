@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.limits import Busy
 from benchmarks.participants import Log, kept
-from dashboard.cli.bench import names
+from dashboard.cli.bench import list_benchmarks
 from study.service import Service
 from study.simulate import simulate
 
@@ -33,7 +33,7 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
 
 
 def test_they_can_be_asked_for_by_name() -> None:
-    assert {"participants", "timing", "faults"} <= set(names())
+    assert {"participants", "timing", "faults"} <= set(list_benchmarks())
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Reading(NamedTuple):
 
 
 @contextmanager
-def hooked(layer: nn.Module, hook: Hook) -> Iterator[None]:
+def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
     """Run ``hook`` whenever the layer has run.
 
     Raises
@@ -65,15 +65,15 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
         torch.set_grad_enabled(True)
         return kept[0].clone()
 
-    with classifier.exclusive() as module, torch.no_grad(), hooked(module.get_submodule(layer), keep):
+    with classifier.exclusive() as module, torch.no_grad(), hook_layer(module.get_submodule(layer), keep):
         logits = module(inputs.to(classifier.device, copy=True))
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, kept, allow_unused=True) if chosen.requires_grad else (None,)
     if gradient is None:
-        raise unreached(classifier, layer)
+        raise make_unreached_error(classifier, layer)
     return Reading(*(values.detach().float().cpu() for values in (kept[0], gradient, logits)))
 
 
-def unreached(classifier: Classifier, layer: str) -> ForetellError:
+def make_unreached_error(classifier: Classifier, layer: str) -> ForetellError:
     """What to say of a layer that the target's logit does not hang on."""
     return ForetellError(f"No gradient of {classifier.name} reaches its layer {layer!r}. Choose another layer.")

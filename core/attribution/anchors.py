@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.attribution.players import Cells
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import Fill, masked_logits, scores
+from core.masked import Fill, iterate_masked_logits, scores
 from core.types import Explanation, Progress, silent
 
 DRAW = 32
@@ -72,7 +72,7 @@ def anchors(
         )
     if samples < 2 * DRAW:
         raise ForetellError(f"samples={samples}: the search for an anchor needs at least {2 * DRAW} samples.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     cells = Cells(*classifier.input_shape[1:], grid)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     parameters = {"grid": grid, "tau": tau, "delta": delta, "beam": beam, "share": share, "fill": fill}
@@ -81,29 +81,31 @@ def anchors(
     maps, errors, facts = [], [], []
     for b, (x, target) in enumerate(zip(inputs, classes.tolist(), strict=True)):
 
-        def held(coalitions: Tensor, x: Tensor = x, target: int = target, least: float = share * whole[b]) -> Tensor:
+        def check_class(
+            coalitions: Tensor, x: Tensor = x, target: int = target, least: float = share * whole[b]
+        ) -> Tensor:
             masks = [cells.masks(coalitions)]
-            ((_, logits),) = masked_logits(classifier, x[None], masks, fill=neutral, chunk=chunk or None)
+            ((_, logits),) = iterate_masked_logits(classifier, x[None], masks, fill=neutral, chunk=chunk or None)
             first: Tensor = logits[0].argmax(1) == target
             return logits[0].softmax(1)[:, target] >= least if share else first
 
         def report(drawn: int, b: int = b) -> None:
             progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
 
-        draws = Draws(held, cells.players, samples, seed, report)
+        draws = AnchorSamples(check_class, cells.players, samples, seed, report)
         found = search(draws, tau, delta, beam)
-        gains, variances = draws.added(found)
+        gains, variances = draws.compute_gains(found)
         maps.append(gains[cells.index].float())
         errors.append(variances.sqrt()[cells.index].float())
         facts.append({"samples": draws.spent, "seed": seed, "standard_error": float(errors[-1].max())})
-        facts[-1] |= _known(found, cells, parameters)
+        facts[-1] |= _collect_facts(found, cells, parameters)
     progress(len(inputs) * samples, len(inputs) * samples, "searching anchors")
     named = certificates(classifier, "anchors", inputs, classes, facts)
     return Explanation(torch.stack(maps), 0.0, named, torch.stack(errors))
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundAnchor:
     """An anchor with its precision, the bounds of it, and whether the lower one is proved to reach the threshold."""
 
     anchor: Anchor
@@ -114,7 +116,7 @@ class Found:
     proved: bool
 
 
-def _known(found: Found, cells: Cells, parameters: dict[str, Any]) -> dict[str, Any]:
+def _collect_facts(found: FoundAnchor, cells: Cells, parameters: dict[str, Any]) -> dict[str, Any]:
     tau = parameters["tau"]
     warnings: tuple[str, ...] = ()
     if not found.proved:
@@ -135,7 +137,7 @@ def _known(found: Found, cells: Cells, parameters: dict[str, Any]) -> dict[str, 
 
 
 @dataclass
-class Draws:
+class AnchorSamples:
     """Pictures whose cells outside an anchor are covered by the toss of a coin, and whether the class held in each.
 
     A picture drawn for one anchor also counts for every larger one whose cells it happens to show.
@@ -152,14 +154,14 @@ class Draws:
     spent: int = 0
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """How many more may be drawn."""
         return self.budget - self.spent
 
     def draw(self, anchor: Anchor, count: int) -> Tensor:
         """Draw ``count`` pictures, or as many as are left, for an anchor: whether the class held, (n,) bool."""
         before = len(self.held)
-        goal = self.spent + min(count, self.left)
+        goal = self.spent + min(count, self.remaining)
         while self.spent < goal:
             coins = torch.rand(DRAW, self.players, generator=stream(self.seed, len(self.held)))[: goal - self.spent]
             fixed = self._indicator([anchor])[0].expand_as(coins)
@@ -181,7 +183,7 @@ class Draws:
         counts = ((lacking == 0) & (foreign == 0)).double()
         return counts.sum(1), counts @ torch.cat(self.held).double()
 
-    def added(self, found: Found) -> tuple[Tensor, Tensor]:
+    def compute_gains(self, found: FoundAnchor) -> tuple[Tensor, Tensor]:
         """What each cell of the anchor added to the precision, and its variance: twice (players,), 0 elsewhere."""
         steps = [found.anchor[:size] for size in range(len(found.anchor) + 1)]
         counts, held = self.tally(steps)
@@ -204,9 +206,9 @@ class Draws:
         return rows
 
 
-def search(draws: Draws, tau: float, delta: float, beam: int) -> Found:
+def search(draws: AnchorSamples, tau: float, delta: float, beam: int) -> FoundAnchor:
     """Algorithm 2: the first anchor, by size, that is proved to reach ``tau``; else the most precise one seen."""
-    proof = Proof(draws, tau, delta)
+    proof = PrecisionProof(draws, tau, delta)
     draws.draw((), min(START, draws.budget // 2))
     kept: list[Anchor] = [()]
     seen = list(kept)
@@ -218,30 +220,30 @@ def search(draws: Draws, tau: float, delta: float, beam: int) -> Found:
         larger = {
             frozenset((*a, cell)): (*a, cell) for a in reversed(kept) for cell in range(draws.players) if cell not in a
         }
-        if not larger or not draws.left:
+        if not larger or not draws.remaining:
             break
-        kept = best(draws, list(larger.values()), beam, delta)
+        kept = find_best_anchors(draws, list(larger.values()), beam, delta)
         seen += kept
     counts, held = draws.tally(seen)
     top = int(((held + 1) / (counts + 2)).argmax())
     n, k = int(counts[top]), int(held[top])
     lower, upper = proof.bounds(torch.arange(n) < k, n) if n else (0.0, 1.0)
-    return Found(seen[top], k / max(1, n), lower, upper, n, False)
+    return FoundAnchor(seen[top], k / max(1, n), lower, upper, n, False)
 
 
 @dataclass
-class Proof:
+class PrecisionProof:
     """Fresh draws that show an anchor to reach ``tau``; the chance that any of its looks errs is at most delta."""
 
-    draws: Draws
+    draws: AnchorSamples
     tau: float
     delta: float
     looks: int = 0
 
-    def of(self, anchor: Anchor) -> Found | None:
+    def of(self, anchor: Anchor) -> FoundAnchor | None:
         """The anchor with its bounds if it is proved; None if it is not within the samples it may take."""
         counts, held = self.draws.tally([anchor])
-        if not self.draws.left or float(held) < self.tau * float(counts):
+        if not self.draws.remaining or float(held) < self.tau * float(counts):
             return None
         fresh = self.draws.draw(anchor, 2 * DRAW)
         most = 2 * self.draws.budget // LEVEL
@@ -249,9 +251,9 @@ class Proof:
             self.looks += 1
             lower, upper = self.bounds(fresh, len(fresh))
             if lower >= self.tau:
-                return Found(anchor, float(fresh.double().mean()), lower, upper, len(fresh), True)
+                return FoundAnchor(anchor, float(fresh.double().mean()), lower, upper, len(fresh), True)
             # What all it may take would not prove, with precision as seen, is left for a larger anchor.
-            if self.bounds(fresh, most)[0] < self.tau or 2 * len(fresh) > min(most, len(fresh) + self.draws.left):
+            if self.bounds(fresh, most)[0] < self.tau or 2 * len(fresh) > min(most, len(fresh) + self.draws.remaining):
                 return None
             fresh = torch.cat([fresh, self.draws.draw(anchor, len(fresh))])
 
@@ -264,12 +266,12 @@ class Proof:
         return lower, upper
 
 
-def best(draws: Draws, anchors: list[Anchor], beam: int, delta: float) -> list[Anchor]:
+def find_best_anchors(draws: AnchorSamples, anchors: list[Anchor], beam: int, delta: float) -> list[Anchor]:
     """The ``beam`` most precise of the anchors by KL-LUCB, most precise first; within TOLERANCE, or what samples allow.
 
     Kaufmann & Kalyanakrishnan 2013 (proceedings.mlr.press/v30/Kaufmann13.html), algorithm 1.
     """
-    until = max(0, draws.left - draws.budget // LEVEL)
+    until = max(0, draws.remaining - draws.budget // LEVEL)
     step = 0
     while True:
         step += 1
@@ -278,7 +280,7 @@ def best(draws: Draws, anchors: list[Anchor], beam: int, delta: float) -> list[A
         top, rest = order[:beam], order[beam:]
         level = exploration(step, len(anchors), delta)
         weakest = top[kl_bound(held[top], counts[top], level, -1).argmin()]
-        if not len(rest) or draws.left <= until:
+        if not len(rest) or draws.remaining <= until:
             break
         rival = rest[kl_bound(held[rest], counts[rest], level, 1).argmax()]
         gap = kl_bound(held[rival][None], counts[rival][None], level, 1) - kl_bound(

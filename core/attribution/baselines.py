@@ -30,7 +30,7 @@ def baselines(classifier: Classifier, inputs: Tensor, kind: str, seed: int) -> T
     if kind == "zero":
         return torch.zeros_like(inputs)
     if kind == "blur":
-        return blurred(inputs, BLUR * max(inputs.shape[2:]))
+        return blur_inputs(inputs, BLUR * max(inputs.shape[2:]))
     if kind == "noise":
         return noise(classifier, stream(seed, 0)).expand_as(inputs)
     return classifier.fill(kind).expand_as(inputs)
@@ -50,13 +50,13 @@ def colour(classifier: Classifier, generator: torch.Generator) -> Tensor:
     return classifier.preprocess(Image.new("RGB", (width, height), (red, green, blue)))
 
 
-def blurred(inputs: Tensor, deviation: float) -> Tensor:
+def blur_inputs(inputs: Tensor, deviation: float) -> Tensor:
     """Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
-    down, across = (_blur(size, deviation).to(inputs.dtype) for size in inputs.shape[2:])
+    down, across = (_blur_matrix(size, deviation).to(inputs.dtype) for size in inputs.shape[2:])
     return down @ inputs @ across.T
 
 
-def _blur(size: int, deviation: float) -> Tensor:
+def _blur_matrix(size: int, deviation: float) -> Tensor:
     """The blur of a line of ``size`` px as a matrix: an order faster than a convolution where the kernel is wide."""
     reach = max(1, round(3 * deviation))
     offsets = torch.arange(-reach, reach + 1)

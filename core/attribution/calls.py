@@ -96,7 +96,7 @@ class Call:
         """The bilinear function of this call at other operands."""
         return torch.einsum(self.args[0], a, b) if self.name == "einsum" else torch.matmul(a, b)
 
-    def weighted(self) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
+    def unpack_layer_arguments(self) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
         """Input, weight, bias, and the other arguments by position and by name."""
         named = dict(self.named)
         given = list(self.args[:3])

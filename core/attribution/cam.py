@@ -13,13 +13,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.activations import activation_and_gradient
-from core.attribution.common import certificates, checked, in_parts
-from core.attribution.places import chosen_layer
+from core.attribution.common import certificates, in_parts, prepare_inputs
+from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
-Sign = Literal["positive", "signed"]
+CamSign = Literal["positive", "signed"]
 
 
 def cam(
@@ -35,16 +35,16 @@ def cam(
     Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the mean of the coarse map plus the bias is the logit. Needs a
     network that ends in global average pooling and one linear layer, and says so of any other.
     """
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, "")
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, "")
     weights = _head(classifier)[:, :-1].float()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         read = activation_and_gradient(classifier, part, chosen, layer)
-        pooled = _pooled_as(classifier.features(part), read.activation)
+        pooled = _find_pooled_maps(classifier.features(part), read.activation)
         if pooled is None:
             raise _not_pooled(classifier)
-        return enlarged(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs), read.logits
+        return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs), read.logits
 
     maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
     known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
@@ -58,7 +58,7 @@ def _head(classifier: Classifier) -> Tensor:
         raise _not_pooled(classifier) from None
 
 
-def _pooled_as(features: Tensor, activation: Tensor) -> Tensor | None:
+def _find_pooled_maps(features: Tensor, activation: Tensor) -> Tensor | None:
     """The maps (B, K, h, w) whose means are ``features``; a functional ReLU may stand between layer and pooling."""
     tolerance = 1e-3 * float(features.abs().max())
     for candidate in (activation, activation.relu()):
@@ -83,14 +83,14 @@ def grad_cam(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
     layer: str = "",
-    sign: Sign = "positive",
+    sign: CamSign = "positive",
 ) -> Explanation:
     """Feature maps of a layer, each weighted by the mean gradient of the target's logit over its places.
 
     Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
     ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
     """
-    return _explained("grad_cam", classifier, images, targets, progress, layer, sign, grad_cam_map)
+    return _explain("grad_cam", classifier, images, targets, progress, layer, sign, grad_cam_map)
 
 
 def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ def grad_cam_plus_plus(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
     layer: str = "",
-    sign: Sign = "positive",
+    sign: CamSign = "positive",
 ) -> Explanation:
     """Grad-CAM whose weights count the places that raise the logit, so that several things of a kind all show.
 
@@ -115,7 +115,7 @@ def grad_cam_plus_plus(
     in `grad_cam`.
     """
     name = "grad_cam_plus_plus"
-    return _explained(name, classifier, images, targets, progress, layer, sign, _grad_cam_plus_plus)
+    return _explain(name, classifier, images, targets, progress, layer, sign, _grad_cam_plus_plus)
 
 
 def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
@@ -138,44 +138,44 @@ def layer_cam(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
     layer: str = "",
-    sign: Sign = "positive",
+    sign: CamSign = "positive",
 ) -> Explanation:
     """Each place of each feature map weighted by its own positive gradient: fine maps from early layers too.
 
     Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7. ``layer`` and ``sign`` as in `grad_cam`.
     """
-    return _explained("layer_cam", classifier, images, targets, progress, layer, sign, _layer_cam)
+    return _explain("layer_cam", classifier, images, targets, progress, layer, sign, _layer_cam)
 
 
 def _layer_cam(activation: Tensor, gradient: Tensor) -> Tensor:
     return (gradient.relu() * activation).sum(1)
 
 
-def _explained(
+def _explain(
     method: str,
     classifier: Classifier,
     images: Tensor,
     targets: Sequence[int],
     progress: Progress,
     layer: str,
-    sign: Sign,
+    sign: CamSign,
     combine: Callable[[Tensor, Tensor], Tensor],
 ) -> Explanation:
     """The maps ``combine(activation, gradient)``, (B, h, w) from twice (B, K, h, w), enlarged."""
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, layer)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, layer)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         read = activation_and_gradient(classifier, part, chosen, layer)
         coarse = combine(read.activation, read.gradient)
-        return enlarged(coarse.relu() if sign == "positive" else coarse, inputs), read.logits
+        return enlarge_maps(coarse.relu() if sign == "positive" else coarse, inputs), read.logits
 
     maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
     known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer, sign)} for m in maps]
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
-def warnings(found: Tensor, layer: str, sign: Sign) -> tuple[str, ...]:
+def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
     """What to read before believing one map (H, W): that there is nothing in it."""
     if found.any():
         return ()
@@ -184,7 +184,7 @@ def warnings(found: Tensor, layer: str, sign: Sign) -> tuple[str, ...]:
     return (f"Nothing in layer {layer!r} speaks for this class: the map is 0 everywhere. Try sign='signed'.",)
 
 
-def enlarged(coarse: Tensor, inputs: Tensor) -> Tensor:
+def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:
     """(B, h, w) -> (B, H, W)."""
     size = list(inputs.shape[2:])
     return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

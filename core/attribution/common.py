@@ -17,7 +17,7 @@ from core.pointwise import Pointwise
 from core.types import Certificate, Progress
 
 
-def checked(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
+def prepare_inputs(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
     """Images (B, C, H, W) as a float32 copy and targets (B,) as indices, or the sentence that says what is wrong."""
     refuse_shape(classifier, images)
     if len(targets) != len(images):

@@ -20,11 +20,11 @@ from core.attribution.activations import activation_and_gradient
 from core.attribution.common import output_gradient
 from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.attribution.taylor import HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.parameters import declared
+from core.parameters import list_parameters
 
 REPEATS = ("samples", "steps", "iterations")
 """Parameters that say how often a method asks the network."""
@@ -64,7 +64,7 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
     ForetellError
         An unknown method, or parameters that no map can have.
     """
-    settings = {p.name: p.default for p in declared(METHODS[method])} | dict(parameters)
+    settings = {p.name: p.default for p in list_parameters(METHODS[method])} | dict(parameters)
     if method in SPECIAL:
         return SPECIAL[method](settings, classifier)
     count = prod(int(settings[name]) for name in REPEATS if name in settings)
@@ -114,7 +114,7 @@ def _places(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
 
 
 def _maps(settings: Mapping[str, Any], classifier: Classifier) -> Tensor:
-    layer = chosen_layer(classifier, settings["layer"])
+    layer = select_layer(classifier, settings["layer"])
     shown = classifier.fill("mean")[None]
     return activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer).activation
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, in_parts, residual
-from core.attribution.differences import Differences, Rule, contributions
+from core.attribution.common import certificates, in_parts, prepare_inputs, residual
+from core.attribution.differences import DeepLiftRule, Differences, contributions
 from core.attribution.lrp import differentiable
-from core.attribution.references import Source, described, picker
+from core.attribution.references import ReferenceSource, describe_references, picker
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
@@ -32,7 +32,7 @@ def deeplift(
     *,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
-    rule: Rule = "rescale",
+    rule: DeepLiftRule = "rescale",
     baseline: Baseline = "black",
     output: LogitKind = "logit",
 ) -> Explanation:
@@ -42,7 +42,7 @@ def deeplift(
     the mean over all classes, so that what speaks for every class speaks for none. The certificate's completeness is
     the residual of the sum.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     origins = baselines(classifier, inputs, baseline, seed)
     maps, changes, logits = _contributions(classifier, inputs, origins, classes, rule, output, progress)
@@ -62,9 +62,9 @@ def deep_shap(
     *,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
-    rule: Rule = "rescale",
+    rule: DeepLiftRule = "rescale",
     samples: int = 20,
-    source: Source = "colours",
+    source: ReferenceSource = "colours",
     output: LogitKind = "logit",
     references: Tensor | None = None,
 ) -> Explanation:
@@ -75,7 +75,7 @@ def deep_shap(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: DeepSHAP needs at least 2 references. For one, use deeplift.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     pick = picker(classifier, source, references)
     maps, changes = [], []
@@ -87,7 +87,7 @@ def deep_shap(
         progress(i + 1, samples, "deep shap")
     error = torch.stack(maps).std(0) / samples**0.5
     mean, differences = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
-    settings = {"rule": rule, "samples": samples, "output": output} | described(source, references)
+    settings = {"rule": rule, "samples": samples, "output": output} | describe_references(source, references)
     facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     known = [
         facts | {"completeness": residual(m, 0.0, difference), "standard_error": float(e.max())}
@@ -101,13 +101,13 @@ def _contributions(
     inputs: Tensor,
     origins: Tensor,
     classes: Tensor,
-    rule: Rule,
+    rule: DeepLiftRule,
     output: LogitKind,
     progress: Progress,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Maps (B, H, W), the differences they explain (B,) and the logits (B, K), for one reference each."""
 
-    def explained(logits: Tensor, target: Tensor) -> Tensor:
+    def compute_explained_logit(logits: Tensor, target: Tensor) -> Tensor:
         own = logits.gather(1, target[:, None])[:, 0]
         return own - logits.mean(1) if output == "normalised" else own
 
@@ -116,9 +116,11 @@ def _contributions(
         target = chosen.to(classifier.device)
         with differentiable(classifier, "deeplift") as network:
             propagation = Differences(classifier.name, "deeplift", rule)
-            found, *ends = contributions(network, pixels, reference, propagation, lambda out: explained(out, target))
+            found, *ends = contributions(
+                network, pixels, reference, propagation, lambda out: compute_explained_logit(out, target)
+            )
         return found.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
 
     maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, progress, "deeplift")
     logits, starts = ends.unbind(1)
-    return maps, explained(logits, classes) - explained(starts, classes), logits
+    return maps, compute_explained_logit(logits, classes) - compute_explained_logit(starts, classes), logits

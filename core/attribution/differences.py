@@ -21,11 +21,11 @@ from torch.utils._pytree import tree_leaves
 
 from core.attribution.calls import KINDS, Call
 from core.attribution.linear_maps import LinearMap
-from core.attribution.propagation import Mark, Propagation, mark_of, marked
+from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import per
 from core.errors import ForetellError
 
-Rule = Literal["rescale", "reveal_cancel", "mixed"]
+DeepLiftRule = Literal["rescale", "reveal_cancel", "mixed"]
 """For functions of one value: section 3.5.2, section 3.5.3, or Rescale behind convolutions and RevealCancel behind
 dense layers, the paper's advice for networks of both (section 4)."""
 
@@ -127,8 +127,8 @@ class _Maximum(Function):
         larger = torch.maximum(y, y0)
         # What the output gains stems from where it is largest now, what it loses from where the reference was: there
         # the input differs by at least as much, so that no quotient is above 1.
-        given = _scattered(multipliers[0] * (larger - y0), places, x)
-        given = given + _scattered(multipliers[0] * (y - larger), places0, x)
+        given = _scatter_values(multipliers[0] * (larger - y0), places, x)
+        given = given + _scatter_values(multipliers[0] * (y - larger), places0, x)
         return per(given, x - x0), None, None, None
 
 
@@ -155,7 +155,7 @@ class _Softmax(Function):
         return (m * (share + share0) / 2 + of_sum) * slope, None, None
 
 
-_rescaled: Callable[..., Tensor] = _Rescaled.apply
+_apply_rescale: Callable[..., Tensor] = _Rescaled.apply
 _revealed_cancel: Callable[..., Tensor] = _RevealedCancel.apply
 _product: Callable[..., Tensor] = _Product.apply
 _maximum: Callable[..., Tensor] = _Maximum.apply
@@ -171,7 +171,7 @@ class Differences(Propagation):
         A call without a rule, or a network that takes another way for the input than for the reference.
     """
 
-    def __init__(self, who: str, method: str, rule: Rule) -> None:
+    def __init__(self, who: str, method: str, rule: DeepLiftRule) -> None:
         super().__init__(who, method)
         self.rule = rule
         self._remembering = True
@@ -197,7 +197,7 @@ class Differences(Propagation):
         with torch.enable_grad():
             return self.output(module, inputs), start
 
-    def answered(self, call: Call) -> Any:
+    def dispatch_call(self, call: Call) -> Any:
         if call.name in KINDS:
             leaves = (leaf for leaf in tree_leaves((call.args, call.named)) if isinstance(leaf, Tensor))
             step = call.name, [leaf for leaf in leaves if not leaf.is_floating_point()]  # masks and places
@@ -205,7 +205,7 @@ class Differences(Propagation):
                 self._way.append(step)
             elif not self._way or not _same_step(self._way.pop(), step):
                 raise self._other_way()
-        return super().answered(call)
+        return super().dispatch_call(call)
 
     def _other_way(self) -> ForetellError:
         return ForetellError(
@@ -232,12 +232,12 @@ class Differences(Propagation):
         cancels = self.rule == "reveal_cancel" or (self.rule == "mixed" and source and source[1].kind == "dense")
         if source is None or not cancels:
             references = self._references(x)
-            return _rescaled(x, *references, function) if references else function(x)
+            return _apply_rescale(x, *references, function) if references else function(x)
         before, layer = source
         references = self._references(before, x)
         return _revealed_cancel(before, x.detach(), references, layer, function) if references else function(x)
 
-    def scaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def scale(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         return function(x)  # linear: the factor is the multiplier
 
     def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
@@ -254,9 +254,9 @@ class Differences(Propagation):
 
     def softmax(self, x: Tensor, dim: int) -> Tensor:
         references = self._references(x)
-        return marked(_softmax(x, *references, dim) if references else x.softmax(dim), Mark())
+        return mark_tensor(_softmax(x, *references, dim) if references else x.softmax(dim), Mark())
 
-    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+    def normalise(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
         over = tuple(dims)
         deviation = x - x.mean(over, keepdim=True)
         variance = self.pointwise(deviation, torch.square).mean(over, keepdim=True)
@@ -295,7 +295,7 @@ def _derivative(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
     return slope
 
 
-def _scattered(values: Tensor, places: Tensor, like: Tensor) -> Tensor:
+def _scatter_values(values: Tensor, places: Tensor, like: Tensor) -> Tensor:
     """``values`` summed at their flat ``places`` in each map of ``like`` (B, C, ...)."""
     flat = torch.zeros_like(like).flatten(2)
     return flat.scatter_add(2, places.flatten(2), values.flatten(2)).view_as(like)

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from core.attribution.activations import refuse_unknown
-from core.attribution.cam import enlarged
-from core.attribution.common import certificates, checked
-from core.attribution.places import chosen_layer
+from core.attribution.cam import enlarge_maps
+from core.attribution.common import certificates, prepare_inputs
+from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
@@ -25,7 +25,7 @@ from core.types import Explanation, Progress, silent
 INPUT = "input"
 """The name of the network's input as a layer of `channel_importance`."""
 
-SURE = 1e-3
+CERTAIN = 1e-3
 """A surprise that small (a probability above 99.9 %) makes every relative difference large."""
 
 
@@ -46,18 +46,18 @@ def erasure(
     coarse map is enlarged to the picture. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
     Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
     """
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, layer)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, layer)
     units = Units.of(classifier, layer, "place")
     coarse, surprises = relative_surprise(classifier, inputs, classes, units, progress)
-    maps = enlarged(coarse.view(-1, *units.shape[1:]).float(), inputs)
+    maps = enlarge_maps(coarse.view(-1, *units.shape[1:]).float(), inputs)
     known = [_facts(layer, surprise) for surprise in surprises.tolist()]
     return Explanation(maps, 0.0, certificates(classifier, "erasure", inputs, classes, known))
 
 
 def _facts(layer: str, surprise: float) -> dict[str, Any]:
     warnings: tuple[str, ...] = ()
-    if surprise < SURE:
+    if surprise < CERTAIN:
         warnings = (
             "The classifier is all but sure of this class, and the map is relative to its tiny surprise: compare the "
             "places of this map with each other, not with other maps.",
@@ -84,7 +84,7 @@ def channel_importance(
     ForetellError
         No such layer (with the nearest), or one whose output is no tensor (B, K, ...).
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     units = Units.of(classifier, layer, "channel")
     return relative_surprise(classifier, inputs, classes, units, progress)[0].mean(0)
 
@@ -146,7 +146,7 @@ def relative_surprise(
     without: list[Tensor] = []
     for x, target in zip(inputs, targets.tolist(), strict=True):
         for part in torch.split(torch.arange(units.count), chunk_size(x)):
-            logits = erased_logits(classifier, x, units, part)
+            logits = compute_erased_logits(classifier, x, units, part)
             without.append(surprise(logits, torch.full((len(part),), target)))
             progress(sum(map(len, without)), len(inputs) * units.count, "erased units")
     rises = torch.cat(without).view(len(inputs), -1) - whole[:, None]
@@ -160,7 +160,7 @@ def surprise(logits: Tensor, targets: Tensor) -> Tensor:
     return F.softplus(others - logits.gather(1, targets[:, None])[:, 0], threshold=100)
 
 
-def erased_logits(classifier: Classifier, x: Tensor, units: Units, chosen: Tensor) -> Tensor:
+def compute_erased_logits(classifier: Classifier, x: Tensor, units: Units, chosen: Tensor) -> Tensor:
     """Logits (n, K), on the CPU, of one input (C, H, W) with each of the units ``chosen`` (n,) erased."""
     if units.layer == INPUT:
         return classifier.logits(units.without(x.expand(len(chosen), -1, -1, -1), chosen))

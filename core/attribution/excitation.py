@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import hooked
-from core.attribution.cam import enlarged
-from core.attribution.common import certificates, checked, in_parts
+from core.attribution.activations import hook_layer
+from core.attribution.cam import enlarge_maps
+from core.attribution.common import certificates, in_parts, prepare_inputs
 from core.attribution.lrp import refuse_hidden
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
@@ -44,7 +44,7 @@ def excitation_backpropagation(
     Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with a map
     of places) and enlarged bilinearly. A probability: never negative, no evidence against.
     """
-    return _explained("excitation_backpropagation", classifier, images, targets, progress, layer)
+    return _explain("excitation_backpropagation", classifier, images, targets, progress, layer)
 
 
 def contrastive_excitation(
@@ -61,14 +61,14 @@ def contrastive_excitation(
     Zhang et al. 2016 (arXiv:1608.00507), section 3.3: the opposite has the negated weights of the last linear layer.
     Signed, where the paper keeps what is positive; summed over the channels of ``layer`` and enlarged bilinearly.
     """
-    return _explained("contrastive_excitation", classifier, images, targets, progress, layer)
+    return _explain("contrastive_excitation", classifier, images, targets, progress, layer)
 
 
-def _explained(
+def _explain(
     method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, layer: str
 ) -> Explanation:
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, layer)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, layer)
     composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -80,7 +80,7 @@ def _explained(
             def keep(_: nn.Module, __: Any, output: Tensor) -> None:
                 kept[:] = [propagation.current(output)]
 
-            with hooked(module.get_submodule(layer), keep):
+            with hook_layer(module.get_submodule(layer), keep):
                 logits = propagation.output(module, part.to(classifier.device, copy=True).requires_grad_())
             top, won = _start(classifier, method, logits, chosen.to(classifier.device))
             (winning,) = torch.autograd.grad(top, kept, won, allow_unused=True)
@@ -89,7 +89,7 @@ def _explained(
                 f"Layer {layer!r} of {classifier.name} takes no part of its own: with a batch norm behind it, choose "
                 "that. Or leave the layer out."
             )
-        return enlarged(winning.sum(1).float().cpu(), part), logits.detach().float().cpu()
+        return enlarge_maps(winning.sum(1).float().cpu(), part), logits.detach().float().cpu()
 
     maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
     known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked, output_gradient, residual, shortfall
+from core.attribution.common import certificates, output_gradient, prepare_inputs, residual, shortfall
 from core.attribution.monte_carlo import moments
-from core.attribution.references import Pick, Source, described, picker
+from core.attribution.references import Pick, ReferenceSource, describe_references, picker
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
@@ -32,7 +32,7 @@ def expected_gradients(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
     samples: int = 100,
-    source: Source = "colours",
+    source: ReferenceSource = "colours",
     references: Tensor | None = None,
 ) -> Explanation:
     """Integrated gradients averaged over references: what each pixel adds to what the network says on average.
@@ -45,20 +45,20 @@ def expected_gradients(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: expected gradients need at least 2 samples.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     pick = picker(classifier, source, references)
 
-    def sampled(rows: Tensor) -> Iterator[Tensor]:
-        origins, points = zip(*(_drawn(pick, seed, i) for i in rows.tolist()), strict=True)
+    def sample_attributions(rows: Tensor) -> Iterator[Tensor]:
+        origins, points = zip(*(_draw_reference(pick, seed, i) for i in rows.tolist()), strict=True)
         start, share = torch.stack(origins), torch.stack(points)[:, None, None, None]
         for x, target in zip(inputs, classes, strict=True):
             gradients = output_gradient(classifier, start + share * (x - start), target.expand(len(rows)))
             yield ((x - start) * gradients).sum(1)
 
-    mean, variance = moments(sampled, inputs, samples, progress, "expected gradients")
+    mean, variance = moments(sample_attributions, inputs, samples, progress, "expected gradients")
     error = (variance / samples).sqrt().float()
-    settings = {"samples": samples} | described(source, references)
+    settings = {"samples": samples} | describe_references(source, references)
     facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     starts = _average(classifier, pick, seed, samples)[classes].tolist()
     logits = classifier.logits(inputs)
@@ -74,7 +74,7 @@ def expected_gradients(
     )
 
 
-def _drawn(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:
+def _draw_reference(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:
     """Reference (C, H, W) and point of the way in [0, 1) of one sample."""
     generator = stream(seed, index)
     point = torch.rand((), generator=generator)
@@ -85,6 +85,6 @@ def _average(classifier: Classifier, pick: Pick, seed: int, samples: int) -> Ten
     """Mean logits (K,) of the references drawn, float64."""
     total = torch.zeros(len(classifier.categories), dtype=torch.float64)
     for start in range(0, samples, BLOCK):
-        drawn = [_drawn(pick, seed, index)[0] for index in range(start, min(start + BLOCK, samples))]
+        drawn = [_draw_reference(pick, seed, index)[0] for index in range(start, min(start + BLOCK, samples))]
         total += classifier.logits(torch.stack(drawn)).double().sum(0)
     return total / samples

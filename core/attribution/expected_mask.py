@@ -12,11 +12,11 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
-from core.masked import Fill, masked_logits, masked_probabilities
+from core.masked import Fill, iterate_masked_logits, iterate_masked_probabilities
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import SMALLEST, posterior_mask
@@ -77,7 +77,7 @@ def bayesian_teaching(
     ``sampling`` says which was used. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
     """
     _check(samples, sampler, tolerance)
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     prior = MaskPrior(*classifier.input_shape[1:], length_scale, mean, amplitude)
     masking = _Masking(
@@ -87,10 +87,10 @@ def bayesian_teaching(
         maps, errors = torch.zeros(2, len(inputs), *inputs.shape[2:], dtype=torch.float64)
         known: list[Facts] = [{} for _ in targets]
     else:
-        maps, errors, known = masking.weighted(estimator)
+        maps, errors, known = masking.estimate_from_prior(estimator)
     for i, facts in enumerate(known):
         if sampler == "smc" or (sampler == "auto" and _hard(facts, samples)):
-            maps[i], errors[i], known[i] = masking.sampled(i)
+            maps[i], errors[i], known[i] = masking.estimate_from_posterior(i)
     parameters = {
         "fill": fill,
         "length_scale": length_scale,
@@ -102,11 +102,11 @@ def bayesian_teaching(
     }
     shared = {"samples": samples, "seed": seed, "parameters": parameters}
     named = certificates(classifier, "bayesian_teaching", inputs, classes, [shared | facts for facts in known])
-    return Explanation(maps.float(), prior.expected, named, errors.float())
+    return Explanation(maps.float(), prior.expected_value, named, errors.float())
 
 
-def _estimated(sums: WeightedMasks, estimator: Estimator) -> tuple[Tensor, Tensor]:
-    return sums.plain() if estimator == "plain" else sums.controlled()
+def _estimate_map(sums: WeightedMasks, estimator: Estimator) -> tuple[Tensor, Tensor]:
+    return sums.estimate_plain() if estimator == "plain" else sums.estimate_controlled()
 
 
 def _distinct(inputs: Tensor) -> tuple[Tensor, Tensor]:
@@ -148,35 +148,37 @@ class _Masking:
     chunk: int | None
     progress: Progress
 
-    def weighted(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
+    def estimate_from_prior(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
         """Masks of the prior, weighted: maps and errors (B, H, W) float64 and what is known of each."""
         # With a tolerance each map ends at its own time, as it would alone.
         parts = torch.split(torch.arange(len(self.inputs)), 1 if self.tolerance else len(self.inputs))
-        found = [self._weighted(part, estimator) for part in parts]
+        found = [self._estimate_part_from_prior(part, estimator) for part in parts]
         maps, errors, known = zip(*found, strict=True)
         return torch.cat(maps), torch.cat(errors), [facts for part in known for facts in part]
 
-    def _weighted(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
-        sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected)
+    def _estimate_part_from_prior(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
+        sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected_value)
         pictures, place = _distinct(self.inputs[which])
         for block in self.prior.blocks(self.samples, self.seed):
-            asked = masked_probabilities(self.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk)
+            asked = iterate_masked_probabilities(
+                self.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk
+            )
             ((_, probabilities),) = asked
             classes = self.classes[which][:, None, None].expand(-1, len(block), 1)
             sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
             self.progress(sums.count, self.samples, "masks")
-            if self.tolerance and self._reached(sums, estimator):
+            if self.tolerance and self._has_converged(sums, estimator):
                 break
-        maps, errors = _estimated(sums, estimator)
+        maps, errors = _estimate_map(sums, estimator)
         sampling = {"sampler": "importance"}
-        known = [self._known(e, n, sampling) for e, n in zip(errors, sums.effective.tolist(), strict=True)]
-        return maps, errors, [facts | self._ended(sums.count, facts) for facts in known]
+        known = [self._collect_facts(e, n, sampling) for e, n in zip(errors, sums.effective.tolist(), strict=True)]
+        return maps, errors, [facts | self._describe_end(sums.count, facts) for facts in known]
 
-    def _reached(self, sums: WeightedMasks, estimator: Estimator) -> bool:
+    def _has_converged(self, sums: WeightedMasks, estimator: Estimator) -> bool:
         enough = bool((sums.effective >= ENOUGH).all())
-        return enough and float(_estimated(sums, estimator)[1].max()) <= self.tolerance
+        return enough and float(_estimate_map(sums, estimator)[1].max()) <= self.tolerance
 
-    def _ended(self, count: int, facts: Facts) -> Facts:
+    def _describe_end(self, count: int, facts: Facts) -> Facts:
         """How many masks it took, and whether they were enough."""
         if not self.tolerance or facts["standard_error"] <= self.tolerance:
             return {"samples": count}
@@ -186,20 +188,20 @@ class _Masking:
         )
         return {"samples": count, "warnings": (*facts["warnings"], short)}
 
-    def sampled(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
+    def estimate_from_posterior(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
         """Masks of one picture's posterior: map and error (H, W) float64 and what is known of them."""
         image, target = self.inputs[picture], int(self.classes[picture])
 
         def evidence(masks: Tensor) -> Tensor:
-            asked = masked_logits(self.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk)
+            asked = iterate_masked_logits(self.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk)
             ((_, logits),) = asked
             return logits[0].log_softmax(1)[:, target]
 
         found = posterior_mask(self.prior, evidence, self.samples, self.seed, self.progress)
         sampling = {"sampler": "smc"} | found.diagnostics
-        return found.map, found.error, self._known(found.error, found.effective, sampling)
+        return found.map, found.error, self._collect_facts(found.error, found.effective, sampling)
 
-    def _known(self, error: Tensor, effective: float, sampling: Facts) -> Facts:
+    def _collect_facts(self, error: Tensor, effective: float, sampling: Facts) -> Facts:
         warnings = []
         if FULL * self.samples <= effective < ENOUGH:
             warnings.append(f"Only {self.samples} masks were shown: much of this map is noise. Raise 'samples'.")

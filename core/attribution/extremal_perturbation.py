@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.common import certificates, checked
-from core.attribution.learned_masks import Faded, Reference, descend, full_size
+from core.attribution.common import certificates, prepare_inputs
+from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Output
@@ -65,7 +65,7 @@ def extremal_perturbation(
     shares = _areas(areas)
     if iterations < 1:
         raise ForetellError(f"iterations={iterations}: extremal perturbations need at least 1 iteration.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     size = classifier.input_shape[1:]
     cells = grid or min(GRID, *size)
     if not 2 <= cells <= min(size):
@@ -86,10 +86,10 @@ def extremal_perturbation(
         progress(done, total, "masks of an area")
 
     for x, origin, target in zip(inputs, baselines(classifier, inputs, reference, 0), classes.tolist(), strict=True):
-        game = Faded(classifier, x, origin, target, output)
+        game = FadedImage(classifier, x, origin, target, output)
         masks = torch.stack([_mask(game, share, cells, iterations, report) for share in shares])
         maps.append(masks.mean(0))
-        facts.append(_known(game, masks, parameters))
+        facts.append(_collect_facts(game, masks, parameters))
     named = certificates(classifier, "extremal_perturbation", inputs, classes, facts)
     return Explanation(torch.stack(maps), 0.0, named)
 
@@ -104,7 +104,7 @@ def _areas(areas: str) -> list[float]:
     return shares
 
 
-def _mask(game: Faded, share: float, grid: int, iterations: int, report: Callable[[int], None]) -> Tensor:
+def _mask(game: FadedImage, share: float, grid: int, iterations: int, report: Callable[[int], None]) -> Tensor:
     """The mask (H, W) of one area."""
     spots = Spots(grid)
 
@@ -112,7 +112,7 @@ def _mask(game: Faded, share: float, grid: int, iterations: int, report: Callabl
         return objective(game, spots, values, share, area_weight(step, iterations))
 
     values = descend(torch.full((grid, grid), 0.5), cost, iterations, RATE, report)
-    return full_size(spots.joined(values), game.size)
+    return full_size(spots.join_spots(values), game.size)
 
 
 def area_weight(step: int, iterations: int) -> float:
@@ -120,9 +120,9 @@ def area_weight(step: int, iterations: int) -> float:
     return float(FIRST * (LAST / FIRST) ** (step / max(1, iterations - 1)))
 
 
-def objective(game: Faded, spots: Spots, values: Tensor, share: float, weight: float) -> Tensor:
+def objective(game: FadedImage, spots: Spots, values: Tensor, share: float, weight: float) -> Tensor:
     """A number with the gradient of eq. 4, as a cost, with respect to the cells' values (grid, grid)."""
-    mask = spots.joined(values)
+    mask = spots.join_spots(values)
     return weight * off_area(mask, share) - game.pull(full_size(mask, game.size))
 
 
@@ -152,7 +152,7 @@ class Spots:
         """Which of the cells around each cell are none, (121, grid^2) bool."""
         return self._around(torch.ones(self.grid, self.grid)) == 0
 
-    def joined(self, values: Tensor) -> Tensor:
+    def join_spots(self, values: Tensor) -> Tensor:
         """smax_v k(u - v) values(v) at each cell u, (grid, grid)."""
         spots = self.heights[:, None] * self._around(values)
         weights = (spots / TEMPERATURE).masked_fill(self.outside, -torch.inf).softmax(0)
@@ -162,7 +162,7 @@ class Spots:
         return F.unfold(values[None, None], 2 * REACH + 1, padding=REACH)[0]
 
 
-def _known(game: Faded, masks: Tensor, parameters: dict[str, Any]) -> dict[str, Any]:
+def _collect_facts(game: FadedImage, masks: Tensor, parameters: dict[str, Any]) -> dict[str, Any]:
     (empty, whole), kept = game.ends, game.scores(masks).tolist()
     reached = (masks > 0.5).float().mean((1, 2)).tolist()
     found = {"reached": reached, "kept": kept, "whole": whole, "empty": empty}

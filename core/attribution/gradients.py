@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, gradient_and_logits, in_parts, residual, shortfall
-from core.attribution.paths import PathName, Quadrature, along, chosen_path
+from core.attribution.common import certificates, gradient_and_logits, in_parts, prepare_inputs, residual, shortfall
+from core.attribution.paths import PathName, Quadrature, along, select_path
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
@@ -34,7 +34,7 @@ def gradient(
     Simonyan, Vedaldi & Zisserman 2013 (arXiv:1312.6034), section 3; signed here, where they take the largest
     absolute value over the channels.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         found, logits = gradient_and_logits(classifier, part, chosen)
@@ -59,7 +59,7 @@ def input_x_gradient(
     Shrikumar et al. 2016 (arXiv:1605.01713), where the baseline is the network's input 0. The sum over the channels
     is taken after the product.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     origin = baselines(classifier, inputs[:1], baseline, seed=0)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -98,8 +98,8 @@ def integrated_gradients(
             if steps < 1
             else f"tolerance={tolerance:g} must not be negative: 0 takes 'steps' as they are."
         )
-    inputs, classes = checked(classifier, images, targets)
-    way = chosen_path(path, baseline)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    way = select_path(path, baseline)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     origins = baselines(classifier, inputs, baseline, seed)
     starts, ends = (scores(classifier, points, classes, "logit").tolist() for points in (origins, inputs))

@@ -16,14 +16,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.classifier import Classifier
-from core.masked import Output, chosen, masked_scores
+from core.masked import Output, iterate_masked_scores, select_output
 
 Reference = Literal["blur", "mean", "black"]
 """What stands where a mask is 0: the picture itself, blurred, or a colour."""
 
 
 @dataclass(frozen=True)
-class Faded:
+class FadedImage:
     """One picture (C, H, W) that fades into a reference (C, H, W) where a mask says so, and what is said of it."""
 
     classifier: Classifier
@@ -32,23 +32,23 @@ class Faded:
     target: int
     output: Output
 
-    def shown(self, mask: Tensor) -> Tensor:
+    def apply_mask(self, mask: Tensor) -> Tensor:
         """The picture (C, H, W) where the mask (H, W) is 1, the reference where it is 0."""
         return self.reference + mask * (self.picture - self.reference)
 
     def pull(self, mask: Tensor) -> Tensor:
         """A number that has the gradient of the output with respect to the mask (H, W), but not its value."""
-        shown = self.shown(mask)
+        shown = self.apply_mask(mask)
         inputs = shown.detach()[None].to(self.classifier.device).requires_grad_()
         with self.classifier.exclusive() as module, self.classifier.gradients(), torch.enable_grad():
             # A clone is no leaf, so that a network may begin with an in-place operation.
-            said = chosen(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
+            said = select_output(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
             (gradient,) = torch.autograd.grad(said.sum(), inputs)
         return (gradient[0].float().cpu() * shown).sum()
 
     def scores(self, masks: Tensor) -> Tensor:
         """The output for the picture seen through each of masks (n, H, W), (n,) float64."""
-        seen = masked_scores(
+        seen = iterate_masked_scores(
             self.classifier,
             self.picture[None],
             torch.tensor([self.target]),

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.attribution.players import BLOCK, Cells, Game
 from core.classifier import Classifier
 from core.device import draw_seed, stream
@@ -48,14 +48,14 @@ def lime(
     """
     if kernel_width <= 0 or ridge < 0:
         raise ForetellError(f"kernel_width={kernel_width}, ridge={ridge}: give a positive width, a ridge of 0 or more.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     cells = Cells(*classifier.input_shape[1:], grid)
     if samples < 2 * cells.players:
         raise ForetellError(f"samples={samples}: {cells.players} cells need at least {2 * cells.players} samples.")
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     game = Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
     shown = torch.cat(list(coalitions(cells.players, samples, seed)))
-    values = game.asked(shown, progress)
+    values = game.evaluate_coalitions(shown, progress)
     slopes, errors, r2 = local_model(shown, values, proximity(shown, kernel_width), ridge)
     parameters = {"grid": grid, "kernel_width": kernel_width, "ridge": ridge, "fill": fill, "output": output}
     maps, error = cells.spread(slopes).float(), cells.spread(errors).float()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import grad as gradients
 
-Kind = Literal["dense", "convolution", "other"]
+MapKind = Literal["dense", "convolution", "other"]
 """What a composite of rules tells apart; ``"other"`` adds up without trained weights (pooling, residual sums)."""
 
 
@@ -37,10 +37,10 @@ class LinearMap:
     transpose: Callable[[Tensor, Tensor, Tensor], Tensor]
     weight: Tensor
     bias: Tensor | None
-    kind: Kind
+    kind: MapKind
     foldable: bool = False
 
-    def followed_by(self, scale: Tensor, shift: Tensor) -> LinearMap:
+    def fold_affine(self, scale: Tensor, shift: Tensor) -> LinearMap:
         """This map with z * scale + shift (C,) behind it, of a `foldable` one."""
         weight = self.weight * scale.view(-1, *[1] * (self.weight.ndim - 1))
         ndim = self.weight.ndim if self.kind == "convolution" else 2
@@ -65,7 +65,7 @@ def convolution(
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return func(x, w, None, *rest, **named)
 
-    transpose, name = _transposed(apply), func.__name__
+    transpose, name = _derive_transpose(apply), func.__name__
     by_name = isinstance(rest[1] if len(rest) > 1 else named.get("padding", 0), str)
     if name in {"conv1d", "conv2d", "conv3d"} and not by_name:
         of_input = getattr(gradients, f"{name}_input")
@@ -90,8 +90,8 @@ def dense(weight: Tensor, bias: Tensor | None) -> LinearMap:
 
 def product(func: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> LinearMap:
     """The map of ``func(x, weight)`` for a bilinear ``func``: a matrix product with something that is no activation."""
-    kind: Kind = "dense" if weight.ndim <= 2 else "other"
-    return LinearMap(func, _transposed(func), weight.detach(), None, kind)
+    kind: MapKind = "dense" if weight.ndim <= 2 else "other"
+    return LinearMap(func, _derive_transpose(func), weight.detach(), None, kind)
 
 
 def scaling(scale: Tensor, shift: Tensor | None) -> LinearMap:
@@ -112,7 +112,9 @@ def summing(func: Callable[[Tensor], Tensor], like: Tensor) -> LinearMap:
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return func(x) * w
 
-    return LinearMap(apply, _transposed(apply), torch.ones((), dtype=like.dtype, device=like.device), None, "other")
+    return LinearMap(
+        apply, _derive_transpose(apply), torch.ones((), dtype=like.dtype, device=like.device), None, "other"
+    )
 
 
 def pairing(like: Tensor) -> LinearMap:
@@ -127,7 +129,7 @@ def pairing(like: Tensor) -> LinearMap:
     return LinearMap(apply, transpose, torch.ones((), dtype=like.dtype, device=like.device), None, "other")
 
 
-def _transposed(apply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+def _derive_transpose(apply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
     """The transpose of any linear map, by differentiating it once."""
 
     def transpose(s: Tensor, x: Tensor, w: Tensor) -> Tensor:

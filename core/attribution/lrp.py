@@ -15,10 +15,10 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core.attribution.common import certificates, checked, in_parts
+from core.attribution.common import certificates, in_parts, prepare_inputs
 from core.attribution.rectifiers import hides_calls
 from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import AlphaBeta, Box, Epsilon, Flat, Gamma, Rule, SquaredWeights
+from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
 from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
@@ -45,7 +45,7 @@ def lrp_0(
     x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
     """
     rule = Epsilon(0.0)
-    return _explained("lrp_0", classifier, images, targets, progress, _uniform(rule, bias), {"bias": bias})
+    return _explain("lrp_0", classifier, images, targets, progress, _uniform(rule, bias), {"bias": bias})
 
 
 def lrp_epsilon(
@@ -64,7 +64,7 @@ def lrp_epsilon(
     """
     _need(epsilon >= 0, f"epsilon={epsilon}: give 0 or more.")
     known = {"epsilon": epsilon, "bias": bias}
-    return _explained("lrp_epsilon", classifier, images, targets, progress, _uniform(Epsilon(epsilon), bias), known)
+    return _explain("lrp_epsilon", classifier, images, targets, progress, _uniform(Epsilon(epsilon), bias), known)
 
 
 def lrp_gamma(
@@ -83,7 +83,7 @@ def lrp_gamma(
     """
     _need(gamma >= 0, f"gamma={gamma}: give 0 or more.")
     known = {"gamma": gamma, "bias": bias}
-    return _explained("lrp_gamma", classifier, images, targets, progress, _uniform(Gamma(gamma), bias), known)
+    return _explain("lrp_gamma", classifier, images, targets, progress, _uniform(Gamma(gamma), bias), known)
 
 
 def lrp_alpha_beta(
@@ -105,7 +105,7 @@ def lrp_alpha_beta(
     _need_convention(alpha, beta)
     known = {"alpha": alpha, "beta": beta, "bias": bias}
     composite = _uniform(AlphaBeta(alpha, beta), bias)
-    return _explained("lrp_alpha_beta", classifier, images, targets, progress, composite, known)
+    return _explain("lrp_alpha_beta", classifier, images, targets, progress, composite, known)
 
 
 def lrp_z_plus(
@@ -122,7 +122,7 @@ def lrp_z_plus(
     Montavon et al. 2017 (arXiv:1512.02479), eq. 15; LRP-alpha-beta with alpha = 1, beta = 0.
     """
     composite = _uniform(AlphaBeta(1, 0), bias)
-    return _explained("lrp_z_plus", classifier, images, targets, progress, composite, {"bias": bias})
+    return _explain("lrp_z_plus", classifier, images, targets, progress, composite, {"bias": bias})
 
 
 def lrp_composite(
@@ -156,12 +156,12 @@ def lrp_composite(
         "alpha_beta": AlphaBeta(alpha, beta),
         "z_plus": AlphaBeta(1, 0),
     }
-    entries: dict[str, Rule | None] = {"same": None, "flat": Flat(), "w_square": SquaredWeights(), "z_box": Box()}
+    entries: dict[str, Rule | None] = {"same": None, "flat": Flat(), "w_square": SquaredWeights(), "z_box": ZBox()}
     composite = Composite(rules[dense], rules[convolution], entries[first], bias_absorbs=bias == "absorbs")
     known = {"dense": dense, "convolution": convolution, "first": first, "bias": bias}
     numbers = {"epsilon": {"epsilon": epsilon}, "gamma": {"gamma": gamma}, "alpha_beta": {"alpha": alpha, "beta": beta}}
     used = {key: value for name in {dense, convolution} for key, value in numbers.get(name, {}).items()}
-    return _explained("lrp_composite", classifier, images, targets, progress, composite, known | used)
+    return _explain("lrp_composite", classifier, images, targets, progress, composite, known | used)
 
 
 def _need(holds: bool, sentence: str) -> None:
@@ -186,7 +186,7 @@ def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
     return torch.minimum(black, white), torch.maximum(black, white)
 
 
-def _explained(
+def _explain(
     method: str,
     classifier: Classifier,
     images: Tensor,
@@ -195,7 +195,7 @@ def _explained(
     composite: Composite,
     parameters: dict[str, Any],
 ) -> Explanation:
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     ends = pixel_bounds(classifier)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:

@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.common import certificates, checked
-from core.attribution.learned_masks import Faded, Reference, descend, full_size
+from core.attribution.common import certificates, prepare_inputs
+from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
@@ -66,7 +66,7 @@ def meaningful_perturbation(
             f"iterations={iterations}, sparsity={sparsity}, smoothness={smoothness}, jitter={jitter}: give at least 1 "
             "iteration, weights of 0 or more and a jitter from 0 to below 0.5."
         )
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     size = classifier.input_shape[1:]
     cells = grid or min(GRID, *size)
     if not 2 <= cells <= min(size):
@@ -85,10 +85,10 @@ def meaningful_perturbation(
         "output": output,
     }
     for k, (x, origin) in enumerate(zip(inputs, references, strict=True)):
-        game = Faded(classifier, x, origin, int(classes[k]), output)
+        game = FadedImage(classifier, x, origin, int(classes[k]), output)
 
-        def cost(mask: Tensor, i: int, game: Faded = game) -> Tensor:
-            return game.pull(shifted(full_size(mask, size), *_shift(reach, seed, i))) + regular(
+        def cost(mask: Tensor, i: int, game: FadedImage = game) -> Tensor:
+            return game.pull(shift_mask(full_size(mask, size), *_shift(reach, seed, i))) + regular(
                 mask, sparsity, smoothness
             )
 
@@ -97,7 +97,7 @@ def meaningful_perturbation(
 
         mask = full_size(descend(first_disc(game, cells), cost, iterations, RATE, report), size)
         maps.append(1 - mask)
-        facts.append({"seed": seed} | _known(game, mask, parameters))
+        facts.append({"seed": seed} | _collect_facts(game, mask, parameters))
     named = certificates(classifier, "meaningful_perturbation", inputs, classes, facts)
     return Explanation(torch.stack(maps), 0.0, named)
 
@@ -113,7 +113,7 @@ def _shift(reach: int, seed: int, step: int) -> tuple[int, int]:
     return down, right
 
 
-def shifted(mask: Tensor, down: int, right: int) -> Tensor:
+def shift_mask(mask: Tensor, down: int, right: int) -> Tensor:
     """The mask (H, W) moved by some px; its edge follows."""
     reach = max(abs(down), abs(right))
     padded = F.pad(mask[None, None], (reach,) * 4, mode="replicate")[0, 0]
@@ -121,7 +121,7 @@ def shifted(mask: Tensor, down: int, right: int) -> Tensor:
     return padded[reach - down : reach - down + height, reach - right : reach - right + width]
 
 
-def first_disc(game: Faded, grid: int) -> Tensor:
+def first_disc(game: FadedImage, grid: int) -> Tensor:
     """The smallest disc in the middle, (grid, grid) of 0 within and 1 around, that deletes 99 % of what can be."""
     centre = (torch.arange(grid) + 0.5) / grid - 0.5
     distance = (centre[:, None].square() + centre.square()).sqrt()
@@ -132,7 +132,7 @@ def first_disc(game: Faded, grid: int) -> Tensor:
     return discs[int(enough[0])] if len(enough) else discs[-1]
 
 
-def _known(game: Faded, mask: Tensor, parameters: dict[str, Any]) -> dict[str, Any]:
+def _collect_facts(game: FadedImage, mask: Tensor, parameters: dict[str, Any]) -> dict[str, Any]:
     empty, whole = game.ends
     deleted = float(game.scores(mask[None])[0])
     warnings: tuple[str, ...] = ()

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import hooked, unreached
-from core.attribution.cam import enlarged, grad_cam_map
-from core.attribution.common import certificates, checked, gradient_and_logits, in_parts
-from core.attribution.places import chosen_layer
-from core.attribution.rectifiers import Rectifiers, Rule, hides_calls
+from core.attribution.activations import hook_layer, make_unreached_error
+from core.attribution.cam import enlarge_maps, grad_cam_map
+from core.attribution.common import certificates, gradient_and_logits, in_parts, prepare_inputs
+from core.attribution.places import select_layer
+from core.attribution.rectifiers import RectifierRule, Rectifiers, hides_calls
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
@@ -38,7 +38,7 @@ def deconvnet(
     Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1, from the target's logit down to the pixels; signed, summed
     over the channels. Needs a network with ReLUs.
     """
-    return _explained("deconvnet", classifier, images, targets, progress, "deconvnet")
+    return _explain("deconvnet", classifier, images, targets, progress, "deconvnet")
 
 
 def guided_backpropagation(
@@ -54,7 +54,7 @@ def guided_backpropagation(
     Springenberg et al. 2014 (arXiv:1412.6806), section 3.4 and figure 1; signed, summed over the channels. Needs a
     network with ReLUs.
     """
-    return _explained("guided_backpropagation", classifier, images, targets, progress, "guided")
+    return _explain("guided_backpropagation", classifier, images, targets, progress, "guided")
 
 
 def guided_grad_cam(
@@ -71,38 +71,39 @@ def guided_grad_cam(
     Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly;
     ``layer=""`` is the last one with a map of places. Needs a network with ReLUs.
     """
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, layer)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, layer)
     others: set[str] = set()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         fine, coarse, logits = _fine_and_coarse(classifier, part, chosen, layer, others)
-        return fine * enlarged(coarse.relu(), inputs), logits
+        return fine * enlarge_maps(coarse.relu(), inputs), logits
 
     maps, logits = in_parts(compute, inputs, classes, progress, "guided class activation maps")
     empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
     known: list[dict[str, Any]] = [
-        {"parameters": {"layer": layer}, "warnings": _kept(others) + (() if m.any() else (empty,))} for m in maps
+        {"parameters": {"layer": layer}, "warnings": _collect_warnings(others) + (() if m.any() else (empty,))}
+        for m in maps
     ]
     return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known, logits))
 
 
-def _explained(
-    method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, rule: Rule
+def _explain(
+    method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, rule: RectifierRule
 ) -> Explanation:
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     others: set[str] = set()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        return _propagated(method, classifier, part, chosen, rule, others)
+        return _compute_modified_gradient(method, classifier, part, chosen, rule, others)
 
     maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
-    known: list[dict[str, Any]] = [{"warnings": _kept(others)} for _ in targets]
+    known: list[dict[str, Any]] = [{"warnings": _collect_warnings(others)} for _ in targets]
     return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
 
 
-def _propagated(
-    method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: Rule, others: set[str]
+def _compute_modified_gradient(
+    method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: RectifierRule, others: set[str]
 ) -> tuple[Tensor, Tensor]:
     """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W), and the logits (B, K)."""
     with _rectifying(method, classifier, rule, others):
@@ -122,12 +123,12 @@ def _fine_and_coarse(
 
     inputs = inputs.detach().to(classifier.device).requires_grad_()
     with _rectifying("guided_grad_cam", classifier, "plain", others) as (module, rectifiers), torch.enable_grad():
-        with hooked(module.get_submodule(layer), keep):
+        with hook_layer(module.get_submodule(layer), keep):
             logits = module(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None]).sum()
         (coarse,) = torch.autograd.grad(chosen, kept, retain_graph=True, allow_unused=True)
         if coarse is None:
-            raise unreached(classifier, layer)
+            raise make_unreached_error(classifier, layer)
         rectifiers.rule = "guided"
         (fine,) = torch.autograd.grad(chosen, inputs)
     maps = (fine.sum(1), grad_cam_map(kept[0], coarse), logits)
@@ -136,7 +137,7 @@ def _fine_and_coarse(
 
 @contextmanager
 def _rectifying(
-    method: str, classifier: Classifier, rule: Rule, others: set[str]
+    method: str, classifier: Classifier, rule: RectifierRule, others: set[str]
 ) -> Iterator[tuple[nn.Module, Rectifiers]]:
     """The network, its ReLUs under ``rule``; notes its other activations, and refuses one without ReLUs."""
     with classifier.exclusive() as module, classifier.gradients():
@@ -153,7 +154,7 @@ def _rectifying(
         raise ForetellError(f"{classifier.name} has no ReLU{has}, and {method} changes nothing else. {ELSEWHERE}")
 
 
-def _kept(others: set[str]) -> tuple[str, ...]:
+def _collect_warnings(others: set[str]) -> tuple[str, ...]:
     if not others:
         return ()
     return (f"Only ReLUs are changed; other activations keep their own gradient: {', '.join(sorted(others))}.",)

@@ -10,12 +10,12 @@ from torch import Tensor
 from core.device import chunk_size, in_chunks
 from core.types import Progress
 
-Sampled = Callable[[Tensor], Iterable[Tensor]]
+DrawSamples = Callable[[Tensor], Iterable[Tensor]]
 """``sampled(rows)``: for each picture the values (n, ...) of the draws ``rows`` (n,). Every draw comes from its own
 random stream and is the same for all pictures, so that pictures and classes compare under common random numbers."""
 
 
-def moments(sampled: Sampled, inputs: Tensor, samples: int, progress: Progress, what: str) -> tuple[Tensor, Tensor]:
+def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progress, what: str) -> tuple[Tensor, Tensor]:
     """Mean and unbiased variance (B, ...) over the draws 0 ... ``samples`` - 1, float64."""
     sums: list[Tensor] = []
     done = 0

@@ -13,10 +13,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Fill, Output, masked_scores, scores
+from core.masked import Fill, Output, iterate_masked_scores, scores
 from core.types import Explanation, Progress, silent
 
 BLOCK = 64
@@ -47,12 +47,12 @@ def occlusion(
     stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge. ``chunk``
     (0: by memory) changes speed and memory, never the map.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     whole = scores(classifier, inputs, classes, output)[:, None]
     lost = torch.zeros(len(inputs), windows.height, windows.width, dtype=torch.float64)
     covered, done = torch.zeros_like(lost[0]), 0
-    for block, left in masked_scores(
+    for block, left in iterate_masked_scores(
         classifier, inputs, classes, windows.blocks(), fill=classifier.fill(fill), output=output, chunk=chunk or None
     ):
         for place, loss in zip(windows.places[done : done + len(block)], (whole - left).T, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.attribution.baselines import BLUR, blurred
+from core.attribution.baselines import BLUR, blur_inputs
 from core.attribution.common import output_gradient
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
@@ -38,13 +38,15 @@ def into_focus(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:  # noqa
     that of the baseline ``"blur"``.
     """
     deviations = (1 - positions) * BLUR * max(end.shape[1:])
-    return torch.cat([blurred(end[None], deviation) if deviation else end[None] for deviation in deviations.tolist()])
+    return torch.cat(
+        [blur_inputs(end[None], deviation) if deviation else end[None] for deviation in deviations.tolist()]
+    )
 
 
 PATHS: Mapping[str, Path] = {"straight": straight, "blur": into_focus}
 
 
-def chosen_path(name: str, baseline: str) -> Path:
+def select_path(name: str, baseline: str) -> Path:
     """The way of that name, or the sentence that says why it does not begin at ``baseline``."""
     if name == "blur" and baseline != "blur":
         raise ForetellError(

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import hooked, refuse_unknown
+from core.attribution.activations import hook_layer, refuse_unknown
 from core.classifier import Classifier
 from core.errors import ForetellError
 
@@ -22,7 +22,7 @@ ROUNDED = 2.0
 TOKENS, MAPS = 3, 4
 """Axes of outputs (B, places, K) and (B, K, h, w)."""
 
-_chosen: WeakKeyDictionary[Classifier, dict[str, str]] = WeakKeyDictionary()
+_selected_layers: WeakKeyDictionary[Classifier, dict[str, str]] = WeakKeyDictionary()
 
 
 class _Output(NamedTuple):
@@ -33,7 +33,7 @@ class _Output(NamedTuple):
     parameters: int
 
 
-def chosen_layer(classifier: Classifier, name: str) -> str:
+def select_layer(classifier: Classifier, name: str) -> str:
     """Return ``name`` if it keeps places apart; for ``""`` the last layer that does and that everything passes through.
 
     Any module of the network counts as a layer, its blocks too: the last block of a ResNet, not one of its branches.
@@ -45,14 +45,14 @@ def chosen_layer(classifier: Classifier, name: str) -> str:
         a network whose last layers hold their places as a list of tokens.
     """
     classifier = classifier.copied_from or classifier  # with other weights the layers are the same
-    known = _chosen.setdefault(classifier, {})
+    known = _selected_layers.setdefault(classifier, {})
     if name not in known:
         with classifier.exclusive() as module:
-            known[name] = _named(classifier, module, name) if name else _last(classifier, module)
+            known[name] = _check_named_layer(classifier, module, name) if name else _last(classifier, module)
     return known[name]
 
 
-def _named(classifier: Classifier, module: nn.Module, name: str) -> str:
+def _check_named_layer(classifier: Classifier, module: nn.Module, name: str) -> str:
     refuse_unknown(classifier, module, name)
     outputs = _outputs(classifier, module)
     found = [output for output in outputs if output.name == name]
@@ -117,7 +117,7 @@ def _outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
         for name, part in module.named_modules():
             if name:
                 own = sum(p.numel() for p in part.parameters(recurse=False))
-                hooks.enter_context(hooked(part, noting(name, own)))
+                hooks.enter_context(hook_layer(part, noting(name, own)))
         module(classifier.fill("mean")[None].to(classifier.device))
     return list(found.values())
 
@@ -135,7 +135,7 @@ def _all_passes_through(classifier: Classifier, module: nn.Module, output: _Outp
     one, other = torch.split(_probes(classifier, 2), 1)
     kept: list[Tensor] = []
     layer = module.get_submodule(output.name)
-    with hooked(layer, lambda _, __, value: kept.append(value.clone())):
+    with hook_layer(layer, lambda _, __, value: kept.append(value.clone())):
         expected = module(other.clone())
     runs = 0
 
@@ -144,7 +144,7 @@ def _all_passes_through(classifier: Classifier, module: nn.Module, output: _Outp
         runs += 1
         return kept[-1].clone() if runs == len(kept) else None
 
-    with hooked(layer, replace):
+    with hook_layer(layer, replace):
         found = module(one)
     scale = max(float(expected.abs().max()), 1e-6)
     return bool((found - expected).abs().max() <= SAME * scale)
@@ -190,6 +190,6 @@ def _follows_places(classifier: Classifier, module: nn.Module, output: _Output) 
 
 def _read(module: nn.Module, layer: str, inputs: Tensor) -> Tensor:
     kept: list[Tensor] = []
-    with hooked(module.get_submodule(layer), lambda _, __, value: kept.append(value.clone())):
+    with hook_layer(module.get_submodule(layer), lambda _, __, value: kept.append(value.clone())):
         module(inputs)
     return kept[-1]

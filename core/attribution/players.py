@@ -14,7 +14,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import Output, masked_scores, scores
+from core.masked import Output, iterate_masked_scores, scores
 from core.types import Progress
 
 BLOCK = 64
@@ -83,7 +83,7 @@ class Game:
         """v of each block of coalitions (n, players), (B, n) float64, masked 64 at a time."""
         for block in coalitions:
             masks = (self.cells.masks(part) for part in torch.split(block, BLOCK))
-            answers = masked_scores(
+            answers = iterate_masked_scores(
                 self.classifier,
                 self.inputs,
                 self.targets,
@@ -94,7 +94,7 @@ class Game:
             )
             yield torch.cat([values for _, values in answers], 1)
 
-    def asked(self, coalitions: Tensor, progress: Progress) -> Tensor:
+    def evaluate_coalitions(self, coalitions: Tensor, progress: Progress) -> Tensor:
         """v of all coalitions (m, n), (B, m) float64."""
         found: list[Tensor] = []
         done = 0

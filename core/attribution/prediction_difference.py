@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.attribution.occlusion import Windows
 from core.classifier import Classifier
 from core.device import draw_seed, stream
@@ -61,7 +61,7 @@ def prediction_difference(
             f"samples={samples}, context={context}, trained_on={trained_on}: prediction differences need at least 2 "
             "samples, 1 px of context and 1 picture."
         )
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     if windows.side > LARGEST:
         raise ForetellError(f"window={windows.side} is too large to draw from: give at most {LARGEST} px.")
@@ -147,7 +147,7 @@ class Part:
         return top, left
 
     @cached_property
-    def inside(self) -> Tensor:
+    def window_mask(self) -> Tensor:
         """Which of the outer pixels belong to the window, (h, w) bool."""
         picture = torch.zeros(self.height, self.width, dtype=torch.bool)
         picture[self.rows, self.columns] = True
@@ -177,7 +177,7 @@ def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> I
         fields = texture.sample(drawn.stop - start, stream(seed, block))
         for w, part in enumerate(parts):
             filled = image.expand(len(fields), -1, -1, -1).clone()
-            patch = texture.given_surroundings(fields, part).float()
+            patch = texture.condition_on_surroundings(fields, part).float()
             filled[:, :, part.rows, part.columns] = torch.minimum(torch.maximum(patch, low), high)
             yield w, drawn, filled
 
@@ -218,20 +218,20 @@ class Texture:
         grain = grain * self.nugget.sqrt()[:, None, None]
         return self.mean + smooth[:, :, :height, :width] / math.sqrt(self._pixels) + grain
 
-    def given_surroundings(self, fields: Tensor, part: Part) -> Tensor:
+    def condition_on_surroundings(self, fields: Tensor, part: Part) -> Tensor:
         """What may stand in a window given the picture around it, one for each of ``fields``: (n, C, rows, columns).
 
         Matheron's rule: a random picture, corrected by the regression of the window on the error that it makes around
         the window, has exactly the conditional normal distribution.
         """
-        wrong = (self.image.double()[:, *part.outer] - fields[:, :, *part.outer])[:, :, ~part.inside].flatten(1)
+        wrong = (self.image.double()[:, *part.outer] - fields[:, :, *part.outer])[:, :, ~part.window_mask].flatten(1)
         drawn = fields[:, :, part.rows, part.columns]
         return drawn + (wrong @ self.regression(part)).view_as(drawn)
 
     def regression(self, part: Part) -> Tensor:
         """Coefficients (values around, values within) of a window on its surroundings."""
         if part.layout not in self._regressions:
-            unknown, known = self._points(part.inside), self._points(~part.inside)
+            unknown, known = self._points(part.window_mask), self._points(~part.window_mask)
             own = self.between(known, known) + torch.diag(self.nugget[known[:, 0]])
             # One at a time: each may be large, and windows come ordered by layout.
             self._regressions.clear()

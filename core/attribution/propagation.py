@@ -53,7 +53,7 @@ def mark_of(tensor: Any) -> Mark | None:
     return getattr(tensor, "_foretell_mark", None)
 
 
-def marked(tensor: Tensor, mark: Mark) -> Tensor:
+def mark_tensor(tensor: Tensor, mark: Mark) -> Tensor:
     """The tensor, known as an activation."""
     tensor._foretell_mark = mark  # type: ignore[attr-defined]
     return tensor
@@ -92,7 +92,7 @@ class Propagation(TorchFunctionMode):
         """A function of each value alone, such as an activation."""
         raise NotImplementedError
 
-    def scaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def scale(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         """A product with a constant, which may broadcast; a sum with one of what is still the input."""
         return self.pointwise(x, function)
 
@@ -112,7 +112,7 @@ class Propagation(TorchFunctionMode):
         """A softmax within the network."""
         raise NotImplementedError
 
-    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+    def normalise(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
         """(x - mean) / sqrt(variance + eps) over ``dims``: what a layer norm does before its weights."""
         raise NotImplementedError
 
@@ -120,10 +120,10 @@ class Propagation(TorchFunctionMode):
         """The network's logits (B, K) for inputs (B, C, H, W), whose way back goes by the methods of this class."""
         self._written.clear()
         with self:
-            logits = module(marked(inputs.clone(), Mark(bounds=bounds)))
+            logits = module(mark_tensor(inputs.clone(), Mark(bounds=bounds)))
         logits = self.current(logits) if isinstance(logits, Tensor) else logits
         if mark_of(logits) is None:
-            raise self._refused("gives logits that PyTorch does not trace to the input")
+            raise self._make_unsupported_error("gives logits that PyTorch does not trace to the input")
         self._written.clear()
         return logits
 
@@ -139,7 +139,7 @@ class Propagation(TorchFunctionMode):
         if not any(mark_of(leaf) for leaf in tree_leaves((args, named))):
             return func(*args, **named)
         call = calls.read(func, args, named)
-        result = self.answered(call)
+        result = self.dispatch_call(call)
         if not call.inplace:
             return result
         if result is not call.args[0]:
@@ -153,7 +153,7 @@ class Propagation(TorchFunctionMode):
             tensor = self._written[id(tensor)][1]
         return tensor
 
-    def answered(self, call: calls.Call) -> Any:
+    def dispatch_call(self, call: calls.Call) -> Any:
         """What the network gets for a call that has an activation among its arguments."""
         answer = calls.KINDS.get(call.name)
         if answer is not None:
@@ -161,10 +161,10 @@ class Propagation(TorchFunctionMode):
         result = call()
         floating = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         if floating:
-            raise self._refused(f"computes {call.name}()")
+            raise self._make_unsupported_error(f"computes {call.name}()")
         return result  # sizes, types, comparisons: nothing that carries evidence
 
-    def _refused(self, what: str) -> ForetellError:
+    def _make_unsupported_error(self, what: str) -> ForetellError:
         return ForetellError(
             f"{self.who} {what}, for which {self.method} has no rule. "
             "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
@@ -179,46 +179,46 @@ class Propagation(TorchFunctionMode):
         moved = call()
         known = [mark.bounds for leaf in tree_leaves(call.args) if (mark := mark_of(leaf)) is not None]
         if None in known or not isinstance(moved, Tensor):
-            return tree_map_only(Tensor, lambda leaf: marked(leaf, Mark()), moved)
+            return tree_map_only(Tensor, lambda leaf: mark_tensor(leaf, Mark()), moved)
         low, high = (replace(call, args=tree_map_only(Tensor, _end(i), call.args))() for i in range(2))
-        return marked(moved, Mark(bounds=(low, high)))
+        return mark_tensor(moved, Mark(bounds=(low, high)))
 
     def _pointwise(self, call: calls.Call) -> Tensor:
         """One activation among the arguments, anywhere."""
         self._only_first(call)
-        return marked(self.pointwise(call.args[0], call.on), Mark())
+        return mark_tensor(self.pointwise(call.args[0], call.on), Mark())
 
     def _only_first(self, call: calls.Call) -> None:
         if mark_of(call.args[0]) is None or any(mark_of(leaf) for leaf in tree_leaves((call.args[1:], call.named))):
-            raise self._refused(f"computes {call.name}() with other activations as its arguments")
+            raise self._make_unsupported_error(f"computes {call.name}() with other activations as its arguments")
 
-    def _rescaled(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def _rescale(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         """A product with a constant, or its sum with one: the input stays the input."""
         mark = mark_of(x)
         ends = None if mark is None or mark.bounds is None else [function(bound) for bound in mark.bounds]
         # A negative factor turns the ends around.
         bounds = None if ends is None else (torch.minimum(*ends), torch.maximum(*ends))
-        return marked(self.scaled(x, function), Mark(bounds=bounds))
+        return mark_tensor(self.scale(x, function), Mark(bounds=bounds))
 
     def _mul(self, call: calls.Call) -> Tensor:
         a, b = call.operands()
         if mark_of(a) is not None and mark_of(b) is not None:
-            return marked(self.bilinear(torch.mul, a, b), Mark())
+            return mark_tensor(self.bilinear(torch.mul, a, b), Mark())
         x, factor = (a, b) if mark_of(a) is not None else (b, a)
-        return self._rescaled(x, lambda value: value * factor)
+        return self._rescale(x, lambda value: value * factor)
 
     def _div(self, call: calls.Call) -> Tensor:
         a, b = call.operands()
         if mark_of(b) is None:
-            return self._rescaled(a, lambda value: value / b)
+            return self._rescale(a, lambda value: value / b)
         if mark_of(a) is None:
-            return marked(self.pointwise(b, lambda value: a / value), Mark())
-        return marked(self.divide(a, b), Mark())
+            return mark_tensor(self.pointwise(b, lambda value: a / value), Mark())
+        return mark_tensor(self.divide(a, b), Mark())
 
     def _add(self, call: calls.Call) -> Tensor:
         a, b = call.operands()
         alpha = call.named.get("alpha", 1)
-        return self._sum(a, b if alpha == 1 else self._rescaled(b, lambda value: value * alpha))
+        return self._sum(a, b if alpha == 1 else self._rescale(b, lambda value: value * alpha))
 
     def _sub(self, call: calls.Call) -> Tensor:
         a, b = call.operands()
@@ -230,57 +230,57 @@ class Propagation(TorchFunctionMode):
 
     def _rdiv(self, call: calls.Call) -> Tensor:
         x, dividend = call.operands()
-        return marked(self.pointwise(x, lambda value: dividend / value), Mark())
+        return mark_tensor(self.pointwise(x, lambda value: dividend / value), Mark())
 
     def _neg(self, call: calls.Call) -> Tensor:
-        return self._rescaled(call.args[0], torch.neg)
+        return self._rescale(call.args[0], torch.neg)
 
     def _negative(self, x: Any) -> Any:
-        return -x if mark_of(x) is None else self._rescaled(x, torch.neg)
+        return -x if mark_of(x) is None else self._rescale(x, torch.neg)
 
     def _sum(self, a: Any, b: Any) -> Tensor:
         if mark_of(a) is not None and mark_of(b) is not None:
             pair = torch.stack(torch.broadcast_tensors(a, b))  # type: ignore[no-untyped-call]
-            return marked(self.linear(pair, pairing(a), lambda: a + b), Mark())
+            return mark_tensor(self.linear(pair, pairing(a), lambda: a + b), Mark())
         x, shift = (a, b) if mark_of(a) is not None else (b, a)
         mark = mark_of(x)
         if mark is not None and mark.bounds is not None:
-            return self._rescaled(x, lambda value: value + shift)
+            return self._rescale(x, lambda value: value + shift)
         shift = torch.as_tensor(shift, dtype=x.dtype, device=x.device)
         whole = x.expand(torch.broadcast_shapes(x.shape, shift.shape))  # type: ignore[no-untyped-call]
-        return marked(self.linear(whole, scaling(torch.ones_like(shift), shift), lambda: x + shift), Mark())
+        return mark_tensor(self.linear(whole, scaling(torch.ones_like(shift), shift), lambda: x + shift), Mark())
 
     def _matmul(self, call: calls.Call) -> Tensor:
         a, b = call.operands()
         if mark_of(a) is not None and mark_of(b) is not None:
-            return marked(self.bilinear(call.pair, a, b), Mark())
+            return mark_tensor(self.bilinear(call.pair, a, b), Mark())
         if mark_of(a) is not None:
             return self._layer(a, product(call.pair, b), call)
         return self._layer(b, product(lambda x, w: call.pair(w, x), a), call)
 
     def _layer(self, x: Tensor, layer: LinearMap, call: calls.Call) -> Tensor:
-        return marked(self.linear(x, layer, call), Mark(source=(x, layer)))
+        return mark_tensor(self.linear(x, layer, call), Mark(source=(x, layer)))
 
     def _convolution(self, call: calls.Call) -> Tensor:
         self._only_first(call)
-        x, weight, bias, rest, named = call.weighted()
+        x, weight, bias, rest, named = call.unpack_layer_arguments()
         return self._layer(x, convolution(call.func, weight, bias, *rest, **named), call)
 
     def _dense(self, call: calls.Call) -> Tensor:
         self._only_first(call)
-        x, weight, bias, _, _ = call.weighted()
+        x, weight, bias, _, _ = call.unpack_layer_arguments()
         return self._layer(x, dense(weight, bias), call)
 
     def _total(self, call: calls.Call) -> Tensor:
         """Sums and averages of places: pooling, mean, enlarging."""
         self._only_first(call)
-        return marked(self.linear(call.args[0], summing(call.on, call.args[0]), call), Mark())
+        return mark_tensor(self.linear(call.args[0], summing(call.on, call.args[0]), call), Mark())
 
     def _maximum(self, call: calls.Call) -> Tensor:
         self._only_first(call)
         if call.named.pop("return_indices", False):
-            raise self._refused(f"uses the places of {call.name}()")
-        return marked(self.maximum(call.on, call.args[0]), Mark())
+            raise self._make_unsupported_error(f"uses the places of {call.name}()")
+        return mark_tensor(self.maximum(call.on, call.args[0]), Mark())
 
     def _softmax(self, call: calls.Call) -> Tensor:
         return self.softmax(call.args[0], calls.softmax_dim(*call.args, **call.named))
@@ -288,34 +288,34 @@ class Propagation(TorchFunctionMode):
     def _batch_norm(self, call: calls.Call) -> Tensor:
         norm = calls.batch_norm(*call.args, **call.named)
         if norm is None:
-            raise self._refused(f"computes {call.name}() with the batch's own statistics")
+            raise self._make_unsupported_error(f"computes {call.name}() with the batch's own statistics")
         x, scale, shift = norm
         mark = mark_of(x)
         if mark is not None and mark.bounds is not None:
             factor, term = along_channels(scale, x.ndim), along_channels(shift, x.ndim)
-            return self._rescaled(x, lambda value: value * factor + term)
+            return self._rescale(x, lambda value: value * factor + term)
         if mark is not None and mark.source is not None and mark.source[1].foldable:
             before, layer = mark.source
-            return self._layer(before, layer.followed_by(scale, shift), call)
+            return self._layer(before, layer.fold_affine(scale, shift), call)
         layer = scaling(along_channels(scale, x.ndim), along_channels(shift, x.ndim))
-        return marked(self.linear(x, layer, call), Mark())
+        return mark_tensor(self.linear(x, layer, call), Mark())
 
     def _layer_norm(self, call: calls.Call) -> Tensor:
         x, shape, weight, bias, eps = calls.layer_norm(*call.args, **call.named)
-        normalised = marked(self.normalised(x, range(x.ndim - len(shape), x.ndim), eps), Mark())
+        normalised = mark_tensor(self.normalise(x, range(x.ndim - len(shape), x.ndim), eps), Mark())
         return self._affine(normalised, weight, bias)
 
     def _group_norm(self, call: calls.Call) -> Tensor:
         x, groups, weight, bias, eps = calls.group_norm(*call.args, **call.named)
-        normalised = self.normalised(x.reshape(len(x), groups, -1), [2], eps).reshape(x.shape)
+        normalised = self.normalise(x.reshape(len(x), groups, -1), [2], eps).reshape(x.shape)
         columns = [None if values is None else along_channels(values, x.ndim) for values in (weight, bias)]
-        return self._affine(marked(normalised, Mark()), *columns)
+        return self._affine(mark_tensor(normalised, Mark()), *columns)
 
     def _affine(self, x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
         if weight is None:
             return x
         layer = scaling(weight, bias)
-        return marked(self.linear(x, layer, lambda: x * weight + (0 if bias is None else bias)), Mark())
+        return mark_tensor(self.linear(x, layer, lambda: x * weight + (0 if bias is None else bias)), Mark())
 
     def _attention(self, call: calls.Call) -> Any:
         try:
@@ -323,4 +323,4 @@ class Propagation(TorchFunctionMode):
             with self:
                 return rewritten(*call.args, **call.named)
         except NotImplementedError as error:
-            raise self._refused(f"computes {call.name}() with {error}") from None
+            raise self._make_unsupported_error(f"computes {call.name}() with {error}") from None

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.autograd.function import Function
 from torch.overrides import TorchFunctionMode
 
-Rule = Literal["plain", "deconvnet", "guided"]
-Call = tuple[Tensor, float, bool]
+RectifierRule = Literal["plain", "deconvnet", "guided"]
+RectifierForm = tuple[Tensor, float, bool]
 """What is rectified, the ceiling, whether in place."""
 
 OTHERS = frozenset(
@@ -53,35 +53,35 @@ class _Rectified(Function):
         return passed if rule == "deconvnet" else passed * ctx.saved_tensors[0], None, None, None
 
 
-_rectified: Callable[[Tensor, float, Rectifiers, bool], Tensor] = _Rectified.apply
+_rectify: Callable[[Tensor, float, Rectifiers, bool], Tensor] = _Rectified.apply
 
 
-def _relu(z: Tensor, inplace: bool = False) -> Call:
+def _relu(z: Tensor, inplace: bool = False) -> RectifierForm:
     return z, math.inf, inplace
 
 
-def _relu6(z: Tensor, inplace: bool = False) -> Call:
+def _relu6(z: Tensor, inplace: bool = False) -> RectifierForm:
     return z, 6.0, inplace
 
 
-def _clamp(z: Tensor, min: Any = None, max: Any = None, inplace: bool = False) -> Call | None:
+def _clamp(z: Tensor, min: Any = None, max: Any = None, inplace: bool = False) -> RectifierForm | None:
     if isinstance(min, Tensor) or isinstance(max, Tensor) or min != 0:
         return None
     return z, math.inf if max is None else float(max), inplace
 
 
-def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Call | None:
+def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> RectifierForm | None:
     return _clamp(z, min_val, max_val, inplace)
 
 
-def _maximum(z: Tensor, other: Any = None, **_: Any) -> Call | None:
+def _maximum(z: Tensor, other: Any = None, **_: Any) -> RectifierForm | None:
     """The larger of z and 0."""
     if not isinstance(other, Tensor) or bool(other.any()) or other.ndim > z.ndim or other.numel() > z.numel():
         return None
     return z, math.inf, False
 
 
-FORMS: Mapping[str, Callable[..., Call | None]] = {
+FORMS: Mapping[str, Callable[..., RectifierForm | None]] = {
     "relu": _relu,
     "relu6": _relu6,
     "hardtanh": _hardtanh,
@@ -112,7 +112,7 @@ class Rectifiers(TorchFunctionMode):
         Names of the other activations that ran (`OTHERS`).
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: RectifierRule) -> None:
         super().__init__()
         self.rule = rule
         self.met = 0
@@ -134,10 +134,10 @@ class Rectifiers(TorchFunctionMode):
             return func(*args, **kwargs)
         self.met += 1
         z, ceiling, inplace = found
-        return _rectified(z, ceiling, self, inplace or written.endswith("_"))
+        return _rectify(z, ceiling, self, inplace or written.endswith("_"))
 
     @staticmethod
-    def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
+    def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RectifierForm | None:
         if name not in FORMS:
             return None
         named = {key: value for key, value in kwargs.items() if key != "input"}

@@ -13,13 +13,13 @@ from core.attribution.baselines import colour, noise
 from core.classifier import Classifier
 from core.errors import ForetellError
 
-Source = Literal["colours", "noise"]
+ReferenceSource = Literal["colours", "noise"]
 Pick = Callable[[torch.Generator], Tensor]
 """Draws one reference (C, H, W)."""
 SOURCES: Mapping[str, Callable[[Classifier, torch.Generator], Tensor]] = {"colours": colour, "noise": noise}
 
 
-def picker(classifier: Classifier, source: Source, references: Tensor | None) -> Pick:
+def picker(classifier: Classifier, source: ReferenceSource, references: Tensor | None) -> Pick:
     """What draws from the source, or from the user's own references."""
     if references is None:
         return lambda generator: SOURCES[source](classifier, generator)
@@ -32,7 +32,7 @@ def picker(classifier: Classifier, source: Source, references: Tensor | None) ->
     return lambda generator: own[int(torch.randint(len(own), (), generator=generator))]
 
 
-def described(source: Source, references: Tensor | None) -> dict[str, Any]:
+def describe_references(source: ReferenceSource, references: Tensor | None) -> dict[str, Any]:
     """What the certificate says of the references: their source, or their number and SHA-256."""
     if references is None:
         return {"source": source}

@@ -19,7 +19,7 @@ from torch.autograd.function import Function
 
 from core.attribution.linear_maps import LinearMap, summing
 from core.attribution.propagation import Bounds, Propagation, mark_of
-from core.attribution.relevance_rules import Epsilon, Flow, Rule, per, stabilised
+from core.attribution.relevance_rules import Epsilon, Flow, Rule, per, stabilise
 
 STABILISER = 1e-6
 """Added to the sums of residual connections and poolings, which have no trained weights."""
@@ -94,16 +94,16 @@ class _Halved(Function):
     @staticmethod
     def backward(ctx: Any, *relevance: Tensor) -> tuple[Tensor, Tensor, None]:
         a, b, z = ctx.saved_tensors
-        quotient = per(relevance[0], stabilised(z, STABILISER)) / 2
+        quotient = per(relevance[0], stabilise(z, STABILISER)) / 2
         with torch.enable_grad():
             factors = a.detach().requires_grad_(), b.detach().requires_grad_()
             to_a, to_b = torch.autograd.grad(ctx.function(*factors), factors, quotient)
         return a * to_a, b * to_b, None
 
 
-_shared: Callable[..., Tensor] = _Shared.apply
-_passed: Callable[..., Tensor] = _Passed.apply
-_halved: Callable[..., Tensor] = _Halved.apply
+_share_relevance: Callable[..., Tensor] = _Shared.apply
+_pass_relevance: Callable[..., Tensor] = _Passed.apply
+_halve_relevance: Callable[..., Tensor] = _Halved.apply
 
 
 class Relevance(Propagation):
@@ -124,7 +124,9 @@ class Relevance(Propagation):
         bounds = None if mark is None else mark.bounds
         with torch.no_grad():
             z = value()
-        return _shared(x, z, layer, self._rule(layer, first=bounds is not None), self.composite.bias_absorbs, bounds)
+        return _share_relevance(
+            x, z, layer, self._rule(layer, first=bounds is not None), self.composite.bias_absorbs, bounds
+        )
 
     def _rule(self, layer: LinearMap, *, first: bool) -> Rule:
         if layer.kind == "other":
@@ -134,13 +136,13 @@ class Relevance(Propagation):
         return self.composite.dense if layer.kind == "dense" else self.composite.convolution
 
     def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        return _passed(x, function)
+        return _pass_relevance(x, function)
 
     def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
-        return _halved(a, b, function)
+        return _halve_relevance(a, b, function)
 
     def divide(self, a: Tensor, b: Tensor) -> Tensor:
-        return _passed(a, lambda value: value / b.detach())
+        return _pass_relevance(a, lambda value: value / b.detach())
 
     def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
         largest: Tensor = function(x)
@@ -149,9 +151,9 @@ class Relevance(Propagation):
     def softmax(self, x: Tensor, dim: int) -> Tensor:
         return x.detach().softmax(dim)
 
-    def normalised(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
+    def normalise(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
         if not isinstance(self.composite.other, Epsilon):
-            raise self._refused("normalises its activations (layer norm)")
+            raise self._make_unsupported_error("normalises its activations (layer norm)")
         over = tuple(dims)
         spread = (x.detach().var(over, keepdim=True, correction=0) + eps).sqrt()
         layer = summing(lambda value: (value - value.mean(over, keepdim=True)) / spread, x)

@@ -56,7 +56,7 @@ class Epsilon:
     epsilon: float
 
     def __call__(self, flow: Flow) -> Tensor:
-        total = stabilised(flow.z, self.epsilon)
+        total = stabilise(flow.z, self.epsilon)
         quotient = flow.relevance / total if self.epsilon else per(flow.relevance, total)
         return flow.x * flow.layer.transpose(quotient, flow.x, flow.layer.weight)
 
@@ -73,13 +73,13 @@ class Gamma:
 
     def __call__(self, flow: Flow) -> Tensor:
         layer, x, z = flow.layer, flow.x, flow.z
-        rising, falling = signed_sums(layer, x)
+        rising, falling = compute_signed_sums(layer, x)
         same_sign = torch.where(z > 0, rising, falling)
         quotient = per(flow.relevance, z + self.gamma * same_sign)
         boosted = self.gamma * quotient
         zero = torch.zeros((), dtype=z.dtype, device=z.device)
         up, down = torch.where(z > 0, boosted, zero), torch.where(z > 0, zero, boosted)
-        return x * layer.transpose(quotient, x, layer.weight) + signed_shares(layer, x, up, down)
+        return x * layer.transpose(quotient, x, layer.weight) + compute_signed_shares(layer, x, up, down)
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ class AlphaBeta:
     beta: float
 
     def __call__(self, flow: Flow) -> Tensor:
-        rising, falling = signed_sums(flow.layer, flow.x)
+        rising, falling = compute_signed_sums(flow.layer, flow.x)
         down = -self.beta * per(flow.relevance, falling) if self.beta else None
-        return signed_shares(flow.layer, flow.x, self.alpha * per(flow.relevance, rising), down)
+        return compute_signed_shares(flow.layer, flow.x, self.alpha * per(flow.relevance, rising), down)
 
 
 class SquaredWeights:
@@ -114,7 +114,7 @@ class Flat:
         return _blind(flow, torch.ones_like(flow.layer.weight))
 
 
-class Box:
+class ZBox:
     """z^B: in proportion to x w - l w^+ - h w^- for inputs between l and h, Montavon et al. 2017, eq. 14."""
 
     def __call__(self, flow: Flow) -> Tensor:
@@ -132,12 +132,12 @@ def per(relevance: Tensor, total: Tensor) -> Tensor:
     return (relevance / total).masked_fill_(total == 0, 0)
 
 
-def stabilised(z: Tensor, epsilon: float) -> Tensor:
+def stabilise(z: Tensor, epsilon: float) -> Tensor:
     """z + epsilon sign z, where 0 counts as positive."""
     return z + torch.copysign(torch.full((), epsilon, dtype=z.dtype, device=z.device), z) if epsilon else z
 
 
-def signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:
+def compute_signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:
     """z^+ and z^-: the sums of the positive and of the negative contributions, the bias by its own sign."""
     up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
     rising, falling = (layer.apply(x.clamp(min=0), w) for w in (up, down))
@@ -149,7 +149,7 @@ def signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:
     return rising, falling
 
 
-def signed_shares(layer: LinearMap, x: Tensor, rising: Tensor, falling: Tensor | None) -> Tensor:
+def compute_signed_shares(layer: LinearMap, x: Tensor, rising: Tensor, falling: Tensor | None) -> Tensor:
     """c^+ times ``rising`` plus c^- times ``falling``, summed over the outputs; None stands for 0."""
     up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
 

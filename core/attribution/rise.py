@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attribution.common import certificates, checked
+from core.attribution.common import certificates, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.masked import Fill, Output, masked_scores
+from core.masked import Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
 from core.types import Explanation, Progress, silent
 
-Estimator = Literal["centred", "plain"]
+RiseEstimator = Literal["centred", "plain"]
 
 
 def rise(
@@ -37,7 +37,7 @@ def rise(
     p: float = 0.5,
     fill: Fill = "mean",
     output: Output = "probability",
-    estimator: Estimator = "centred",
+    estimator: RiseEstimator = "centred",
     chunk: int = 0,
 ) -> Explanation:
     """Random masks, weighted by the target's output for what they leave visible: where it pays to see.
@@ -51,12 +51,12 @@ def rise(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     masks = GridMasks(*classifier.input_shape[1:], grid, p)
     sums = WeightedMasks(len(inputs), masks.height, masks.width, p)
     neutral, done = classifier.fill(fill), 0
-    for block, answers in masked_scores(
+    for block, answers in iterate_masked_scores(
         classifier, inputs, classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
     ):
         sums.add(block, answers)
@@ -78,7 +78,7 @@ def rise(
     return Explanation(maps.float(), zero, certificates(classifier, "rise", inputs, classes, known), errors.float())
 
 
-def estimate(sums: WeightedMasks, p: float, estimator: Estimator) -> tuple[Tensor, Tensor]:
+def estimate(sums: WeightedMasks, p: float, estimator: RiseEstimator) -> tuple[Tensor, Tensor]:
     """The map and its standard error, both (B, H, W) float64.
 
     "plain" is mean(q m) / p; "centred" is mean((q - mean q)(m - mean m)) / p. Either is a mean over the masks, and

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient
-from core.attribution.cam import Sign, enlarged, warnings
-from core.attribution.common import certificates, checked
-from core.attribution.places import chosen_layer
+from core.attribution.cam import CamSign, enlarge_maps, warnings
+from core.attribution.common import certificates, prepare_inputs
+from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.device import chunk_size
-from core.masked import Fill, masked_scores
+from core.masked import Fill, iterate_masked_scores
 from core.types import Explanation, Progress, silent
 
 
@@ -26,7 +26,7 @@ def score_cam(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
     layer: str = "",
-    sign: Sign = "positive",
+    sign: CamSign = "positive",
     fill: Fill = "mean",
 ) -> Explanation:
     """Feature maps of a layer, each weighted by the target's logit for the picture seen through it; no gradients.
@@ -35,8 +35,8 @@ def score_cam(
     gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
     other one costs a prediction. ``layer`` and ``sign`` as in `grad_cam`.
     """
-    inputs, classes = checked(classifier, images, targets)
-    layer = chosen_layer(classifier, layer)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    layer = select_layer(classifier, layer)
     origin = classifier.fill(fill)
     maps = []
     for k, x in enumerate(inputs):
@@ -49,7 +49,7 @@ def score_cam(
         # Where no feature map has a score the softmax is undefined, and the map of nothing is 0.
         weights = torch.cat(scores).softmax(0).nan_to_num(0).float()
         coarse = torch.einsum("k,khw->hw", weights, features)[None]
-        maps.append(enlarged(coarse.relu() if sign == "positive" else coarse, inputs)[0])
+        maps.append(enlarge_maps(coarse.relu() if sign == "positive" else coarse, inputs)[0])
     facts: dict[str, Any] = {"parameters": {"layer": layer, "sign": sign, "fill": fill}}
     known = [facts | {"warnings": warnings(m, layer, sign)} for m in maps]
     return Explanation(torch.stack(maps), 0.0, certificates(classifier, "score_cam", inputs, classes, known))
@@ -60,14 +60,14 @@ def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor,
 
     The fill's own logit is left out: the softmax of gains is the softmax of logits.
     """
-    masks = enlarged(features, x[None])
+    masks = enlarge_maps(features, x[None])
     low, high = masks.amin((1, 2), keepdim=True), masks.amax((1, 2), keepdim=True)
     # Up to rounding: scaled to [0, 1] the rounding of a flat map would become a mask of its own.
     told = (high - low > 1e-5 * torch.maximum(high.abs(), low.abs()))[:, 0, 0]
     logits = torch.full((len(features),), -torch.inf, dtype=torch.float64)
     if told.any():
         scaled = ((masks - low) / (high - low))[told]
-        seen = masked_scores(classifier, x[None], torch.tensor([target]), [scaled], fill=origin, output="logit")
+        seen = iterate_masked_scores(classifier, x[None], torch.tensor([target]), [scaled], fill=origin, output="logit")
         ((_, scores),) = seen
         logits[told] = scores[0]
     return logits

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked, residual
+from core.attribution.common import certificates, prepare_inputs, residual
 from core.attribution.players import BLOCK, Cells, Game, all_coalitions
 from core.attribution.shapley_values import (
     draw_pairs,
@@ -55,9 +55,9 @@ def shapley_exact(
         raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
     game = _game(classifier, images, targets, grid, fill, output, chunk)
     coalitions = all_coalitions(game.cells.players)
-    values = game.asked(coalitions, progress)
+    values = game.evaluate_coalitions(coalitions, progress)
     parameters = {"grid": grid, "fill": fill, "output": output}
-    return _explained("shapley_exact", game, exact(values), None, {"parameters": parameters})
+    return _build_explanation("shapley_exact", game, exact(values), None, {"parameters": parameters})
 
 
 def shapley_sampling(
@@ -94,7 +94,7 @@ def shapley_sampling(
     error = gains.std(0) / pairs**0.5
     parameters = {"grid": grid, "pairs": pairs, "fill": fill, "output": output}
     facts = {"samples": 2 * pairs, "seed": seed, "parameters": parameters}
-    return _explained("shapley_sampling", game, gains.mean(0), error, facts)
+    return _build_explanation("shapley_sampling", game, gains.mean(0), error, facts)
 
 
 def kernel_shap(
@@ -123,25 +123,25 @@ def kernel_shap(
     parameters = {"grid": grid, "samples": samples, "fill": fill, "output": output}
     if complete:
         coalitions = all_coalitions(players)[1:-1]
-        values = game.asked(coalitions, progress)
+        values = game.evaluate_coalitions(coalitions, progress)
         shares = kernel_regression(coalitions, values, kernel_weights(coalitions), game.empty, game.full)
-        return _explained("kernel_shap", game, shares, None, {"parameters": parameters})
+        return _build_explanation("kernel_shap", game, shares, None, {"parameters": parameters})
     if samples < 4 * players:
         raise ForetellError(f"samples={samples}: {players} cells need at least {4 * players} coalitions.")
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    coalitions = _drawn(players, samples // 2, seed)
-    values = game.asked(coalitions, progress)
+    coalitions = _draw_pair_blocks(players, samples // 2, seed)
+    values = game.evaluate_coalitions(coalitions, progress)
     weights = torch.ones(len(coalitions), dtype=torch.float64)
     shares = kernel_regression(coalitions, values, weights, game.empty, game.full)
     error = kernel_error(coalitions, values, shares, game.empty)
     facts = {"samples": len(coalitions), "seed": seed, "parameters": parameters}
-    return _explained("kernel_shap", game, shares, error, facts)
+    return _build_explanation("kernel_shap", game, shares, error, facts)
 
 
 def _game(
     classifier: Classifier, images: Tensor, targets: Sequence[int], grid: int, fill: Fill, output: Output, chunk: int
 ) -> Game:
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     cells = Cells(*classifier.input_shape[1:], grid)
     return Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
 
@@ -158,14 +158,16 @@ def _ways(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
         yield torch.cat([prefixes(one), prefixes(one.flip(0))])
 
 
-def _drawn(players: int, pairs: int, seed: int) -> Tensor:
+def _draw_pair_blocks(players: int, pairs: int, seed: int) -> Tensor:
     """``pairs`` pairs of coalitions, in fixed blocks each from its own stream."""
     half = BLOCK // 2
     blocks = [draw_pairs(players, half, stream(seed, block)) for block in range(-(-pairs // half))]
     return torch.cat(blocks)[: 2 * pairs]
 
 
-def _explained(method: str, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]) -> Explanation:
+def _build_explanation(
+    method: str, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]
+) -> Explanation:
     """The map of shares (B, players) with its certificates."""
     maps = game.cells.spread(shares).float()
     errors = None if error is None else game.cells.spread(error).float()

@@ -94,7 +94,7 @@ def kernel_regression(coalitions: Tensor, values: Tensor, weights: Tensor, empty
     ForetellError
         Too few different coalitions to tell the players apart.
     """
-    design, response = _eliminated(coalitions, values, empty, full)
+    design, response = _eliminate_constraint(coalitions, values, empty, full)
     gram = design.T @ (weights[:, None] * design)
     first = torch.linalg.solve(_definite(gram), design.T @ (weights[:, None] * response.T)).T
     return _with_last(first, full - empty)
@@ -118,7 +118,7 @@ def kernel_error(coalitions: Tensor, values: Tensor, found: Tensor, empty: Tenso
     return (torch.stack(spreads) * pairs / max(1, pairs - players)).sqrt()
 
 
-def _eliminated(coalitions: Tensor, values: Tensor, empty: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
+def _eliminate_constraint(coalitions: Tensor, values: Tensor, empty: Tensor, full: Tensor) -> tuple[Tensor, Tensor]:
     z = coalitions.double()
     response = values - empty[:, None] - z[:, -1] * (full - empty)[:, None]
     return z[:, :-1] - z[:, -1:], response

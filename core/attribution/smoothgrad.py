@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, checked, output_gradient
+from core.attribution.common import certificates, output_gradient, prepare_inputs
 from core.attribution.monte_carlo import moments
 from core.classifier import Classifier
 from core.device import draw_seed, stream
@@ -36,7 +36,7 @@ def smoothgrad(
     max(x) - min(x) of the input. Signed, summed over the channels; `Explanation.error` is the standard error of the
     Monte Carlo mean.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     facts, seed = _facts("SmoothGrad", samples, noise, generator)
     mean, variance = _moments(classifier, inputs, classes, samples, noise, seed, progress, summed=True)
     error = (variance / samples).sqrt()
@@ -60,7 +60,7 @@ def vargrad(
     Adebayo et al. 2018 (arXiv:1810.03292) and Hooker et al. 2019 (arXiv:1806.10758). The unbiased variance of each
     channel's gradient, summed over the channels; ``noise`` as in `smoothgrad`.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     facts, seed = _facts("VarGrad", samples, noise, generator)
     _, variance = _moments(classifier, inputs, classes, samples, noise, seed, progress, summed=False)
     named = certificates(classifier, "vargrad", inputs, classes, [facts for _ in targets])
@@ -90,10 +90,10 @@ def _moments(
     """Mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C; float64."""
     deviations = noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3)))
 
-    def sampled(rows: Tensor) -> Iterator[Tensor]:
+    def sample_gradients(rows: Tensor) -> Iterator[Tensor]:
         drawn = torch.stack([torch.randn(inputs.shape[1:], generator=stream(seed, i)) for i in rows.tolist()])
         for x, target, deviation in zip(inputs, targets, deviations, strict=True):
             gradients = output_gradient(classifier, x + deviation * drawn, target.expand(len(rows))).double()
             yield gradients.sum(1) if summed else gradients
 
-    return moments(sampled, inputs, samples, progress, "noisy gradients")
+    return moments(sample_gradients, inputs, samples, progress, "noisy gradients")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, checked, in_parts, residual
+from core.attribution.common import certificates, in_parts, prepare_inputs, residual
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.types import Explanation, Progress, silent
@@ -40,7 +40,7 @@ def taylor_decomposition(
     other sign: ``baseline``, or the first of the others that has it. Where none has, x0 is the baseline itself and the
     certificate warns. Its completeness is the remainder.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     far, found = _opposite(classifier, inputs, classes, baseline, seed)
     roots = _roots(classifier, inputs, far, classes, found, progress)

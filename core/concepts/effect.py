@@ -18,7 +18,7 @@ class ConceptEffect:
     error: Tensor
 
 
-def causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffect:
+def compute_causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffect:
     """E[f | do(C = a)] - E[f | do(C = b)] of answers (N, K) to the same N worlds under both interventions.
 
     Goyal et al. 2019 (arXiv:1907.07165), definitions 1 and 2. Row i of both is the same picture but for the concept,
@@ -33,7 +33,7 @@ def causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffect:
     return ConceptEffect(difference.mean(0), _standard_error(difference))
 
 
-def observed_effect(answers: Tensor, has_concept: Tensor) -> ConceptEffect:
+def compute_observed_effect(answers: Tensor, has_concept: Tensor) -> ConceptEffect:
     """E[f | C = 1] - E[f | C = 0] of answers (N, K) as they come (ConExp): confounded with whatever goes with C."""
     chosen = has_concept.bool()
     if min(int(chosen.sum()), int((~chosen).sum())) < 2:

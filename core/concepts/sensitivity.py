@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from core.classifier import Classifier
-from core.concepts.tcav import drawn_against, read_layer
+from core.concepts.tcav import draw_random_sets, read_layer
 from core.concepts.vector import concept_vector
 from core.device import draw_seed
 from core.types import Progress, silent
@@ -47,7 +47,7 @@ def directions_of(
     read = read_layer(classifier, torch.cat([concept, random]), [0] * (len(concept) + len(random)), layer, progress)
     own, pool = read[: len(concept)], read[len(concept) :]
     draws = torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
-    found = [concept_vector(own, others, penalty=penalty) for others in drawn_against(own, pool, runs, draws)]
+    found = [concept_vector(own, others, penalty=penalty) for others in draw_random_sets(own, pool, runs, draws)]
     return Directions(
         layer, torch.stack([one.direction for one in found], 1), sum(one.accuracy for one in found) / runs
     )

@@ -11,7 +11,7 @@ from scipy.stats import ttest_ind_from_stats
 from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient, refuse_unknown
-from core.attribution.common import checked, in_parts
+from core.attribution.common import in_parts, prepare_inputs
 from core.classifier import Classifier
 from core.concepts.vector import Activations
 from core.device import draw_seed
@@ -122,7 +122,7 @@ def tcav(
             none, rest = order[: len(known)], order[len(known) :]
             chance.append(_along(slopes, seen, none, rest, runs, penalty, draws))
             progress(number * concepts + k + 1, len(layers) * concepts, f"concepts that are none, {layer}")
-        found.append(_judged(layer, target, own, chance, len(layers)))
+        found.append(_test_layer(layer, target, own, chance, len(layers)))
     return tuple(found)
 
 
@@ -141,13 +141,13 @@ def _along(
 
     ``slopes`` (B, N) are the products of B gradients with the activations of all N pictures.
     """
-    vectors = [seen.vector(concept, others, penalty) for others in drawn_against(concept, pool, runs, draws)]
+    vectors = [seen.vector(concept, others, penalty) for others in draw_random_sets(concept, pool, runs, draws)]
     derivative = slopes @ torch.stack([vector.combination for vector in vectors], 1)
     accuracy = sum(vector.accuracy for vector in vectors) / runs
     return _Along((derivative > 0).double().mean(0), derivative.mean(0), accuracy)
 
 
-def drawn_against(concept: Tensor, pool: Tensor, runs: int, draws: torch.Generator) -> list[Tensor]:
+def draw_random_sets(concept: Tensor, pool: Tensor, runs: int, draws: torch.Generator) -> list[Tensor]:
     """For each of the runs, as many rows of ``pool`` (m, ...), drawn anew, as ``concept`` (n, ...) has, or all."""
     size = min(len(concept), len(pool))
     return [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
@@ -168,11 +168,11 @@ def read_layer(
         reading = activation_and_gradient(classifier, part, targets, layer)
         return getattr(reading, what).flatten(1), reading.logits
 
-    inputs, classes = checked(classifier, pictures, targets)
+    inputs, classes = prepare_inputs(classifier, pictures, targets)
     return in_parts(read, inputs, classes, progress, f"{what}s at {layer}")[0]
 
 
-def _judged(layer: str, target: int, own: _Along, chance: list[_Along], layers: int) -> Tcav:
+def _test_layer(layer: str, target: int, own: _Along, chance: list[_Along], layers: int) -> Tcav:
     strength, random = float(own.sensitivity.mean()), torch.stack([one.sensitivity.mean() for one in chance])
     p_value = (1 + int((random.abs() >= abs(strength)).sum())) / (1 + len(random))
     every = torch.cat([one.scores for one in chance])

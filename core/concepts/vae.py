@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot, silu
 
 from core.classifier import Classifier
-from core.concepts.effect import ConceptEffect, causal_effect
+from core.concepts.effect import ConceptEffect, compute_causal_effect
 from core.errors import ForetellError
 from core.types import Progress, silent
 
@@ -45,19 +45,19 @@ class ConditionalVae(nn.Module):
         """Mean and log variance (B, latent) of z, of images (B, C, H, W) under conditions (B, F)."""
         for layer in self.down:
             images = silu(layer(images))
-        seen = silu(self.read(torch.cat([images.flatten(1), self._told(conditions)], 1)))
+        seen = silu(self.read(torch.cat([images.flatten(1), self._encode_conditions(conditions)], 1)))
         mean, log_variance = self.code(seen).chunk(2, 1)
         return mean, log_variance
 
     def decode(self, z: Tensor, conditions: Tensor) -> Tensor:
         """Mean pictures (B, C, H, W) of z (B, latent) under conditions (B, F)."""
-        drawn = silu(self.draw(torch.cat([z, self._told(conditions)], 1)))
+        drawn = silu(self.draw(torch.cat([z, self._encode_conditions(conditions)], 1)))
         drawn = silu(self.spread(drawn)).view(-1, *self.cells)
         for layer in self.up:
             drawn = layer(drawn if layer is self.up[0] else silu(drawn))
         return drawn
 
-    def _told(self, conditions: Tensor) -> Tensor:
+    def _encode_conditions(self, conditions: Tensor) -> Tensor:
         parts = [one_hot(conditions[:, k], size) for k, size in enumerate(self.sizes)]
         return torch.cat(parts, 1).float()
 
@@ -127,7 +127,7 @@ def _evenly(conditions: Tensor) -> Tensor:
     return weights
 
 
-def decoded_effect(
+def compute_decoded_effect(
     classifier: Classifier,
     vae: ConditionalVae,
     conditions: Tensor,
@@ -145,7 +145,7 @@ def decoded_effect(
     return _under_both(classifier, vae, z, conditions, factor, values)
 
 
-def reencoded_effect(
+def compute_reencoded_effect(
     classifier: Classifier,
     vae: ConditionalVae,
     images: Tensor,
@@ -157,7 +157,7 @@ def reencoded_effect(
 ) -> ConceptEffect:
     """EncDec-CaCE: each picture's own z, drawn under both values of a condition (arXiv:1907.07165)."""
     with torch.inference_mode():
-        z = torch.cat([_sampled(vae, *part, generator)[0] for part in _parts(images, conditions)])
+        z = torch.cat([_sample_latent(vae, *part, generator)[0] for part in _parts(images, conditions)])
     return _under_both(classifier, vae, z, conditions, factor, values)
 
 
@@ -169,7 +169,7 @@ def agreement(
 
     Near chance, what the VAE draws is nothing to this classifier, and an effect on it says nothing.
     """
-    drawn = [vae.decode(_sampled(vae, *part, generator)[0], part[1]) for part in _parts(images, conditions)]
+    drawn = [vae.decode(_sample_latent(vae, *part, generator)[0], part[1]) for part in _parts(images, conditions)]
     same = classifier.logits(torch.cat(drawn)).argmax(1) == classifier.logits(images).argmax(1)
     return float(same.float().mean())
 
@@ -184,7 +184,7 @@ def _under_both(
         changed[:, factor] = value
         drawn = torch.cat([vae.decode(*part) for part in _parts(z, changed)])
         answers.append(classifier.probabilities(drawn))
-    return causal_effect(answers[0], answers[1])
+    return compute_causal_effect(answers[0], answers[1])
 
 
 def _parts(first: Tensor, second: Tensor) -> list[tuple[Tensor, Tensor]]:
@@ -192,7 +192,7 @@ def _parts(first: Tensor, second: Tensor) -> list[tuple[Tensor, Tensor]]:
     return [(first[part], second[part]) for part in rows]
 
 
-def _sampled(
+def _sample_latent(
     vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """A draw of z (B, latent) and its mean and log variance."""
@@ -203,7 +203,7 @@ def _sampled(
 
 def _bound(vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator) -> Tensor:
     """The negative evidence bound per picture, up to a constant."""
-    z, mean, log_variance = _sampled(vae, images, conditions, generator)
+    z, mean, log_variance = _sample_latent(vae, images, conditions, generator)
     error = (vae.decode(z, conditions) - images).square().mean()
     divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean() / 2
     return images[0].numel() / 2 * error.log() + divergence

@@ -36,7 +36,7 @@ class ConceptVector:
 
 
 @dataclass(frozen=True)
-class Combined:
+class CombinedVector:
     """The unit normal as a ``combination`` (N,) of N pictures' activations, which sums to 0, float64; its accuracy."""
 
     combination: Tensor
@@ -60,7 +60,7 @@ class Activations:
             total += others[:, part].double() @ (self._x[:, part] - self._mean[part]).T
         return total
 
-    def vector(self, concept: Tensor, others: Tensor, penalty: float = 1.0) -> Combined:
+    def vector(self, concept: Tensor, others: Tensor, penalty: float = 1.0) -> CombinedVector:
         """Separate the pictures ``concept`` (n,) from ``others`` (m,), both indices, as `concept_vector` does.
 
         Raises
@@ -72,16 +72,16 @@ class Activations:
         rows = torch.cat([concept, others])
         sign = torch.cat([torch.ones(len(concept)), -torch.ones(len(others))]).double()
         learned = torch.cat([torch.arange(len(part)) % HELD_OUT != HELD_OUT - 1 for part in (concept, others)])
-        gram, centred, spread = self._scaled(rows, learned)
-        weights, bias = _fitted(gram[learned][:, learned].numpy(), sign[learned].numpy(), penalty)
+        gram, centred, spread = self._scale_products(rows, learned)
+        weights, bias = _fit_hyperplane(gram[learned][:, learned].numpy(), sign[learned].numpy(), penalty)
         margin = gram[:, learned] @ weights + bias
         right = (margin > 0) == (sign > 0)
         length = (weights @ gram[learned][:, learned] @ weights).sqrt() * spread
         combination = torch.zeros(len(self._x)).double()
         combination[rows] = weights @ centred[learned] / length
-        return Combined(combination, float(right[~learned].double().mean()))
+        return CombinedVector(combination, float(right[~learned].double().mean()))
 
-    def _scaled(self, rows: Tensor, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _scale_products(self, rows: Tensor, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Of n pictures, less the mean of those learned from, divided by the spread of all the numbers of these.
 
         Inner products (n, n); what makes activations such differences (n, n); the spread.
@@ -122,7 +122,7 @@ def _refuse(concept: Tensor, others: Tensor, penalty: float) -> None:
         raise ForetellError(f"penalty={penalty}: one of many planes is taken only by a penalty above 0; give one.")
 
 
-def _fitted(gram: NDArray[np.float64], sign: NDArray[np.float64], penalty: float) -> tuple[Tensor, float]:
+def _fit_hyperplane(gram: NDArray[np.float64], sign: NDArray[np.float64], penalty: float) -> tuple[Tensor, float]:
     """Weights as a combination (N,) of N pictures with inner products ``gram``, and the bias.
 
     They have the least mean logistic loss + penalty |w|^2 / (2 N). Where its gradient is 0, each picture's part in

@@ -1,4 +1,4 @@
-"""Is a map true to its network? `MEASURES` names every measure: adding one is one function here and one line.
+"""Is a map true to its network? `FAITHFULNESS_MEASURES` names every measure: adding one is one function here and one line.
 
 What a measure takes follows from what it asks. Curves ask the network with parts of the picture gone:
 ``curve(classifier, images, targets, maps, *, progress, **parameters)``, as does `infidelity`, with random parts and a
@@ -10,7 +10,7 @@ truth: ``mass(maps, inside, **parameters)``. Randomisation asks whether the meth
 
 from core.registry import Registry
 
-MEASURES = Registry(
+FAITHFULNESS_MEASURES = Registry(
     "measure of faithfulness",
     {
         "deletion": "core.faithfulness.curves:deletion",

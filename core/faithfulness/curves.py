@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import baselines
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.ranking import fitting, ranks
-from core.masked import Output, masked_scores
+from core.masked import Output, iterate_masked_scores
 from core.types import Progress, silent
 
 Substrate = Literal["mean", "black", "blur"]
@@ -116,7 +116,7 @@ def _values(
     progress: Progress,
 ) -> tuple[Tensor, Tensor]:
     """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the picture's."""
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     order, pixels = ranks(fitting(maps, inputs)), inputs[0, 0].numel()
     if not 1 <= steps <= pixels:
         raise ForetellError(f"steps={steps}: a picture of {pixels} pixels takes 1 to {pixels} steps.")
@@ -126,7 +126,7 @@ def _values(
     for index, rank in enumerate(order):
         one, done = slice(index, index + 1), 0
         masks = _blocks(rank, counts, shown)
-        for block, scores in masked_scores(
+        for block, scores in iterate_masked_scores(
             classifier, inputs[one], classes[one], masks, fill=fills[index], output=output, chunk=chunk or None
         ):
             values[index, done : done + len(block)] = scores[0]

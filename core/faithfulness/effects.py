@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.masked import Output, scores
@@ -31,14 +31,14 @@ def effect(
     ForetellError
         Pictures that do not fit the network or one another; no changed pictures.
     """
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     if changed.ndim != 5 or changed.shape[0] != len(inputs) or not changed.shape[1]:
         raise ForetellError(
             f"Changed pictures {tuple(changed.shape)} do not fit {tuple(inputs.shape)}: give (B, N, C, H, W), "
             "at least one changed picture for each."
         )
     others = changed.shape[1]
-    again, repeated = checked(classifier, changed.flatten(0, 1), classes.repeat_interleave(others).tolist())
+    again, repeated = prepare_inputs(classifier, changed.flatten(0, 1), classes.repeat_interleave(others).tolist())
     left = scores(classifier, again, repeated, output).view(-1, others)
     return scores(classifier, inputs, classes, output) - left.mean(1)
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import baselines
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
@@ -68,8 +68,8 @@ def log_odds_erasure(
     """
     if not 0 < share <= 1:
         raise ForetellError(f"share={share}: give the share of pixels that may be erased, above 0 and up to 1.")
-    inputs, classes = checked(classifier, images, targets)
-    _, against = checked(classifier, images, others)
+    inputs, classes = prepare_inputs(classifier, images, targets)
+    _, against = prepare_inputs(classifier, images, others)
     if bool((classes == against).any()):
         raise ForetellError("A class has no odds against itself: give two different classes for each picture.")
     favour = fitting(maps, inputs).double() - fitting(other_maps, inputs).double()

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from core.attribution.baselines import baselines
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.faithfulness.curves import Substrate
 from core.faithfulness.ranking import fitting
-from core.masked import Output, masked_scores, scores
+from core.masked import Output, iterate_masked_scores, scores
 from core.types import Progress, silent
 
 Perturbation = Literal["square", "noise"]
@@ -87,7 +87,7 @@ def infidelity(
         Maps that do not fit the pictures or are not finite; samples, side or noise out of range.
     """
     _check(samples, side, noise)
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     fitted, fills = fitting(maps, inputs).double(), baselines(classifier, inputs, substrate, 0)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     whole = scores(classifier, inputs, classes, output)
@@ -95,7 +95,7 @@ def infidelity(
     for index, one in enumerate(fitted):
         own, done = slice(index, index + 1), 0
         blocks = _present(perturbation, one, samples, seed, side, noise)
-        for block, answers in masked_scores(
+        for block, answers in iterate_masked_scores(
             classifier, inputs[own], classes[own], blocks, fill=fills[index], output=output
         ):
             part = slice(done, done := done + len(block))
@@ -132,11 +132,11 @@ def _present(
             yield noise * torch.randn(BLOCK, height, width, generator=draws)[:count]
             continue
         top, left = (torch.randint(size - edge + 1, (BLOCK,), generator=draws)[:count] for size in (height, width))
-        rows, columns = (_reached(size, first, edge) for size, first in ((height, top), (width, left)))
+        rows, columns = (_mark_covered(size, first, edge) for size, first in ((height, top), (width, left)))
         yield 1 - rows[:, :, None] * columns[:, None, :]
 
 
-def _reached(size: int, first: Tensor, edge: int) -> Tensor:
+def _mark_covered(size: int, first: Tensor, edge: int) -> Tensor:
     """1 at the ``edge`` places from each ``first`` (n,) on, else 0: (n, size)."""
     places = torch.arange(size) - first[:, None]
     return ((places >= 0) & (places < edge)).float()

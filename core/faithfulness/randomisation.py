@@ -20,7 +20,7 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.types import Explanation, Progress, silent
 
 
@@ -51,7 +51,7 @@ class Randomisation:
     repeatability: Tensor
 
     @property
-    def flagged(self) -> bool:
+    def is_flagged(self) -> bool:
         """Whether the maps of a network that knows nothing are, on average, still like the trained one's."""
         return float(self.correlations[-1].mean()) > self.threshold
 
@@ -79,24 +79,24 @@ def cascading_randomisation(
     ForetellError
         An unknown method or parameter; a network without parameters.
     """
-    attribute, given = METHODS[method], parsed(METHODS[method], parameters or {})
+    attribute, given = METHODS[method], parse_parameters(METHODS[method], parameters or {})
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     draws = torch.Generator().manual_seed(seed)
 
-    def ranked(network: Classifier) -> np.ndarray:
+    def rank_maps(network: Classifier) -> np.ndarray:
         own = torch.Generator().manual_seed(draw_seed(draws))
         return _distances(attribute(network, images, targets, generator=own, **given))
 
-    original, repeated = ranked(classifier), ranked(classifier)
+    original, repeated = rank_maps(classifier), rank_maps(classifier)
     names, rows = [], []
     for name, total, network in _cascade(classifier, draws):
         names.append(name)
-        rows.append(_correlations(original, ranked(network)))
+        rows.append(_correlations(original, rank_maps(network)))
         progress(len(names), total, "layers")
     return Randomisation(method, seed, threshold, tuple(names), torch.stack(rows), _correlations(original, repeated))
 
 
-def reinitialised(classifier: Classifier, generator: torch.Generator) -> Classifier:
+def reinitialise_classifier(classifier: Classifier, generator: torch.Generator) -> Classifier:
     """The classifier with another network: a copy with every layer re-initialised, as at the end of the cascade.
 
     Raises

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from core.attribution import METHODS
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.types import Progress, silent
 
 
@@ -77,8 +77,8 @@ def max_sensitivity(
         raise ForetellError(f"samples={samples}: the largest distance needs at least 1 sample.")
     if not 0 < radius < float("inf"):
         raise ForetellError(f"radius={radius}: give a share of the input's range above 0, such as 0.02.")
-    attribute, given = METHODS[method], parsed(METHODS[method], parameters or {})
-    inputs, _ = checked(classifier, images, targets)
+    attribute, given = METHODS[method], parse_parameters(METHODS[method], parameters or {})
+    inputs, _ = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
 
     def evidence(pictures: Tensor) -> Tensor:

@@ -75,7 +75,7 @@ def consistency(
     generator = generator or torch.Generator().manual_seed(0)
     part = (torch.randperm(count, generator=generator) % PARTS)[owner]
     train, stop, told = part < PARTS - 2, part == PARTS - 2, part == PARTS - 1
-    y, x = _scaled(layer, train), _scaled(other, train)
+    y, x = _standardise(layer, train), _standardise(other, train)
     rest = y
     losses = [_loss_by_picture(y[told], owner[told])]
     for order in range(orders + 1):
@@ -89,7 +89,7 @@ def consistency(
     return Consistency(shares, spread / whole.mean() / len(whole) ** 0.5)
 
 
-def _scaled(values: Tensor, train: Tensor) -> Tensor:
+def _standardise(values: Tensor, train: Tensor) -> Tensor:
     """Centred by the mean of the training rows, and of mean variance 1 over the channels."""
     values = values.double().flatten(1)
     values = values - values[train].mean(0)

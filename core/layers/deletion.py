@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution.erasure import Units, erased_logits
+from core.attribution.erasure import Units, compute_erased_logits
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.errors import ForetellError
@@ -53,7 +53,7 @@ def delete_units(
         No such layer (with the nearest), or fewer than two pictures of a class.
     """
     refuse_single(labels)
-    return by_class(answers_without(classifier, inputs, labels, layer, progress=progress), labels)
+    return by_class(predict_without_units(classifier, inputs, labels, layer, progress=progress), labels)
 
 
 def refuse_single(labels: Tensor) -> None:
@@ -62,7 +62,7 @@ def refuse_single(labels: Tensor) -> None:
         raise ForetellError("Deletion tells each effect with its error: give two or more pictures of each class.")
 
 
-class Answers(NamedTuple):
+class UnitDeletions(NamedTuple):
     """To N pictures, of each of K units: the fall of the own class's probability, and whether it is still called so
     (N, K); and whether it is with all units (N,). All float64."""
 
@@ -71,7 +71,7 @@ class Answers(NamedTuple):
     whole: Tensor
 
 
-def answers_without(
+def predict_without_units(
     classifier: Classifier,
     inputs: Tensor,
     labels: Tensor,
@@ -79,7 +79,7 @@ def answers_without(
     *,
     channels: Tensor | None = None,
     progress: Progress = silent,
-) -> Answers:
+) -> UnitDeletions:
     """What the network answers to each picture without each unit: `delete_units`, picture by picture.
 
     ``channels`` (K,) are the units to delete; all of them by default.
@@ -90,14 +90,14 @@ def answers_without(
     found = torch.empty(2, len(inputs), len(chosen), dtype=torch.float64)
     for i, (x, label) in enumerate(zip(inputs, labels.tolist(), strict=True)):
         for part in torch.split(torch.arange(len(chosen)), chunk_size(x)):
-            without = erased_logits(classifier, x, units, chosen[part]).double().softmax(1)
+            without = compute_erased_logits(classifier, x, units, chosen[part]).double().softmax(1)
             found[0, i, part] = whole[i, label] - without[:, label]
             found[1, i, part] = (without.argmax(1) == label).double()
         progress(i + 1, len(inputs), f"deleting units of {layer}")
-    return Answers(found[0], found[1], (whole.argmax(1) == labels).double())
+    return UnitDeletions(found[0], found[1], (whole.argmax(1) == labels).double())
 
 
-def by_class(answers: Answers, labels: Tensor) -> Deletion:
+def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:
     """Means over the pictures of each class."""
     classes = torch.unique(labels)
     drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)

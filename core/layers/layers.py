@@ -8,7 +8,7 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.types import Progress, silent
-from core.units.unit import Unit, known, outputs_of
+from core.units.unit import Unit, find_layer_shape, outputs_of
 
 
 def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:
@@ -19,7 +19,7 @@ def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Pro
     ForetellError
         No such layer (with the nearest), or one whose output is no (N, K) or (N, K, h, w).
     """
-    known(classifier, Unit(0, layer))
+    find_layer_shape(classifier, Unit(0, layer))
     done = 0
 
     def read(part: Tensor) -> Tensor:

@@ -91,7 +91,7 @@ def out_of_fold(
         centre, spread = x[train].mean(0), x[train].std()
         if not spread > 0:
             raise ForetellError("The layer says the same of all these pictures: choose another layer.")
-        weights, bias = _fitted((x[train] - centre) / spread, y[train], len(names), penalty, told)
+        weights, bias = _fit_weights((x[train] - centre) / spread, y[train], len(names), penalty, told)
         p[~train] = softmax((x[~train] - centre) / spread @ weights + bias, axis=1)
         progress(k + 1, folds, READING)
     return names, y, p
@@ -107,7 +107,7 @@ def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDAr
     return fold
 
 
-def _fitted(
+def _fit_weights(
     x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None] = lambda: None
 ) -> tuple[Floats, Floats]:
     """Weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attribution.common import checked, in_parts
+from core.attribution.common import in_parts, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
@@ -21,7 +21,7 @@ Step = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Attacked:
+class AttackResult:
     """What was found.
 
     Attributes
@@ -48,12 +48,12 @@ def fgsm(
     progress: Progress = silent,
     radius: float = RADIUS,
     pixels: bool = True,
-) -> Attacked:
+) -> AttackResult:
     """One step of ``radius`` in the sign of the loss's gradient (Goodfellow et al. 2014, arXiv:1412.6572)."""
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     box = around(classifier, inputs, radius, pixels=pixels)
-    moved = box.clamped(inputs + radius * box.scale * _uphill(classifier, inputs, classes, progress).sign())
-    return _judged(classifier, moved, classes)
+    moved = box.clamp(inputs + radius * box.scale * _uphill(classifier, inputs, classes, progress).sign())
+    return _judge_attack(classifier, moved, classes)
 
 
 def pgd(
@@ -68,20 +68,20 @@ def pgd(
     step: float = 0.1,
     starts: int = 2,
     pixels: bool = True,
-) -> Attacked:
+) -> AttackResult:
     """Steps of ``step`` times the radius in the gradient's sign, kept in the box, from random starts in it.
 
     Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the picture itself.
     """
     _refuse_steps(steps, starts)
-    search, draws = _begun(classifier, images, targets, radius, generator, pixels=pixels)
+    search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)
     box = search.box
 
-    def moved(x: Tensor, gradient: Tensor) -> Tensor:
+    def move(x: Tensor, gradient: Tensor) -> Tensor:
         return x + step * radius * box.scale * gradient.sign()
 
     for start in range(starts):
-        search.walk(search.inputs if not start else box.drawn(draws), steps, moved, progress, start, starts)
+        search.walk(search.inputs if not start else box.sample(draws), steps, move, progress, start, starts)
     return search.result
 
 
@@ -97,21 +97,21 @@ def langevin(
     step: float = 0.25,
     noise: float = 0.2,
     pixels: bool = True,
-) -> Attacked:
+) -> AttackResult:
     """Steps in the gradient's sign with normal noise, both as shares of the radius: it does not rest where FGSM does.
 
     Langevin adversarial sample search (Arpit et al. 2017, arXiv:1706.05394, algorithm 1), with the gradient where the
     search is and not where it began, and away from the answer: the printed line 4 has neither.
     """
     _refuse_steps(steps, 1)
-    search, draws = _begun(classifier, images, targets, radius, generator, pixels=pixels)
+    search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)
     box = search.box
 
-    def moved(x: Tensor, gradient: Tensor) -> Tensor:
+    def move(x: Tensor, gradient: Tensor) -> Tensor:
         jump = step * gradient.sign() + noise * torch.randn(x.shape, generator=draws)
         return x + radius * box.scale * jump
 
-    search.walk(search.inputs, steps, moved, progress, 0, 1)
+    search.walk(search.inputs, steps, move, progress, 0, 1)
     return search.result
 
 
@@ -121,7 +121,7 @@ class _Search:
     def __init__(self, classifier: Classifier, inputs: Tensor, classes: Tensor, box: Box) -> None:
         self._classifier, self._classes = classifier, classes
         self.inputs, self.box = inputs, box
-        self.result = _judged(classifier, inputs, classes)
+        self.result = _judge_attack(classifier, inputs, classes)
 
     def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
         """At most so many steps of every picture that is not fooled yet."""
@@ -130,13 +130,13 @@ class _Search:
             if bool(self.result.fooled.all()):
                 break
             gradient = _uphill(self._classifier, place, self._classes, silent)
-            tried = self.box.clamped(moved(place, gradient))
+            tried = self.box.clamp(moved(place, gradient))
             place = torch.where(_each(self.result.fooled), place, tried)
-            self.result = _judged(self._classifier, place, self._classes)
+            self.result = _judge_attack(self._classifier, place, self._classes)
             progress(number * steps + k + 1, of * steps, "searching for another answer")
 
 
-def _begun(
+def _start_search(
     classifier: Classifier,
     images: Tensor,
     targets: Sequence[int],
@@ -146,7 +146,7 @@ def _begun(
     pixels: bool,
 ) -> tuple[_Search, torch.Generator]:
     """A search from the pictures in the box around them, and the draws of all its steps."""
-    inputs, classes = checked(classifier, images, targets)
+    inputs, classes = prepare_inputs(classifier, images, targets)
     search = _Search(classifier, inputs, classes, around(classifier, inputs, radius, pixels=pixels))
     return search, torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
 
@@ -168,9 +168,9 @@ def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: P
     return in_parts(part, inputs, classes, progress, "searching for another answer")[0]
 
 
-def _judged(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Attacked:
+def _judge_attack(classifier: Classifier, inputs: Tensor, classes: Tensor) -> AttackResult:
     answers = classifier.logits(inputs).argmax(1)
-    return Attacked(inputs, answers != classes, answers)
+    return AttackResult(inputs, answers != classes, answers)
 
 
 def _refuse_steps(steps: int, starts: int) -> None:

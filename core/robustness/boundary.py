@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import checked
+from core.attribution.common import prepare_inputs
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.robustness import ATTACKS
@@ -76,7 +76,7 @@ def margins(
 
 
 def _margin(classifier: Classifier, image: Tensor, basis: Tensor | None, candidates: int, steps: int) -> float:
-    inputs, _ = checked(classifier, image, [0])
+    inputs, _ = prepare_inputs(classifier, image, [0])
     answer = int(classifier.logits(inputs).argmax())
     change = torch.zeros(inputs[0].numel(), dtype=torch.float64)
     for _ in range(steps):
@@ -92,7 +92,7 @@ def _nearest(
     classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, basis: Tensor | None, candidates: int
 ) -> Tensor:
     """The least change that would cross the nearest boundary if the logits were linear."""
-    x = _changed(inputs, change).to(classifier.device).requires_grad_()
+    x = _apply_change(inputs, change).to(classifier.device).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(x.clone())[0]
         others = [int(k) for k in logits.argsort(descending=True) if int(k) != answer][:candidates]
@@ -101,14 +101,14 @@ def _nearest(
     logits = logits.detach()
     best, least = torch.full_like(change, math.inf), math.inf
     for k, gradient in zip(others, steps, strict=True):
-        w = _projected(gradient.detach().cpu().double().flatten(), basis)
+        w = _project(gradient.detach().cpu().double().flatten(), basis)
         gap, norm = float(logits[answer] - logits[k]), float(w.norm())
         if norm > 0 and gap / norm < least:
             least, best = gap / norm, max(gap, 1e-6) / norm**2 * w
     return best
 
 
-def _projected(vector: Tensor, basis: Tensor | None) -> Tensor:
+def _project(vector: Tensor, basis: Tensor | None) -> Tensor:
     return vector if basis is None else basis @ (basis.T @ vector)
 
 
@@ -122,10 +122,10 @@ def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, answer: 
 
 
 def _answer(classifier: Classifier, inputs: Tensor, change: Tensor) -> int:
-    return int(classifier.logits(_changed(inputs, change)).argmax())
+    return int(classifier.logits(_apply_change(inputs, change)).argmax())
 
 
-def _changed(inputs: Tensor, change: Tensor) -> Tensor:
+def _apply_change(inputs: Tensor, change: Tensor) -> Tensor:
     return inputs + change.to(inputs.dtype).view_as(inputs)
 
 

@@ -20,11 +20,11 @@ class Box:
     high: Tensor
     scale: Tensor
 
-    def clamped(self, inputs: Tensor) -> Tensor:
+    def clamp(self, inputs: Tensor) -> Tensor:
         """The nearest inputs inside."""
         return inputs.clamp(self.low, self.high)
 
-    def drawn(self, generator: torch.Generator) -> Tensor:
+    def sample(self, generator: torch.Generator) -> Tensor:
         """Uniform draws (B, C, H, W) from the box, one for each picture."""
         return self.low + torch.rand(self.low.shape, generator=generator) * (self.high - self.low)
 

@@ -41,7 +41,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ScoredSets:
     """Sets in the order they were scored, (S, 4) of local indices, and their probabilities (S,)."""
 
     sets: Tensor
@@ -102,8 +102,8 @@ def choose_examples(
     candidates = torch.cat([of_target, of_alternative])
     normal = torch.randn(draws, generator=generator, dtype=torch.float64) if draws else None
     scorer = Scorer(prior, features[candidates], image, classes, weight=weight, normal=normal)
-    drawn = _drawn(len(of_target), len(of_alternative), sets, generator)
-    found = _Found(drawn, scorer.score(drawn, halves(2 * PER_CATEGORY)))
+    drawn = _draw_sets(len(of_target), len(of_alternative), sets, generator)
+    found = _ScoredSets(drawn, scorer.score(drawn, halves(2 * PER_CATEGORY)))
     curve = _curve(found.probabilities)
     best, scored = float(found.probabilities.max()), len(drawn)
     if policy == "greedy":
@@ -120,7 +120,7 @@ def choose_examples(
     return Search(TeachingSet(indices, probability, scorer.before, gain, policy, scored, rank, curve), best, scored)
 
 
-def _drawn(targets: int, alternatives: int, sets: int | None, generator: torch.Generator) -> Tensor:
+def _draw_sets(targets: int, alternatives: int, sets: int | None, generator: torch.Generator) -> Tensor:
     """(S, 4) local indices: pairs of the first ``targets``, then pairs of those after them."""
     for count in (targets, alternatives):
         if count < PER_CATEGORY:
@@ -142,7 +142,7 @@ def _drawn(targets: int, alternatives: int, sets: int | None, generator: torch.G
     return torch.cat([first[places // len(second)], targets + second[places % len(second)]], 1)
 
 
-def _select(found: _Found, policy: Policy, threshold: float) -> int | None:
+def _select(found: _ScoredSets, policy: Policy, threshold: float) -> int | None:
     if policy == "random":
         return 0
     if policy == "first":
@@ -175,12 +175,12 @@ class _Exchange:
             image, self.probability = self._best(place)
             self.chosen.append(image)
         curve = [(self.scored, self.probability)]
-        while self._swept():
+        while self._sweep():
             curve.append((self.scored, self.probability))
         curve.append((self.scored, self.probability))
         return torch.tensor(sorted(self.chosen[::2]) + sorted(self.chosen[1::2])), self.probability, tuple(curve)
 
-    def _swept(self) -> bool:
+    def _sweep(self) -> bool:
         """Try to exchange each image once; whether that made anything better."""
         before = self.probability
         for place in range(len(self.sides)):
@@ -197,7 +197,7 @@ class _Exchange:
         trials = torch.tensor([*self.chosen, -1][:size]).repeat(len(free), 1)
         trials[:, place] = free
         labels = torch.tensor(self.sides[:size], dtype=torch.float64)
-        found = _Found(trials, self.scorer.score(trials, labels))
+        found = _ScoredSets(trials, self.scorer.score(trials, labels))
         self.scored += len(free)
         index = found.extreme(1)
         return int(free[index]), float(found.probabilities[index])

@@ -47,12 +47,12 @@ class WeightedMasks:
         """Kish's effective sample size (sum q)^2 / sum q^2, (B,)."""
         return self.q**2 / self.q2.clamp(min=SMALLEST)
 
-    def plain(self) -> tuple[Tensor, Tensor]:
+    def estimate_plain(self) -> tuple[Tensor, Tensor]:
         """sum q m / sum q, as in the paper, and its standard error by the delta method; both (B, H, W)."""
         estimate, influence = self._ratio()
         return estimate.view(self.shape), (influence.sqrt() / self.count).view(self.shape)
 
-    def controlled(self) -> tuple[Tensor, Tensor]:
+    def estimate_controlled(self) -> tuple[Tensor, Tensor]:
         """The same expectation with the masks' own mean as control variate, and its standard error.
 
         With a_i = q_i (m_i - E) / mean(q), the ratio's influence, and c_i = m_i - mean(m), whose expectation is known,

@@ -25,7 +25,7 @@ TAIL, STEP = 40.0, 0.5
 
 
 @dataclass(frozen=True)
-class Prediction:
+class LearnerPrediction:
     """The learner's Gaussian over the log-odds of the target image, and the probability it implies.
 
     Each (S,) float64, one per teaching set: mean and variance of the log-odds, P(Y = c | D, x), and its Monte Carlo
@@ -48,7 +48,7 @@ def learn(
     *,
     weight: float,
     normal: Tensor | None = None,
-) -> Prediction:
+) -> LearnerPrediction:
     """What the learner says of one target image after each of S teaching sets of n examples.
 
     Parameters
@@ -64,7 +64,7 @@ def learn(
     weight
         How often each example enters the likelihood (the paper trains 128 epochs: 128).
     normal
-        Draws for `sampled_sigmoid`; None integrates.
+        Draws for `estimate_expected_sigmoid`; None integrates.
 
     Raises
     ------
@@ -79,8 +79,10 @@ def learn(
     posterior_mean = at_mean + (cross * alpha).sum(1)
     variance = (at_variance - (shrink * shrink).sum(1)).clamp(min=0)
     if normal is None:
-        return Prediction(posterior_mean, variance, expected_sigmoid(posterior_mean, variance))
-    return Prediction(posterior_mean, variance, *sampled_sigmoid(posterior_mean, variance, normal.to(mean)))
+        return LearnerPrediction(posterior_mean, variance, compute_expected_sigmoid(posterior_mean, variance))
+    return LearnerPrediction(
+        posterior_mean, variance, *estimate_expected_sigmoid(posterior_mean, variance, normal.to(mean))
+    )
 
 
 def _mode(kernel: Tensor, mean: Tensor, y: Tensor, weight: float) -> tuple[Tensor, Tensor]:
@@ -119,7 +121,7 @@ def _objective(f: Tensor, alpha: Tensor, mean: Tensor, y: Tensor, weight: float)
     return likelihood - 0.5 * (alpha * (f - mean)).sum(1)
 
 
-def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
+def compute_expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
     """E[sigmoid(N(mean, variance))] to 1e-13; any shape, float64.
 
     Where the Gaussian is narrow, Gauss-Hermite quadrature. Where it is wide, that sees too little of the sigmoid's
@@ -137,7 +139,7 @@ def expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
     return result
 
 
-def sampled_sigmoid(mean: Tensor, variance: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
+def estimate_expected_sigmoid(mean: Tensor, variance: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
     """The same expectation as the paper has it, by Monte Carlo, and its standard error, both (S,).
 
     ``normal`` (s,) are standard normal draws, the same for all sets, so that the sets compare.

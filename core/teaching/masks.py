@@ -66,7 +66,7 @@ class MaskPrior:
         return _factor(self.height, scale), _factor(self.width, scale)
 
     @cached_property
-    def expected(self) -> float:
+    def expected_value(self) -> float:
         """E[m] of every pixel, by quadrature over the one-dimensional normal: the map of a constant classifier."""
         z = torch.linspace(-10, 10, 200_001, dtype=torch.float64)
         density = torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)

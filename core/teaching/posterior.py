@@ -90,13 +90,13 @@ def posterior_mask(
     """
     if samples < SMALLEST:
         raise ForetellError(f"samples={samples}: sampling the masks' posterior needs at least {SMALLEST}.")
-    runs: list[_Run] = []
+    runs: list[_SamplerRun] = []
 
     def report(temperature: float) -> None:
         progress(int(100 * (len(runs) + temperature)), 100 * RUNS, "per cent of the masks' posterior")
 
     for number in range(RUNS):
-        run = _Run(prior, evidence, samples // RUNS, stream(seed, STREAMS + number), report)
+        run = _SamplerRun(prior, evidence, samples // RUNS, stream(seed, STREAMS + number), report)
         while run.temperature < 1:
             run.advance()
         runs.append(run)
@@ -110,7 +110,7 @@ def posterior_mask(
     return Posterior(found.map, found.error, found.effective, diagnostics)
 
 
-class _Run:
+class _SamplerRun:
     """One population of ``count`` particles on its way from the prior (temperature 0) to the posterior (1)."""
 
     def __init__(
@@ -126,7 +126,7 @@ class _Run:
         self.temperature, self.step, self.forwards = 0.0, FIRST_STEP, 0
         self.acceptance: list[float] = []
         normal = torch.randn(self.chains * CHAIN, *prior.rank, generator=generator)
-        self.population = Population(normal, self._heard(normal), torch.arange(len(normal)))
+        self.population = Population(normal, self._compute_evidence(normal), torch.arange(len(normal)))
 
     def advance(self) -> None:
         """Go to the next temperature: reweight, resample the chains' ancestors, move them, keep every state."""
@@ -148,13 +148,13 @@ class _Run:
         """A Crank-Nicolson step of every chain, which leaves p(m) exp(temperature * evidence) as it is."""
         noise = torch.randn(state.normal.shape, generator=self.generator)
         proposed = math.sqrt(1 - self.step**2) * state.normal + self.step * noise
-        heard = self._heard(proposed)
+        heard = self._compute_evidence(proposed)
         threshold = torch.rand(len(heard), generator=self.generator, dtype=torch.float64).log()
         accept = threshold < temperature * (heard - state.evidence)
         normal = torch.where(accept[:, None, None], proposed, state.normal)
         return Population(normal, torch.where(accept, heard, state.evidence), state.eve), float(accept.double().mean())
 
-    def _heard(self, normal: Tensor) -> Tensor:
+    def _compute_evidence(self, normal: Tensor) -> Tensor:
         answers = []
         for masks in _blocks(self.prior, normal):
             answers.append(self.evidence(masks))
@@ -216,7 +216,7 @@ def estimate(prior: MaskPrior, populations: Sequence[Population]) -> Posterior:
     spread = (square - mean * mean).clamp(min=0)
     effective = min(float(total), float(spread.mean() / variance.mean().clamp(min=SMALLEST_VARIANCE)))
     # Where all masks agree, what one more mask could change: E (m - mean)^2 under the prior, by m^2 <= m.
-    unseen = prior.expected * (1 - 2 * mean) + mean * mean
+    unseen = prior.expected_value * (1 - 2 * mean) + mean * mean
     variance = variance.maximum(unseen / effective**2)
     size = (prior.height, prior.width)
     diagnostics = {"agreement": agreement, "lineages": 1 / w2}

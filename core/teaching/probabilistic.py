@@ -15,7 +15,7 @@ from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior, with_bias
 
 
-def sampled_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator) -> Iterator[Tensor]:
+def sample_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator) -> Iterator[Tensor]:
     """Draws of W ~ MN(W*, V^+, U^-1), each (K, M + 1) float64: W* + v Q u^T with Q standard normal."""
     v, u = _root(prior.class_covariance), _root(prior.feature_covariance)
     for _ in range(samples):
@@ -23,7 +23,7 @@ def sampled_heads(prior: KroneckerPrior, samples: int, generator: torch.Generato
         yield prior.head + v @ normal @ u.T
 
 
-def probabilistic_answers(
+def predict_with_sampled_heads(
     prior: KroneckerPrior, features: Tensor, samples: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Softmax answers (N, K), averaged over ``samples`` heads, of features (N, M), and their standard errors."""
@@ -31,7 +31,7 @@ def probabilistic_answers(
         raise ForetellError(f"samples={samples}: an average with a standard error needs at least 2 draws.")
     z = with_bias(features)
     total, square = torch.zeros(2, len(z), len(prior.head), dtype=torch.float64)
-    for head in sampled_heads(prior, samples, generator):
+    for head in sample_heads(prior, samples, generator):
         answers = (z @ head.T).softmax(1)
         total += answers
         square += answers * answers

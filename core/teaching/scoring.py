@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from core.teaching.kfac import KroneckerPrior, with_bias
-from core.teaching.learner import Prediction, expected_sigmoid, learn
+from core.teaching.learner import LearnerPrediction, compute_expected_sigmoid, learn
 
 ENTRIES = 2**16
 """Entries of all kernels of a batch: 4,096 sets of four examples."""
@@ -56,14 +56,14 @@ class Scorer:
     def before(self) -> float:
         """The probability before any example."""
         moments = (torch.tensor([value], dtype=torch.float64) for value in (self.at_mean, self.at_variance))
-        return float(expected_sigmoid(*moments))
+        return float(compute_expected_sigmoid(*moments))
 
     def score(self, sets: Tensor, labels: Tensor) -> Tensor:
         """Probabilities (S,) float64 of sets (S, n) of candidates with labels (n,): 1 target, 0 alternative."""
         size = max(1, ENTRIES // (len(labels) * self.copies) ** 2)
-        return torch.cat([self.learned(part, labels).probability for part in torch.split(sets, size)])
+        return torch.cat([self.predict_after(part, labels).probability for part in torch.split(sets, size)])
 
-    def learned(self, sets: Tensor, labels: Tensor) -> Prediction:
+    def predict_after(self, sets: Tensor, labels: Tensor) -> LearnerPrediction:
         """What the learner says of the target image after each of a few sets (S, n), all at once."""
         means, cross = (values[sets].flatten(1) for values in (self.means, self.cross))
         return learn(

@@ -1,7 +1,7 @@
 """What a network does not know: samples of its answer, and measures of how far they are apart.
 
 `SAMPLERS` names every way to sample (one function, one line): ``sampler(classifier, images, *, passes, generator,
-progress, **parameters)`` gives logits (B, T, K), one set for each of T draws of the weights. `MEASURES` names what is
+progress, **parameters)`` gives logits (B, T, K), one set for each of T draws of the weights. `UNCERTAINTY_MEASURES` names what is
 read off the T answers: ``measure(probabilities)`` of (B, T, K) gives an `Estimate` for each picture.
 """
 
@@ -19,7 +19,7 @@ SAMPLERS = Registry(
     },
 )
 
-MEASURES = Registry(
+UNCERTAINTY_MEASURES = Registry(
     "measure of uncertainty",
     {
         "doubt": "core.uncertainty.measures:doubt",

@@ -35,12 +35,12 @@ class Draws:
             alone._words = [words]
             yield alone
 
-    def kept(self, shape: Sequence[int], rate: float) -> Iterator[Tensor]:
+    def draw_kept(self, shape: Sequence[int], rate: float) -> Iterator[Tensor]:
         """For each pass (*shape) int16: 0 with probability ``rate``, a whole number of levels, and else 1."""
         for draws in self._levels(shape):
-            yield torch.ge(draws, dropped_levels(rate) - LEVELS // 2, out=draws)
+            yield torch.ge(draws, count_dropped_levels(rate) - LEVELS // 2, out=draws)
 
-    def normal(self, shape: Sequence[int], mean: float = 0.0, deviation: float = 1.0) -> Iterator[Tensor]:
+    def draw_normal(self, shape: Sequence[int], mean: float = 0.0, deviation: float = 1.0) -> Iterator[Tensor]:
         """For each pass (*shape) float32, normal: `LEVELS` equally likely values, none beyond 4.33 deviations."""
         table = _normals(mean, deviation)
         for draws in self._levels(shape):
@@ -63,11 +63,11 @@ def _normals(mean: float, deviation: float) -> Tensor:
     return (mean + deviation * middles / middles.std(correction=0)).float()
 
 
-def dropped_levels(rate: float) -> int:
+def count_dropped_levels(rate: float) -> int:
     """Of `LEVELS` how many are dropped; a rate below 1 keeps at least one."""
     return min(round(rate * LEVELS), LEVELS - 1)
 
 
 def enlargement(rate: float) -> float:
     """What the kept values are multiplied with, so that their mean is that of all: of the probability as drawn."""
-    return LEVELS / (LEVELS - dropped_levels(rate))
+    return LEVELS / (LEVELS - count_dropped_levels(rate))

@@ -10,7 +10,7 @@ from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws
-from core.uncertainty.passes import checked
+from core.uncertainty.passes import prepare_passes
 
 
 def laplace(
@@ -33,7 +33,7 @@ def laplace(
     ForetellError
         No prior, that of another network, or a network without a linear last layer.
     """
-    inputs, seed = checked(classifier, images, passes, generator)
+    inputs, seed = prepare_passes(classifier, images, passes, generator)
     if prior is None:
         raise ForetellError(
             "laplace draws from a prior: learn it with 'python foretell.py prior' and give --prior FILE."
@@ -44,6 +44,6 @@ def laplace(
     spread = ((z @ prior.feature_covariance) * z).sum(1).clamp(min=0).sqrt()
     values, vectors = torch.linalg.eigh(prior.class_covariance)
     root = vectors * values.clamp(min=0).sqrt()
-    normal = torch.stack([*Draws(seed, range(passes)).normal((len(root),))]).double()
+    normal = torch.stack([*Draws(seed, range(passes)).draw_normal((len(root),))]).double()
     logits: Tensor = (z @ prior.head.T)[:, None] + spread[:, None, None] * (normal @ root.T)
     return logits.float()

@@ -31,13 +31,13 @@ def predictive_mean(probabilities: Tensor) -> Tensor:
 def doubt(probabilities: Tensor) -> Estimate:
     """One minus the largest probability of the predictive mean: 0 is sure, 1 - 1/K does not know."""
     answers = probabilities.double()
-    return _jackknifed(answers.mean(1), _left_out(answers), lambda mean: 1 - mean.amax(-1))
+    return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: 1 - mean.amax(-1))
 
 
 def entropy(probabilities: Tensor) -> Estimate:
     """Entropy of the predictive mean: all uncertainty, of the picture and of the weights."""
     answers = probabilities.double()
-    return _jackknifed(answers.mean(1), _left_out(answers), lambda mean: entr(mean).sum(-1))
+    return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: entr(mean).sum(-1))
 
 
 def mutual_information(probabilities: Tensor) -> Estimate:
@@ -48,8 +48,8 @@ def mutual_information(probabilities: Tensor) -> Estimate:
     answers = probabilities.double()
     # The mean entropy is carried as one more column, so that leaving a pass out leaves both out.
     both = torch.cat([answers, entr(answers).sum(-1, keepdim=True)], -1)
-    return _jackknifed(
-        both.mean(1), _left_out(both), lambda mean: (entr(mean[..., :-1]).sum(-1) - mean[..., -1]).clamp(min=0)
+    return _jackknife(
+        both.mean(1), _leave_out_each(both), lambda mean: (entr(mean[..., :-1]).sum(-1) - mean[..., -1]).clamp(min=0)
     )
 
 
@@ -95,13 +95,13 @@ def model_precision(rate: float, length_scale: float, images: int, weight_decay:
     return (1 - rate) * length_scale**2 / (2 * images * weight_decay)
 
 
-def _left_out(values: Tensor) -> Tensor:
+def _leave_out_each(values: Tensor) -> Tensor:
     """Means over the passes without each, (B, T, ...)."""
     passes = values.shape[1]
     return (values.sum(1, keepdim=True) - values) / (passes - 1)
 
 
-def _jackknifed(mean: Tensor, left_out: Tensor, measure: Callable[[Tensor], Tensor]) -> Estimate:
+def _jackknife(mean: Tensor, left_out: Tensor, measure: Callable[[Tensor], Tensor]) -> Estimate:
     passes = left_out.shape[1]
     without = measure(left_out.clamp(min=0))
     spread = (without - without.mean(1, keepdim=True)).square().sum(1)

@@ -30,7 +30,7 @@ UNKNOWN = frozenset({"alpha_dropout", "feature_alpha_dropout", "bilinear", "conv
 
 
 @dataclass(frozen=True)
-class Call:
+class LayerCall:
     """A network's call of a layer's function, its arguments by name."""
 
     name: str
@@ -48,15 +48,15 @@ class Call:
         return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
 
 
-class Kind(Protocol):
+class NoiseKind(Protocol):
     """A kind of noise: which calls it answers, and how."""
 
     meets: frozenset[str]
 
-    def silent(self, call: Call, /) -> bool:
+    def is_silent(self, call: LayerCall, /) -> bool:
         """Whether a call that it meets stays as it is."""
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
+    def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         """The call's value under fresh noise."""
 
 
@@ -71,7 +71,7 @@ class Noise(TorchFunctionMode):
         The first tensor (of one picture) that became noisy: what has to be kept for each pass begins there.
     """
 
-    def __init__(self, kind: Kind, draws: Draws, first: int = 0) -> None:
+    def __init__(self, kind: NoiseKind, draws: Draws, first: int = 0) -> None:
         super().__init__()
         self._kind = kind
         self._draws = draws
@@ -92,8 +92,8 @@ class Noise(TorchFunctionMode):
                 raise ForetellError(f"The network calls {name}, under which noise is not known here: use laplace.")
             return func(*args, **(kwargs or {}))
         # Positions without a name are a dropout's flags (training, inplace), for which there is no use here.
-        call = Call(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))
-        silent = self._kind.silent(call)
+        call = LayerCall(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))
+        silent = self._kind.is_silent(call)
         self.met += not silent
         if silent or self.met <= self._first:
             return func(*args, **(kwargs or {}))
@@ -110,29 +110,29 @@ class OwnDropout:
     def __init__(self, rate: float | None) -> None:
         self._rate = rate
 
-    def silent(self, call: Call, /) -> bool:
+    def is_silent(self, call: LayerCall, /) -> bool:
         return self._of(call) == 0
 
-    def _of(self, call: Call) -> float:
+    def _of(self, call: LayerCall) -> float:
         return float(call.named.get("p", 0.5)) if self._rate is None else self._rate
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
+    def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         x, rate = call.named["input"], self._of(call)
         # Feature dropouts drop whole channels: one draw for each, for all its places.
-        return _thinned(x, draws, rate, None if call.name == "dropout" else (x.shape[1], *[1] * (x.ndim - 2)))
+        return _drop_values(x, draws, rate, None if call.name == "dropout" else (x.shape[1], *[1] * (x.ndim - 2)))
 
 
 class _OnLayers:
     meets = LAYERS
 
-    def silent(self, _: Call, /) -> bool:
+    def is_silent(self, _: LayerCall, /) -> bool:
         return False
 
 
 class _OnValues(_OnLayers):
     """Noise on what leaves a convolution, without its bias, and on what enters a linear layer."""
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
+    def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         if call.name == "linear":
             return call.on(input=self._noisy(call.named["input"], draws))
         product = call.on(bias=None)
@@ -153,7 +153,7 @@ class InsertedDropout(_OnValues):
         self._rate = rate
 
     def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
-        return _thinned(x, draws, self._rate, plus=plus, over=over)
+        return _drop_values(x, draws, self._rate, plus=plus, over=over)
 
 
 class MultiplicativeNoise(_OnValues):
@@ -163,14 +163,14 @@ class MultiplicativeNoise(_OnValues):
         self._deviation = math.sqrt(variance)
 
     def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
-        drawn = draws.normal((_parts(x, draws), *_in_memory(x)), 1.0, self._deviation)
-        return _times(x, draws, (_laid_out(factors, x) for factors in drawn), plus=plus, over=over)
+        drawn = draws.draw_normal((_parts(x, draws), *_in_memory(x)), 1.0, self._deviation)
+        return _times(x, draws, (_match_layout(factors, x) for factors in drawn), plus=plus, over=over)
 
 
 class _OnWeights(_OnLayers):
     """Each pass has weights of its own, so that a layer is called once for each; one row of input stands for all."""
 
-    def __call__(self, call: Call, draws: Draws) -> Tensor:
+    def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         x, weight = call.named["input"], call.named["weight"]
         rows = x.expand(len(draws) * _parts(x, draws) if len(x) == 1 else -1, *[-1] * (x.ndim - 1))
         passes = zip(rows.chunk(len(draws)), draws.each(), strict=True)
@@ -189,7 +189,7 @@ class DropConnect(_OnWeights):
         self._rate = rate
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
-        return _thinned(weight[None], draws, self._rate)[0]
+        return _drop_values(weight[None], draws, self._rate)[0]
 
 
 class AdditiveNoise(_OnWeights):
@@ -200,10 +200,10 @@ class AdditiveNoise(_OnWeights):
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
         # In place, as new memory costs as much as the draw.
-        return next(draws.normal(weight.shape, 0.0, self._deviation)).to(weight).add_(weight)
+        return next(draws.draw_normal(weight.shape, 0.0, self._deviation)).to(weight).add_(weight)
 
 
-def _thinned(
+def _drop_values(
     x: Tensor,
     draws: Draws,
     rate: float,
@@ -216,8 +216,8 @@ def _thinned(
 
     ``shape`` is that of the draws for a part where not every value has its own.
     """
-    drawn = draws.kept((_parts(x, draws), *(_in_memory(x) if shape is None else shape)), rate)
-    factors = (_laid_out(kept, x) if shape is None else kept.to(x) for kept in drawn)
+    drawn = draws.draw_kept((_parts(x, draws), *(_in_memory(x) if shape is None else shape)), rate)
+    factors = (_match_layout(kept, x) if shape is None else kept.to(x) for kept in drawn)
     return _times(x, draws, factors, plus=plus, over=over, scale=enlargement(rate))
 
 
@@ -267,6 +267,6 @@ def _in_memory(x: Tensor) -> Sequence[int]:
     return (*x.shape[2:], x.shape[1]) if _channels_last(x) else x.shape[1:]
 
 
-def _laid_out(drawn: Tensor, x: Tensor) -> Tensor:
+def _match_layout(drawn: Tensor, x: Tensor) -> Tensor:
     """Draws (parts, *`_in_memory`) as factors of ``x``."""
     return drawn.to(x).movedim(-1, 1) if _channels_last(x) else drawn.to(x)

@@ -16,7 +16,7 @@ from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
 from core.types import Progress
 from core.uncertainty.draws import Draws
-from core.uncertainty.noise import DROPOUTS, Kind, Noise
+from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind
 from core.uncertainty.strength import refuse_last
 
 TOLERANCE = 1e-4
@@ -26,7 +26,7 @@ TOLERANCE = 1e-4
 def with_noisy_values(
     classifier: Classifier,
     images: Tensor,
-    kind: Kind,
+    kind: NoiseKind,
     passes: int,
     generator: torch.Generator | None,
     progress: Progress,
@@ -38,8 +38,8 @@ def with_noisy_values(
     What comes before the first noisy value is the same in all passes and is computed once: there one picture stands
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
-    inputs, seed = checked(classifier, images, passes, generator)
-    with classifier.copied() as module, torch.inference_mode():
+    inputs, seed = prepare_passes(classifier, images, passes, generator)
+    with classifier.use_fast_copy() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
         noisy = partial(_once, module, kind=kind, seed=seed, first=first)
         return _by_picture(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
@@ -48,7 +48,7 @@ def with_noisy_values(
 def with_noisy_weights(
     classifier: Classifier,
     images: Tensor,
-    kind: Kind,
+    kind: NoiseKind,
     passes: int,
     generator: torch.Generator | None,
     progress: Progress,
@@ -60,7 +60,7 @@ def with_noisy_weights(
     Noise in the last layers alone goes picture by picture, as that on values does: what comes before it is computed
     once. In all layers there is nothing before, and all pictures of a pass share what it cost to draw.
     """
-    inputs, seed = checked(classifier, images, passes, generator)
+    inputs, seed = prepare_passes(classifier, images, passes, generator)
     with classifier.exclusive() as module, torch.inference_mode():
         first = _first(classifier, module, inputs[:1], kind, seed, last)
         noisy = partial(_once, module, kind=kind, seed=seed, first=first)
@@ -74,7 +74,7 @@ class _Noisy(Protocol):
 
 
 def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
-    chunk, together = _tried(noisy, inputs[:1])
+    chunk, together = _probe_batching(noisy, inputs[:1])
     found = []
     for i, x in enumerate(inputs):
 
@@ -99,7 +99,7 @@ def _by_pass(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> 
     return torch.stack(found, 1)
 
 
-def checked(
+def prepare_passes(
     classifier: Classifier, images: Tensor, passes: int, generator: torch.Generator | None
 ) -> tuple[Tensor, int]:
     """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
@@ -110,14 +110,14 @@ def checked(
 
 
 def _once(
-    module: nn.Module, inputs: Tensor, *, kind: Kind, seed: int, rows: Sequence[int], first: int
+    module: nn.Module, inputs: Tensor, *, kind: NoiseKind, seed: int, rows: Sequence[int], first: int
 ) -> tuple[Tensor, Noise]:
     with Noise(kind, Draws(seed, rows), first) as noise:
         logits: Tensor = module(inputs)
     return logits, noise
 
 
-def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, seed: int, last: int) -> int:
+def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind, seed: int, last: int) -> int:
     """How many calls that the noise meets come before the ``last`` (0: all), or the sentence that it meets none."""
     if hides_calls(module):
         raise ForetellError(
@@ -135,7 +135,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: Kind, see
     return max(0, noise.met - last) if last else 0
 
 
-def _tried(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
+def _probe_batching(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
     """Passes at once, and whether one picture may stand for all before the noise."""
     rows = [0, 1]
     apart, _ = noisy(x.expand(2, -1, -1, -1).clone(), rows=rows)

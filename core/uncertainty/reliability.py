@@ -88,7 +88,7 @@ def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     return temperature
 
 
-def cross_fitted(probabilities: ArrayLike, labels: ArrayLike) -> tuple[tuple[float, float], Floats]:
+def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple[tuple[float, float], Floats]:
     """The best temperatures of the even and the odd pictures, and the answers (N, K), each under the other half's.
 
     A temperature that is judged on the pictures it was fitted on flatters itself.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from core.errors import ForetellError
-from core.parameters import declared
+from core.parameters import list_parameters
 
 
 def refuse_rate(rate: float) -> None:
@@ -37,7 +37,7 @@ REFUSALS: Mapping[str, Callable[[Any], None]] = {
 
 def refuse_strengths(sampler: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Parameters of a sampler that are no noise; its own defaults are allowed, whatever they stand for."""
-    defaults = {parameter.name: parameter.default for parameter in declared(sampler)}
+    defaults = {parameter.name: parameter.default for parameter in list_parameters(sampler)}
     for name, value in given.items():
         if name in REFUSALS and value != defaults[name]:
             REFUSALS[name](value)

@@ -29,7 +29,7 @@ def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
     return black, white
 
 
-def displayed(classifier: Classifier, inputs: Tensor) -> Tensor:
+def convert_to_colours(classifier: Classifier, inputs: Tensor) -> Tensor:
     """Inputs (B, C, H, W) as colours (B, H, W, 3) uint8; what lies beyond black or white is cut off."""
     black, white = black_and_white(classifier)
     levels = ((inputs.cpu() - black) / (white - black)).clamp(0, 1).mul(255).round().to(torch.uint8)

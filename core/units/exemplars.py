@@ -16,14 +16,14 @@ from core.classifier import Classifier
 from core.device import chunk_size, in_chunks, stream
 from core.errors import ForetellError
 from core.types import Progress, silent
-from core.units.unit import Unit, known, outputs_of, response
+from core.units.unit import Unit, find_layer_shape, outputs_of, response
 
 PROBES = 8
 """Random pictures whose gradients together show a unit's field."""
 
 
 @dataclass(frozen=True)
-class Top:
+class TopActivations:
     """The K pictures that drive a feature map most, the strongest first.
 
     Attributes
@@ -46,14 +46,14 @@ class Top:
 
 def top_activations(
     classifier: Classifier, unit: Unit, blocks: Iterable[Tensor], *, count: int = 9, progress: Progress = silent
-) -> Top:
+) -> TopActivations:
     """The ``count`` pictures of ``blocks`` (n, C, H, W) with the highest activation of a feature map anywhere in it.
 
     ``unit`` has no place: the places are what is found. Of equal activations the earlier picture and place come first.
     """
     if count < 1:
         raise ForetellError(f"count={count}: ask for at least 1 picture.")
-    if len(known(classifier, unit)) == 1 or unit.row is not None:
+    if len(find_layer_shape(classifier, unit)) == 1 or unit.row is not None:
         raise ForetellError("The strongest place is what is found: give a layer with places, without row and column.")
     values, places, done = [], [], 0
     for block in blocks:
@@ -67,7 +67,7 @@ def top_activations(
     whole, where = torch.cat(values), torch.cat(places)
     best = whole.argsort(descending=True, stable=True)[:count]
     rows, columns = where[best] // width, where[best] % width
-    return Top(unit, best, whole[best], torch.stack([rows, columns], 1))
+    return TopActivations(unit, best, whole[best], torch.stack([rows, columns], 1))
 
 
 @torch.no_grad()
@@ -77,7 +77,7 @@ def _maps(classifier: Classifier, unit: Unit, inputs: Tensor) -> Tensor:
     return kept[0][:, unit.channel].float().cpu()
 
 
-def field(classifier: Classifier, unit: Unit) -> tuple[int, int, int, int]:
+def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, int, int]:
     """Top, left, bottom, right (px, the last two exclusive) of the part of the picture a unit at one place looks at.
 
     The smallest rectangle around all pixels with a gradient to any channel at this place, for random pictures; so it
@@ -86,7 +86,7 @@ def field(classifier: Classifier, unit: Unit) -> tuple[int, int, int, int]:
     """
     if unit.row is None:
         raise ForetellError("A field belongs to one place: give the unit's row and column.")
-    known(classifier, unit)
+    find_layer_shape(classifier, unit)
     touched = torch.zeros(classifier.input_shape[1:], dtype=torch.bool)
     for probe in range(PROBES):
         draws = stream(0, probe)
@@ -115,7 +115,7 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
     ForetellError
         No such unit, or compiled parts of the network in which ReLUs cannot be changed.
     """
-    known(classifier, unit)
+    find_layer_shape(classifier, unit)
     inputs = image.detach().to(classifier.device, torch.float32)[None].clone().requires_grad_()
     with classifier.exclusive() as module:
         if hides_calls(module):
@@ -130,7 +130,7 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
     return gradient[0].float().cpu(), warnings
 
 
-def at(unit: Unit, place: Tensor) -> Unit:
+def locate_unit(unit: Unit, place: Tensor) -> Unit:
     """The unit at one of `Top.places`."""
     row, column = place.tolist()
     return replace(unit, row=row, column=column)

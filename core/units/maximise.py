@@ -13,15 +13,15 @@ from core.device import draw_seed, stream
 from core.errors import ForetellError
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
-from core.units.display import displayed
+from core.units.display import convert_to_colours
 from core.units.parameterisations import Canvas
-from core.units.unit import Unit, known, response
+from core.units.unit import Unit, find_layer_shape, response
 
 Parameterisation = Literal["fourier", "pixels"]
 
 
 @dataclass(frozen=True)
-class Maximised:
+class MaximisedImages:
     """Pictures made for a unit, one from each of S starts.
 
     Attributes
@@ -60,7 +60,7 @@ def maximise(
     starts: int = 4,
     steps: int = 256,
     rate: float = 0.05,
-) -> Maximised:
+) -> MaximisedImages:
     """Pictures that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random pictures.
 
     ``"pixels"`` after Erhan et al. 2009, ``"fourier"`` after Olah et al. 2017 (doi:10.23915/distill.00007); see
@@ -77,7 +77,7 @@ def maximise(
         raise ForetellError(f"starts={starts}, steps={steps}: a picture needs at least 1 of each.")
     if not 0 < rate < float("inf"):
         raise ForetellError(f"rate={rate}: give a step above 0, such as 0.05.")
-    known(classifier, unit)
+    find_layer_shape(classifier, unit)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     pictures, traces, stuck = [], [], []
     for start in range(starts):
@@ -88,16 +88,16 @@ def maximise(
             values.append(value)
             moved = moved or climbed
             progress(start * steps + step + 1, starts * steps, "steps")
-        pictures.append(canvas.picture().detach()[0].cpu())
+        pictures.append(canvas.render_image().detach()[0].cpu())
         traces.append(values)
         stuck += [] if moved else [start]
     made = torch.stack(pictures)
-    return Maximised(
+    return MaximisedImages(
         unit,
         parameterisation,
         seed,
         made,
-        displayed(classifier, made),
+        convert_to_colours(classifier, made),
         _answers(classifier, unit, made),
         torch.tensor(traces),
         _warnings(stuck),
@@ -107,7 +107,7 @@ def maximise(
 def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
     """The unit's answer before the step, and whether there was a gradient to climb."""
     with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
-        value = response(module, unit, canvas.seen())[0]
+        value = response(module, unit, canvas.render_view())[0]
         return float(value.detach()), canvas.climb(value)
 
 

@@ -16,14 +16,14 @@ from core.units.display import black_and_white
 class Canvas(Protocol):
     """A picture in the making, (1, C, H, W) in the network's input space."""
 
-    def picture(self) -> Tensor:
+    def render_image(self) -> Tensor:
         """The picture as it is, with its graph."""
 
-    def seen(self) -> Tensor:
+    def render_view(self) -> Tensor:
         """What the network is shown of it in this step."""
 
     def climb(self, value: Tensor) -> bool:
-        """One step up the gradient of ``value`` (), a function of `seen`; False where there is none."""
+        """One step up the gradient of ``value`` (), a function of `render_view`; False where there is none."""
 
 
 class Pixels:
@@ -43,13 +43,13 @@ class Pixels:
         drawn = torch.randn(mean.shape, generator=generator).to(classifier.device)
         self._direction = _of_length_one(drawn).requires_grad_()
 
-    def picture(self) -> Tensor:
+    def render_image(self) -> Tensor:
         """The mean colour and ``norm`` in one direction from it."""
         return self._centre + self.norm * self._direction
 
-    def seen(self) -> Tensor:
+    def render_view(self) -> Tensor:
         """The picture itself."""
-        return self.picture()
+        return self.render_image()
 
     def climb(self, value: Tensor) -> bool:
         """Turn the direction towards the gradient by ``rate`` of its length."""
@@ -93,20 +93,20 @@ class Fourier:
         self._spectrum = first.to(classifier.device).requires_grad_()
         self._climber = torch.optim.Adam([self._spectrum], lr=rate)
 
-    def picture(self) -> Tensor:
+    def render_image(self) -> Tensor:
         """The waves added up, coloured, and squeezed between black and white."""
         waves = torch.view_as_complex(self._spectrum) * self._strength
         field = torch.fft.irfft2(waves, s=(self._height, self._width), norm="ortho")
         levels = torch.einsum("rc,chw->rhw", self._colours, field).sigmoid()
         return (self._black + levels * (self._white - self._black))[None]
 
-    def seen(self) -> Tensor:
+    def render_view(self) -> Tensor:
         """The picture turned, enlarged and shifted at random, so that no single pixel can be played on."""
         turn, zoom, down, across = (2 * torch.rand(4, generator=self._generator) - 1).tolist()
         angle, size = math.radians(TURN * turn), 1 + ZOOM * zoom
         cos, sin = size * math.cos(angle), size * math.sin(angle)
         move = torch.tensor([[[cos, -sin, 2 * SHIFT * across], [sin, cos, 2 * SHIFT * down]]])
-        picture = self.picture()
+        picture = self.render_image()
         grid = F.affine_grid(move.to(picture.device), list(picture.shape), align_corners=False)
         moved: Tensor = F.grid_sample(picture, grid, padding_mode="reflection", align_corners=False)
         return moved

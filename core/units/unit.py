@@ -60,7 +60,7 @@ def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
     return channel.flatten(1).mean(1) if channel.ndim > 1 else channel
 
 
-def known(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
+def find_layer_shape(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
     """Shape (K,) or (K, h, w) of the unit's layer for one picture.
 
     Raises

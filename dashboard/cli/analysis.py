@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core.errors import ForetellError
-from dashboard.cli.options import pairs
+from dashboard.cli.options import parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from study.analysis.records import Look
-    from study.analysis.report import Answer
+    from study.analysis.records import InterimAnalysis
+    from study.analysis.report import HeadlineResult
     from study.bundle import Manifest
-    from study.plan.preregistration import Plan
+    from study.plan.preregistration import AnalysisPlan
 
 
 def analyze(
@@ -49,8 +49,8 @@ def analyze(
 
     with Bars() as progress:
         if responses.endswith(".csv") or Path(responses).is_file():
-            columns = pairs(column or [], "--column", "ours=theirs")
-            planned, manifest, looks = _claimed(plan, study)
+            columns = parse_pairs(column or [], "--column", "ours=theirs")
+            planned, manifest, looks = _load_plan_and_trials(plan, study)
             with shared_files():
                 found = analyze_file(
                     Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
@@ -63,15 +63,17 @@ def analyze(
     for name, model in analysis.models.items():
         for message in model.messages:
             say(f"{name}: {message}")
-    if (without := crosschecks.left_out(analysis.largest.n)) is not None:
+    if (without := crosschecks.explain_omission(analysis.largest.n)) is not None:
         say(without)
     say(str(out / "models.json"))
 
 
-def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifest | None, tuple[Look, ...] | None]:
+def _load_plan_and_trials(
+    plan: Path | None, study: str | None
+) -> tuple[AnalysisPlan | None, Manifest | None, tuple[InterimAnalysis, ...] | None]:
     """The plan, the trials and the looks that a file belongs to, as its reader says."""
     from study.plan import config
-    from study.plan.preregistration import frozen_with
+    from study.plan.preregistration import load_frozen_plan
     from study.service import Service
     from study.workspace.workspace import bundle_named, home
 
@@ -81,17 +83,17 @@ def _claimed(plan: Path | None, study: str | None) -> tuple[Plan | None, Manifes
         return (config.read(plan).plan if plan else None), None, None
     manifest = bundle_named(home(), study).manifest
     with Service(home()) as service:
-        return frozen_with(manifest), manifest, service.researcher.looks_made(manifest.study_hash)
+        return load_frozen_plan(manifest), manifest, service.researcher.load_interim_analyses(manifest.study_hash)
 
 
-def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> Answer:
+def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: Bars) -> HeadlineResult:
     from dataclasses import replace
 
     import pandas as pd
 
     from study.analysis import responses, results
     from study.bundle import Bundle
-    from study.plan.preregistration import frozen_with
+    from study.plan.preregistration import load_frozen_plan
     from study.service import Service
     from study.workspace.files import shared_files
     from study.workspace.workspace import home
@@ -100,11 +102,11 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
         frame = newest_version(service.researcher.responses(name, ("sim",) if simulated else ("live",)))
         folders = {version.study_hash: version.folder for version in service.researcher.studies()}
         answered = frame["study_hash"].iloc[0] if len(frame) else ""
-        looks = () if simulated else service.researcher.looks_made(answered)
+        looks = () if simulated else service.researcher.load_interim_analyses(answered)
         excluded = pd.DataFrame() if simulated else service.researcher.count_exclusions(answered)
     data = replace(responses.prepare(frame, name=name), excluded=excluded)
     manifest = Bundle(folders[answered]).manifest
-    plan = frozen_with(manifest)
+    plan = load_frozen_plan(manifest)
     with shared_files():
         return results.write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)
 
@@ -146,7 +148,7 @@ def glmm(
     names = [*(factor or ()), *formulas.groupings(formula)]
     frame = coding.with_reference(
         responses.table(csv, names, optional=len(names) - len(factor or ())),
-        pairs(reference or [], "--reference", "column=level"),
+        parse_pairs(reference or [], "--reference", "column=level"),
     )
     model = mixed.fit(frame, formula, family=family, link=link, agq=agq, reml=reml, weights=weights)
     if json_file is None:
@@ -190,15 +192,15 @@ def power(
     from study.workspace.spreadsheets import csv_text
 
     study = config.read(study_file)
-    question = work.Question(
+    question = work.PowerAnalysis(
         study,
-        work.listed(participants, int, "--participants"),
+        work.parse_numbers(participants, int, "--participants"),
         studies,
-        work.multiples(effects, "--effects"),
+        work.parse_multiples(effects, "--effects"),
         responses.read(pilot) if pilot else None,
         parse_mixture(mixture) if mixture else None,
         seed,
-        work.slopes(pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
+        work.slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
     if question.assumptions is not None:
         say(question.assumptions)
@@ -208,7 +210,7 @@ def power(
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))
-    for sentence in work.answers(table, conditions, pay, currency):
+    for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
         say(sentence)
     if out is not None:
         with shared_files():

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dashboard.cli.options import settings
+from dashboard.cli.options import parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
@@ -26,9 +26,9 @@ def assertions(
 
     Example: python foretell.py assertions rules.py --setting split=adversarial --setting size=200 --out assertions
     """
-    from study.inquiry.assertions import Request, assertion_files
+    from study.inquiry.assertions import AssertionQuery, assertion_files
 
-    request = Request(file, model, pictures, image_set, settings(setting or []), limit)
+    request = AssertionQuery(file, model, pictures, image_set, parse_settings(setting or []), limit)
     with Bars() as progress:
         asserted, files = assertion_files(request, out, progress)
     for name, found in asserted.report["assertions"].items():

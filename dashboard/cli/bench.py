@@ -15,7 +15,7 @@ from core.errors import ForetellError
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def names() -> list[str]:
+def list_benchmarks() -> list[str]:
     """The benchmarks there are; other modules beside them are what they share."""
     files = (ROOT / "benchmarks").glob("*.py")
     return sorted(path.stem for path in files if "__main__" in path.read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ def bench(
 
     Further options go to the benchmark. Example: python foretell.py bench attribution --json attribution.json
     """
-    known = names()
+    known = list_benchmarks()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"There are: {', '.join(known)}."

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import settings
+from dashboard.cli.options import parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
@@ -37,15 +37,15 @@ def concepts(
     """
     import pandas as pd
 
-    from study.inquiry.concepts import Request, concept_files
+    from study.inquiry.concepts import ConceptQuery, concept_files
 
-    request = Request(
+    request = ConceptQuery(
         model=model,
         target=target,
         concepts=tuple(concept),
         random=random,
         image_set=image_set,
-        settings=settings(setting or []),
+        settings=parse_settings(setting or []),
         layers=tuple(layer or []),
         pictures=count,
         runs=runs,

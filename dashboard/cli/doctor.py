@@ -58,13 +58,13 @@ def _packages() -> str:
     from study.workspace.workspace import ROOT
 
     pins = [line.split("==") for line in (ROOT / "requirements.txt").read_text().splitlines() if "==" in line]
-    wrong = [f"{name} is not {version}" for name, version in pins if _installed(name) != version]
+    wrong = [f"{name} is not {version}" for name, version in pins if _find_version(name) != version]
     if wrong:
         raise RuntimeError("; ".join(wrong) + ". Run: pip install -r requirements.txt")
     return f"{len(pins)} at their pinned versions"
 
 
-def _installed(package: str) -> str:
+def _find_version(package: str) -> str:
     try:
         return importlib.metadata.version(package).split("+")[0]
     except importlib.metadata.PackageNotFoundError:
@@ -75,8 +75,8 @@ def _torchvision() -> str:
     from core import loading
     from core.device import default_device
 
-    module = loading.torchvision()
-    repaired = " (operators declared for a CPU build of torch)" if loading.repaired() else ""
+    module = loading.import_torchvision()
+    repaired = " (operators declared for a CPU build of torch)" if loading.has_declared_operators() else ""
     return f"{module.__version__} on {default_device()}{repaired}"
 
 

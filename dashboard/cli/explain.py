@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import pairs
+from dashboard.cli.options import parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 
@@ -32,17 +32,17 @@ def explain(
     """
     from core.attribution import METHODS
     from core.parameters import summary
-    from study.inquiry.explain import Request, explain_files
+    from study.inquiry.explain import ExplanationQuery, explain_files
 
     if list_methods:
         for name in METHODS:
             say(f"{name}: {summary(METHODS[name])}")
         return
-    request = Request(
+    request = ExplanationQuery(
         model=model,
         methods=tuple(method.split(",")),
         target=target,
-        parameters=pairs(param or [], "--param", "name=value"),
+        parameters=parse_pairs(param or [], "--param", "name=value"),
         seed=seed,
     )
     with Bars() as progress:

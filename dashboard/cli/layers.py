@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import pairs, settings
+from dashboard.cli.options import parse_pairs, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
@@ -32,7 +32,7 @@ def layers(
     """
     from core.errors import ForetellError
     from core.parameters import summary
-    from study.inquiry.layers import QUESTIONS, Request, inspect_files
+    from study.inquiry.layers import QUESTIONS, LayerQuery, inspect_files
 
     if list_questions:
         for name in QUESTIONS:
@@ -40,15 +40,15 @@ def layers(
         return
     if question is None:
         raise ForetellError(f"Say what to ask: {', '.join(QUESTIONS)}.")
-    request = Request(
+    request = LayerQuery(
         question=question,
         model=model,
         image_set=image_set,
-        settings=settings(setting or []),
+        settings=parse_settings(setting or []),
         layers=tuple(layer or ()),
         other=other,
         other_layers=tuple(other_layer or ()),
-        parameters=pairs(param or [], "--param", "name=value"),
+        parameters=parse_pairs(param or [], "--param", "name=value"),
         seed=seed,
     )
     with Bars() as progress:

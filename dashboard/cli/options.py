@@ -7,7 +7,7 @@ from typing import Any
 from core.errors import ForetellError
 
 
-def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
+def parse_pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
     """``["a=b", ...]`` as a mapping; ``option`` and ``form`` (``"name=value"``) name what was given wrongly."""
     for text in texts:
         if "=" not in text:
@@ -15,7 +15,7 @@ def pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def settings(texts: list[str]) -> dict[str, Any]:
+def parse_settings(texts: list[str]) -> dict[str, Any]:
     """``--setting`` of an image set as a study file would hold them: whole numbers are numbers."""
-    given = pairs(texts, "--setting", "name=value")
+    given = parse_pairs(texts, "--setting", "name=value")
     return {name: int(value) if value.isdecimal() else value for name, value in given.items()}

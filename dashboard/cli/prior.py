@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import settings
+from dashboard.cli.options import parse_settings
 from dashboard.cli.terminal import Bars, say
 
 ILL = 1e10
@@ -41,7 +41,7 @@ def prior(
         raise ForetellError(f"--damping {damping} and --tau {tau} must not be negative.")
     if images not in IMAGE_SETS:
         raise ForetellError(IMAGE_SETS.unknown(images))
-    source = ImageSource.model_validate({"set": images, **settings(setting or [])})
+    source = ImageSource.model_validate({"set": images, **parse_settings(setting or [])})
     with Bars() as progress:
         classifier, pool = open_classifier(model, Path.cwd()), open_set(source, Path.cwd())
         stored = learn_prior(

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from dashboard.cli.terminal import say, shown
+from dashboard.cli.terminal import escape_controls, say
 
 StudyName = Annotated[str, typer.Argument(help="The study's name.")]
 
@@ -143,7 +143,9 @@ def reconcile(
     with Service(home()) as service:
         found = service.researcher.reconcile(study, listed)
     for row in found.itertuples(index=False):
-        say(f"{shown(row.person)}: {shown(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}")
+        say(
+            f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}"
+        )
     say(f"{len(listed)} people in the list, {len(found)} differ")
     if len(found):
         raise typer.Exit(1)

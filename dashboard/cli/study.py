@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     pass
 
 MOST_FAULTS = 20
-StudyName = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
+StudyOrFolder = Annotated[str, typer.Argument(help="The study's name, or the folder of its bundle.")]
 
 
 def build(
@@ -140,7 +140,7 @@ def _verify_database(named: str) -> None:
 
 
 def simulate(
-    study: StudyName,
+    study: StudyOrFolder,
     participants: Annotated[int, typer.Option(help="How many people, spread over the conditions.")] = 40,
     mixture: Annotated[str, typer.Option(help="Kinds of people and their weights.")] = MIXTURE,
     seed: Annotated[int, typer.Option(help="Seed of the people and their answers.")] = 0,
@@ -161,7 +161,7 @@ def simulate(
 
 
 def export(
-    study: StudyName,
+    study: StudyOrFolder,
     out: Annotated[Path, typer.Option(help="The file to write, .csv or .parquet.")] = Path("responses.csv"),
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Simulated participants instead of real ones.")

@@ -8,18 +8,20 @@ from types import TracebackType
 import typer
 from tqdm import tqdm
 
-COMMANDS = ("Cc", "Cf", "Cs", "Zl", "Zp")
+CONTROL_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of what a terminal obeys, or what turns text round, instead of showing it."""
 
 
 def say(text: str, *, error: bool = False) -> None:
     """Lines of result on stdout, or of an error on stderr; what a stranger wrote there cannot command the terminal."""
-    typer.echo("\n".join(shown(line) for line in text.split("\n")), err=error)
+    typer.echo("\n".join(escape_controls(line) for line in text.split("\n")), err=error)
 
 
-def shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """One line as it is written, with what a terminal would obey as its escape: ``\\x1b``, ``\\n``, ``\\u202e``."""
-    escaped = (c.encode("unicode_escape").decode() if unicodedata.category(c) in COMMANDS else c for c in text)
+    escaped = (
+        c.encode("unicode_escape").decode() if unicodedata.category(c) in CONTROL_CATEGORIES else c for c in text
+    )
     return "".join(escaped)
 
 
@@ -33,7 +35,7 @@ class Bars:
         if self._bar is None or self._bar.total != total or done < self._bar.n:
             self._close()
             self._bar = tqdm(total=total, smoothing=0.1, dynamic_ncols=True)
-        self._bar.set_description(shown(what), refresh=False)
+        self._bar.set_description(escape_controls(what), refresh=False)
         self._bar.update(done - self._bar.n)
 
     def _close(self) -> None:

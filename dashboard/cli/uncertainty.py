@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import pairs, settings
+from dashboard.cli.options import parse_pairs, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
@@ -33,20 +33,20 @@ def uncertainty(
     """
     from core.parameters import summary
     from core.uncertainty import SAMPLERS
-    from study.inquiry.uncertainty import Request, uncertainty_files
+    from study.inquiry.uncertainty import UncertaintyQuery, uncertainty_files
 
     if list_samplers:
         for name in SAMPLERS:
             say(f"{name}: {summary(SAMPLERS[name])}")
         return
-    request = Request(
+    request = UncertaintyQuery(
         model=model,
         pictures=pictures,
         image_set=image_set,
-        settings=settings(setting or []),
+        settings=parse_settings(setting or []),
         sampler=sampler,
         passes=passes,
-        parameters=pairs(param or [], "--param", "name=value"),
+        parameters=parse_pairs(param or [], "--param", "name=value"),
         prior=prior,
         seed=seed,
     )

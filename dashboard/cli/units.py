@@ -37,10 +37,10 @@ def units(
     Example: python foretell.py units --unit features.3.0:12 --pictures scenes --out units
     """
     from core.units.maximise import Parameterisation
-    from study.inquiry.units import Request, Settings, visualise_files
+    from study.inquiry.units import UnitQuery, VisualisationSettings, visualise_files
 
-    settings = Settings(cast(Parameterisation, how), starts, steps, seed)
+    settings = VisualisationSettings(cast(Parameterisation, how), starts, steps, seed)
     with Bars() as progress:
-        written = visualise_files(Request(model, unit, category, settings, pictures), out, progress)
+        written = visualise_files(UnitQuery(model, unit, category, settings, pictures), out, progress)
     for line in (*written.warnings, *map(str, written.files)):
         say(line)

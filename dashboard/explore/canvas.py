@@ -21,7 +21,7 @@ FAINT = "#5c6470"
 
 
 @dataclass(frozen=True)
-class Picture:
+class ImageItem:
     """A picture, drawn at (x, y) with a width and height in units."""
 
     x: float
@@ -53,7 +53,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Box:
+class Rectangle:
     """A filled rectangle."""
 
     x: float
@@ -69,16 +69,16 @@ class Sheet:
 
     width: float
     height: float
-    items: tuple[Picture | Words | Line | Box, ...]
+    items: tuple[ImageItem | Words | Line | Rectangle, ...]
 
 
-def png(sheet: Sheet) -> Image.Image:
+def render_png(sheet: Sheet) -> Image.Image:
     """The sheet as pixels, `PIXELS` to a unit."""
     drawn = Image.new("RGB", (round(sheet.width * PIXELS), round(sheet.height * PIXELS)), "white")
     draw = ImageDraw.Draw(drawn)
     for item in sheet.items:
         match item:
-            case Picture():
+            case ImageItem():
                 size = (round(item.width * PIXELS), round(item.height * PIXELS))
                 scaled = item.image if item.image.size == size else item.image.resize(size, Image.Resampling.LANCZOS)
                 drawn.paste(scaled, (round(item.x * PIXELS), round(item.y * PIXELS)))
@@ -89,13 +89,13 @@ def png(sheet: Sheet) -> Image.Image:
             case Line():
                 points = [(x * PIXELS, y * PIXELS) for x, y in item.points]
                 draw.line(points, fill=item.colour, width=round(item.width * PIXELS), joint="curve")
-            case Box():
+            case Rectangle():
                 corner = ((item.x + item.width) * PIXELS - 1, (item.y + item.height) * PIXELS - 1)
                 draw.rectangle([(item.x * PIXELS, item.y * PIXELS), corner], fill=item.colour)
     return drawn
 
 
-def svg(sheet: Sheet) -> bytes:
+def render_svg(sheet: Sheet) -> bytes:
     """The sheet as one SVG file: its pictures inside, its words as text."""
     size = {"width": _number(sheet.width), "height": _number(sheet.height)}
     view = f"0 0 {size['width']} {size['height']}"
@@ -111,10 +111,10 @@ def svg(sheet: Sheet) -> bytes:
     return drawn
 
 
-def _element(item: Picture | Words | Line | Box) -> tuple[str, dict[str, str]]:
+def _element(item: ImageItem | Words | Line | Rectangle) -> tuple[str, dict[str, str]]:
     match item:
-        case Picture():
-            return "image", {**_rectangle(item), "href": _inside(item.image)}
+        case ImageItem():
+            return "image", {**_rectangle(item), "href": _embed_image(item.image)}
         case Words():
             # SVG counts from the line the letters stand on.
             place = {"x": _number(item.x), "y": _number(item.y + 0.8 * item.size), "font-size": _number(item.size)}
@@ -123,11 +123,11 @@ def _element(item: Picture | Words | Line | Box) -> tuple[str, dict[str, str]]:
             points = " ".join(f"{_number(x)},{_number(y)}" for x, y in item.points)
             stroke = {"stroke": item.colour, "stroke-width": _number(item.width), "stroke-linejoin": "round"}
             return "polyline", {"points": points, "fill": "none", **stroke}
-        case Box():
+        case Rectangle():
             return "rect", {**_rectangle(item), "fill": item.colour}
 
 
-def _rectangle(item: Picture | Box) -> dict[str, str]:
+def _rectangle(item: ImageItem | Rectangle) -> dict[str, str]:
     return {name: _number(getattr(item, name)) for name in ("x", "y", "width", "height")}
 
 
@@ -135,7 +135,7 @@ def _number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _inside(image: Image.Image) -> str:
+def _embed_image(image: Image.Image) -> str:
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
@@ -146,7 +146,7 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size=size)
 
 
-def wrapped(text: str, width: float, size: float) -> list[str]:
+def wrap_text(text: str, width: float, size: float) -> list[str]:
     """Lines of at most ``width`` units; a word that is longer than a line is cut."""
     font = _font(size * PIXELS)
 
@@ -167,6 +167,6 @@ def wrapped(text: str, width: float, size: float) -> list[str]:
     return lines
 
 
-def stacked(lines: Sequence[str], x: float, y: float, *, size: float, colour: str = INK) -> list[Words]:
+def stack_lines(lines: Sequence[str], x: float, y: float, *, size: float, colour: str = INK) -> list[Words]:
     """Lines of text, one under the other."""
     return [Words(x, y + 1.3 * size * k, line, size, colour) for k, line in enumerate(lines)]

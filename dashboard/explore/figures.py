@@ -31,7 +31,7 @@ Style = Literal["Colours", "Outline", "Heatmap alone"]
 
 
 @dataclass(frozen=True)
-class Look:
+class HeatmapStyle:
     """How heatmaps are drawn: opacity is the colours', percent the outline's; ``outline`` draws the object's edge.
 
     ``clip`` is the percentage of pixels, the strongest ones, that all get the full colour.
@@ -49,7 +49,7 @@ class Look:
         return 1 - self.clip / 100
 
 
-class Drawing:
+class HeatmapDrawing:
     """One explained picture, ready to be drawn in several ways.
 
     Parameters
@@ -78,45 +78,47 @@ class Drawing:
         self._error = None if explanation.error is None else explanation.error[0]
         self._mask = None if mask is None or seen.note else seen.cut(mask, self.size)
 
-    def picture(self, *, outline: bool = False) -> Image.Image:
+    def draw_input(self, *, outline: bool = False) -> Image.Image:
         """What the network saw, enlarged."""
-        return self._outlined(self._seen.draw(self.size), outline)
+        return self._add_outline(self._seen.draw(self.size), outline)
 
-    def over(self, opacity: float, *, outline: bool = False) -> Image.Image:
+    def draw_overlay(self, opacity: float, *, outline: bool = False) -> Image.Image:
         """The map over the grey picture; what chance explains is faded."""
-        signed = self.scale.signed(self._values, self._error)
-        return self._outlined(overlay(self._seen.draw(self.size, "L"), signed, self.size, opacity), outline)
+        signed = self.scale.normalise_map(self._values, self._error)
+        return self._add_outline(overlay(self._seen.draw(self.size, "L"), signed, self.size, opacity), outline)
 
-    def strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
+    def draw_strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
         """The picture in its colours, with an orange line around the ``percent`` % of it that speak most for the class.
 
         Only what speaks for the class counts, and of what chance explains only as much as is left of it.
         """
-        drawn = self.picture(outline=outline)
+        drawn = self.draw_input(outline=outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
         # Bilinear: what swings over beside a strong edge would be encircled as evidence.
         evidence = np.asarray(
-            Image.fromarray(signed.signed(self._values, self._error)).resize(self.size, Image.Resampling.BILINEAR)
+            Image.fromarray(signed.normalise_map(self._values, self._error)).resize(
+                self.size, Image.Resampling.BILINEAR
+            )
         )
         inside = (evidence >= np.quantile(evidence, 1 - percent / 100)) & (evidence > FAINTEST)
         pixels = np.array(drawn)
         pixels[_edge(inside, 4, 2)], pixels[_edge(inside, 3, 1)] = EDGE, FOR.astype(np.uint8)
         return Image.fromarray(pixels)
 
-    def shown(self, look: Look) -> Image.Image:
+    def draw(self, look: HeatmapStyle) -> Image.Image:
         """The map over its picture as the reader wants it."""
         if look.style == "Outline":
-            return self.strongest(look.percent, outline=look.outline)
+            return self.draw_strongest(look.percent, outline=look.outline)
         if look.style == "Heatmap alone":
-            return self._outlined(heatmap(self._values, self.scale, self.size), look.outline)
-        return self.over(look.opacity, outline=look.outline)
+            return self._add_outline(heatmap(self._values, self.scale, self.size), look.outline)
+        return self.draw_overlay(look.opacity, outline=look.outline)
 
-    def alone(self, caption: str) -> Image.Image:
+    def draw_with_scale(self, caption: str) -> Image.Image:
         """The map as it is, with its scale."""
         size = (LEGIBLE, round(LEGIBLE * self.size[1] / self.size[0]))
         return with_scale(heatmap(self._values, self.scale, size), self.scale, caption)
 
-    def _outlined(self, drawn: Image.Image, outline: bool) -> Image.Image:
+    def _add_outline(self, drawn: Image.Image, outline: bool) -> Image.Image:
         """The object's edge as a light line with a dark rim, to be seen on any ground."""
         if not outline or self._mask is None:
             return drawn
@@ -125,7 +127,7 @@ class Drawing:
         return Image.fromarray(pixels)
 
 
-def uncertain(explanation: Explanation, caption: str = "Standard error") -> Image.Image:
+def draw_standard_error(explanation: Explanation, caption: str = "Standard error") -> Image.Image:
     """The standard error of one explanation's map, with its scale: from none to the largest."""
     assert explanation.error is not None
     error = explanation.error[0]
@@ -142,21 +144,21 @@ def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
     return edge
 
 
-def thumbnail(picture: Image.Image, side: int = 96) -> bytes:
+def make_thumbnail(picture: Image.Image, side: int = 96) -> bytes:
     """Make a small square WebP of the middle of an image."""
     buffer = io.BytesIO()
     ImageOps.fit(picture.convert("RGB"), (side, side), Image.Resampling.LANCZOS).save(buffer, "WEBP", quality=80)
     return buffer.getvalue()
 
 
-def png(picture: Image.Image) -> bytes:
+def encode_png(picture: Image.Image) -> bytes:
     """The bytes of a PNG file."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def npy(values: Tensor) -> bytes:
+def encode_npy(values: Tensor) -> bytes:
     """The bytes of an NPY file: (H, W) float32."""
     buffer = io.BytesIO()
     np.save(buffer, values.numpy())

@@ -16,7 +16,7 @@ from core.attribution import METHODS
 from core.attribution.cost import Cost, Pace, cost, pace
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.faithfulness import MEASURES
+from core.faithfulness import FAITHFULNESS_MEASURES
 from core.faithfulness.curves import Curve
 from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
@@ -74,7 +74,7 @@ class MapRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes; 0 where it was begun already, None where it cannot be said."""
-        return 0.0 if pool().known(self.key) else estimate(self.classifier, self.method, self.parameters)[1]
+        return 0.0 if pool().find(self.key) else estimate(self.classifier, self.method, self.parameters)[1]
 
 
 @dataclass(frozen=True)
@@ -115,24 +115,28 @@ class FaithfulnessRequest:
             def report(done: int, total: int, what: str) -> None:
                 progress(before * total + done, 2 * total, what)
 
-            drawn: Curve = MEASURES[name](
+            drawn: Curve = FAITHFULNESS_MEASURES[name](
                 self.of.classifier, self.of.inputs[None], [self.of.target], evidence, steps=STEPS, progress=report
             )
             return drawn
 
         curves = curve("deletion", 0), curve("insertion", 1)
-        missed: Infidelity = MEASURES["infidelity"](
+        missed: Infidelity = FAITHFULNESS_MEASURES["infidelity"](
             self.of.classifier, self.of.inputs[None], [self.of.target], evidence, samples=SQUARES, scaled=True
         )
-        return Faithfulness(*curves, missed, *self._inside(evidence))
+        return Faithfulness(*curves, missed, *self._measure_localisation(evidence))
 
-    def _inside(self, evidence: Tensor) -> tuple[Any, ...]:
+    def _measure_localisation(self, evidence: Tensor) -> tuple[Any, ...]:
         if self.mask is None or not self.mask.any():
             return ()
         inside = torch.from_numpy(self.mask)[None]
         tolerance = round(POINTING * max(self.mask.shape))
-        shares = (float(MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
-        return *shares, bool(MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))), tolerance
+        shares = (float(FAITHFULNESS_MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
+        return (
+            *shares,
+            bool(FAITHFULNESS_MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))),
+            tolerance,
+        )
 
     def ask(self) -> Job:
         """The job that takes them, or has taken them."""
@@ -141,7 +145,7 @@ class FaithfulnessRequest:
     @property
     def seconds(self) -> float | None:
         """About how long they take."""
-        speed = known_pace(self.of.classifier)
+        speed = get_pace(self.of.classifier)
         return None if speed is None else (2 * STEPS + SQUARES) * speed.forward_s
 
 
@@ -169,12 +173,12 @@ class RobustnessRequest:
         r = self.of
         shared = {"parameters": r.parameters, "progress": progress}
 
-        def measured(name: str, **settings: Any) -> Any:
+        def measure(name: str, **settings: Any) -> Any:
             generator = torch.Generator().manual_seed(r.seed)
             given = (r.classifier, r.inputs[None], [r.target], r.method)
-            return MEASURES[name](*given, generator=generator, **shared, **settings)
+            return FAITHFULNESS_MEASURES[name](*given, generator=generator, **shared, **settings)
 
-        return Robustness(measured("cascading_randomisation"), measured("max_sensitivity", samples=CHANGES))
+        return Robustness(measure("cascading_randomisation"), measure("max_sensitivity", samples=CHANGES))
 
     def ask(self) -> Job:
         """The job that does so, or has done so."""
@@ -183,9 +187,9 @@ class RobustnessRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes; 0 where it was begun already, None where it cannot be said."""
-        if pool().known(self.key):
+        if pool().find(self.key):
             return 0.0
-        speed = known_pace(self.of.classifier)
+        speed = get_pace(self.of.classifier)
         one = estimate(self.of.classifier, self.of.method, self.of.parameters)[1]
         if speed is None or one is None:
             return None
@@ -199,11 +203,11 @@ def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) ->
         passes = cost(method, parameters, classifier)
     except ForetellError:
         return None, None  # the map itself will say what is wrong
-    speed = known_pace(classifier)
+    speed = get_pace(classifier)
     return passes, None if speed is None else speed.seconds(passes)
 
 
-def known_pace(classifier: Classifier) -> Pace | None:
+def get_pace(classifier: Classifier) -> Pace | None:
     """Measured once for each network, beside the page; None until then."""
     job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
     job.wait(BRIEFLY_S)
@@ -211,9 +215,9 @@ def known_pace(classifier: Classifier) -> Pace | None:
     return found
 
 
-def about(key: str, classifier: Classifier, passes: Cost) -> float | None:
+def estimate_seconds(key: str, classifier: Classifier, passes: Cost) -> float | None:
     """About how many seconds so many passes take; 0 where the work was begun already, None where nobody can say yet."""
-    if pool().known(key):
+    if pool().find(key):
         return 0.0
-    speed = known_pace(classifier)
+    speed = get_pace(classifier)
     return None if speed is None else speed.seconds(passes)

@@ -9,17 +9,17 @@ from dashboard.explore import parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.heatmaps import grid, single
-from dashboard.explore.heatmaps.cells import Seen
+from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as inside
 from dashboard.explore.uncertainty import view as doubt
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
-from dashboard.shared.keys import PICTURE
-from dashboard.shared.live import awaited
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.keys import IMAGE_KEY
+from dashboard.shared.live import await_result
+from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
 
-ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, INSIDE = VIEWS = (
+ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
     "One map",
     "Grid",
     "Two classifiers",
@@ -49,29 +49,31 @@ def page() -> None:
 def _view(view: str) -> None:
     """Draw the chosen view."""
     if view in (ALL, DEBUGGING):
-        with errors_shown():
+        with show_errors():
             _whole_set(view)
         return
     with st.container(key="explore_columns"):
         left, results = st.columns([1, 2.3], gap="large")
     controls = left.container(key="explore_controls")
-    if view in (UNITS, INSIDE):
-        (_units if view == UNITS else _inside)(controls, results)
+    if view in (UNITS, LAYERS):
+        (_show_units if view == UNITS else _show_layers)(controls, results)
         return
-    with controls, errors_shown():
+    with controls, show_errors():
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
         several = view == GRID and not by_class
         chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
         models = [model, *_other(model)] if view == PAIR else [model]
-        methods = parameters.several_methods() if view == GRID else [parameters.one_method()]
-        settings, seed = parameters.settings(methods, cache.classifier(model))
-        with results, errors_shown():
-            seen = [Seen(name, one) for one in chosen for name in models]
-            _shown(view, seen, settings, seed, by_class=by_class)
+        methods = parameters.choose_methods() if view == GRID else [parameters.choose_method()]
+        settings, seed = parameters.choose_settings(methods, cache.load_classifier(model))
+        with results, show_errors():
+            seen = [ClassifiedImage(name, one) for one in chosen for name in models]
+            _show_view(view, seen, settings, seed, by_class=by_class)
 
 
-def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, by_class: bool) -> None:
+def _show_view(
+    view: str, seen: list[ClassifiedImage], settings: grid.MethodSettings, seed: int, *, by_class: bool
+) -> None:
     """What the chosen view makes of the chosen pictures."""
     if not seen:
         if st.session_state["source"] == source.OWN:
@@ -83,20 +85,20 @@ def _shown(view: str, seen: list[Seen], settings: grid.Settings, seed: int, *, b
     elif view == PAIR and len(seen) == 1:
         st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
     elif view == PAIR:
-        grid.by_classifier(seen, settings, seed)
+        grid.show_by_classifier(seen, settings, seed)
     elif by_class:
-        grid.by_class(seen[0], settings, seed)
+        grid.show_by_class(seen[0], settings, seed)
     else:
-        grid.by_picture(seen, settings, seed)
+        grid.show_by_image(seen, settings, seed)
 
 
 def _classifier() -> str:
-    links.check("classifier", cache.models(), "network")
-    return st.selectbox("Classifier", cache.models(), key="classifier", bind="query-params")
+    links.check("classifier", cache.list_models(), "network")
+    return st.selectbox("Classifier", cache.list_models(), key="classifier", bind="query-params")
 
 
 def _other(model: str) -> list[str]:
-    others = [name for name in cache.models() if name != model]
+    others = [name for name in cache.list_models() if name != model]
     links.check("other", others, "network to compare with")
     return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
@@ -115,23 +117,23 @@ def _whole_set(view: str) -> None:
     if of is None:
         return
 
-    def picked(i: int) -> None:
-        st.session_state[PICTURE] = f"{of}/{i}"
+    def open_image(i: int) -> None:
+        st.session_state[IMAGE_KEY] = f"{of}/{i}"
         st.session_state["view"] = ONE
 
     if view == ALL:
-        gallery = awaited(cache.gallery(model, of))
+        gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
-            picker.whole(gallery, of, picked)
+            picker.show_whole_set(gallery, of, open_image)
     else:
-        found = awaited(work.opened(model, of))
+        found = await_result(work.start_debugging_job(model, of))
         if found is not None:
-            debugging.show(found, model, of, picked)
+            debugging.show(found, model, of, open_image)
 
 
 def _picture_set(model: str) -> str | None:
     """A whole set; None where there is none for this classifier."""
-    sets = [name for name in source.offered(model) if name != source.OWN]
+    sets = [name for name in source.list_sources(model) if name != source.OWN]
     if not sets:
         st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
         return None
@@ -142,28 +144,28 @@ def _picture_set(model: str) -> str | None:
     return source.SCENES.get(name, name)
 
 
-def _units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """What a unit answers to: pictures made for it, and those of a set that drive it most."""
-    with controls, errors_shown():
+    with controls, show_errors():
         model = _classifier()
-        classifier = cache.classifier(model)
-        unit = units.chosen_unit(classifier)
-        settings = units.chosen_settings()
+        classifier = cache.load_classifier(model)
+        unit = units.choose_unit(classifier)
+        settings = units.choose_settings()
         of = _picture_set(model)
-        with results, errors_shown():
+        with results, show_errors():
             gallery = None
-            with errors_shown():
-                gallery = awaited(cache.gallery(model, of)) if of else None
+            with show_errors():
+                gallery = await_result(cache.start_gallery_job(model, of)) if of else None
             units.show(classifier, unit, settings, gallery.images if gallery else None)
 
 
-def _inside(controls: DeltaGenerator, results: DeltaGenerator) -> None:
+def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """What the layers hold, and how near another answer is."""
-    with controls, errors_shown():
+    with controls, show_errors():
         model = _classifier()
-        asked, other = inside.chosen(model, cache.classifier(model))
-        of, count = _picture_set(model), inside.pictures()
-        with results, errors_shown():
-            gallery = awaited(cache.gallery(model, of)) if of else None
+        asked, other = inside.choose_question(model, cache.load_classifier(model))
+        of, count = _picture_set(model), inside.choose_image_count()
+        with results, show_errors():
+            gallery = await_result(cache.start_gallery_job(model, of)) if of else None
             if gallery is not None:
-                inside.show(asked, cache.classifier(model), cache.classifier(other), gallery.images, count)
+                inside.show(asked, cache.load_classifier(model), cache.load_classifier(other), gallery.images, count)

@@ -8,12 +8,12 @@ import streamlit as st
 
 from core.attribution import METHODS
 from core.classifier import Classifier
-from core.parameters import Parameter, declared, parsed, summary
+from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
-from dashboard.explore.table import words
+from dashboard.explore.table import format_name
 from dashboard.shared import links
-from dashboard.shared.live import duration
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import format_duration
+from dashboard.shared.messages import escape_markdown
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no map."""
@@ -22,28 +22,28 @@ FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 
 
-def one_method() -> str:
+def choose_method() -> str:
     """The method of a single map."""
     names = list(METHODS)
-    links.check("method", map(words, names), "method")
-    return st.selectbox("Method", names, names.index(FIRST), format_func=words, key="method", bind="query-params")
+    links.check("method", map(format_name, names), "method")
+    return st.selectbox("Method", names, names.index(FIRST), format_func=format_name, key="method", bind="query-params")
 
 
-def several_methods() -> list[str]:
+def choose_methods() -> list[str]:
     """The methods of a grid, in the order they were chosen."""
-    links.check("methods", map(words, METHODS), "method")
+    links.check("methods", map(format_name, METHODS), "method")
     return st.multiselect(
         "Methods",
         list(METHODS),
         ["gradient", "grad_cam", FIRST],
-        format_func=words,
+        format_func=format_name,
         key="methods",
         bind="query-params",
         wrap=True,
     )
 
 
-def settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
+def choose_settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
     """The parameters of each method, and the seed; what a map costs is said under each form."""
     given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
     seed = st.number_input("Seed of the draws", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
@@ -51,17 +51,17 @@ def settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict
 
 
 def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
-    label = "What it does, and its parameters" if alone else f"{words(method)}: parameters"
+    label = "What it does, and its parameters" if alone else f"{format_name(method)}: parameters"
     seen_at_once = st.empty()
     with st.expander(label):
         seen_when_opened = st.empty()
-        st.caption(escaped(summary(METHODS[method])))
-        fields = [p for p in declared(METHODS[method]) if p.name not in HIDDEN]
+        st.caption(escape_markdown(summary(METHODS[method])))
+        fields = [p for p in list_parameters(METHODS[method]) if p.name not in HIDDEN]
         with st.form(f"parameters_{method}", border=False):
-            given = {p.name: field(method, p, classifier) for p in fields}
+            given = {p.name: show_parameter(method, p, classifier) for p in fields}
             if fields:
                 st.form_submit_button("Explain again", width="stretch")
-        found = parsed(METHODS[method], given)
+        found = parse_parameters(METHODS[method], given)
     (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
     return found
 
@@ -72,13 +72,13 @@ def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
         return "What it costs cannot be said beforehand."
     counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
     said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
-    speed = "" if seconds is None else f", {duration(seconds)} on this machine"
+    speed = "" if seconds is None else f", {format_duration(seconds)} on this machine"
     return f"A map takes about {said} passes{speed}."
 
 
-def field(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
+def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
     """The box for one parameter of a method, or of whatever else declares some: ``owner`` stands in the link."""
-    label = words(parameter.name)
+    label = format_name(parameter.name)
     options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
     if parameter.name == "layer":
         return st.selectbox(label, ["", *classifier.layers], format_func=lambda name: name or AUTOMATIC, **options)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.explore.figures import thumbnail
+from dashboard.explore.figures import make_thumbnail
 from dashboard.shared import links
 from dashboard.shared.cache import Gallery
-from dashboard.shared.keys import PICTURE, PICTURES, digest
+from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY, digest
 from study.network.predictions import Predictions
 
 PER_PAGE = 20
@@ -71,60 +71,62 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
     """Indices of the chosen pictures, at most so many; the first of the order until others are picked."""
-    ranked = _ordered(gallery)
-    chosen = _chosen(name, ranked, most)
-    key = PICTURE if most == 1 else PICTURES
+    ranked = _choose_order(gallery)
+    chosen = _read_choice(name, ranked, most)
+    key = IMAGE_KEY if most == 1 else IMAGES_KEY
     st.query_params[key] = f"{name}/{','.join(map(str, chosen))}"
 
-    def picked(i: int) -> None:
+    def toggle_image(i: int) -> None:
         others = [k for k in chosen if k != i] if most > 1 else []
         numbers = others if i in chosen and others else [*others, i][-most:]
         st.session_state[key] = f"{name}/{','.join(map(str, numbers))}"
 
-    _page(gallery, name, ranked, Shown(chosen, picked, PER_PAGE, "3.2rem"))
+    _page(gallery, name, ranked, GridOptions(chosen, toggle_image, PER_PAGE, "3.2rem"))
     return chosen
 
 
-def whole(gallery: Gallery, name: str, picked: Callable[[int], None], among: Collection[int] | None = None) -> None:
+def show_whole_set(
+    gallery: Gallery, name: str, picked: Callable[[int], None], among: Collection[int] | None = None
+) -> None:
     """The whole set, or those ``among`` it, page by page, with what the AI says of each picture and what it is."""
     chosen = range(len(gallery.images)) if among is None else set(among)
-    ranked = [i for i in _ordered(gallery) if i in chosen]
-    right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.known))
+    ranked = [i for i in _choose_order(gallery) if i in chosen]
+    right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.has_known_label))
     verdict = (
         f"the AI is right about {right:,} of them ({right / known:.1%})" if known else "no label is a class of the AI"
     )
     st.caption(f"{len(ranked):,} pictures; {verdict}.")
 
     def lines(i: int) -> list[str]:
-        truth, says, sure = gallery.says(i)
-        return [f"{says} {sure:.0%}", f"truth: {truth}" if gallery.known[i] else f"labelled {truth}"]
+        truth, says, sure = gallery.describe_prediction(i)
+        return [f"{says} {sure:.0%}", f"truth: {truth}" if gallery.has_known_label[i] else f"labelled {truth}"]
 
-    _page(gallery, name, ranked, Shown((), picked, 3 * PER_PAGE, "8.5rem", lines))
+    _page(gallery, name, ranked, GridOptions((), picked, 3 * PER_PAGE, "8.5rem", lines))
 
 
-def told(
+def show_ranked(
     gallery: Gallery, name: str, ranked: Sequence[int], picked: Callable[[int], None], lines: Callable[[int], list[str]]
 ) -> None:
     """Pictures in this order, each with lines of its own."""
-    _page(gallery, name, ranked, Shown((), picked, PER_PAGE, "10rem", lines))
+    _page(gallery, name, ranked, GridOptions((), picked, PER_PAGE, "10rem", lines))
 
 
-def ranking(gallery: Gallery, order: str) -> list[int]:
+def rank_images(gallery: Gallery, order: str) -> list[int]:
     """Indices of the pictures in an order of `ORDERS`."""
     return [int(i) for i in np.lexsort(ORDERS[order](gallery.answers))]
 
 
-def _ordered(gallery: Gallery) -> list[int]:
+def _choose_order(gallery: Gallery) -> list[int]:
     order = st.selectbox(
         "Order", list(ORDERS), key="order", bind="query-params", label_visibility="collapsed", width=320
     )
-    return ranking(gallery, order)
+    return rank_images(gallery, order)
 
 
-def _chosen(name: str, ranked: Sequence[int], most: int) -> list[int]:
+def _read_choice(name: str, ranked: Sequence[int], most: int) -> list[int]:
     """From this session, or from the link it came by."""
 
-    def known(key: str) -> list[int]:
+    def read_numbers(key: str) -> list[int]:
         text = st.session_state.get(key) or st.query_params.get(key, "")
         of, _, numbers = text.rpartition("/")
         if of != name:
@@ -134,14 +136,14 @@ def _chosen(name: str, ranked: Sequence[int], most: int) -> list[int]:
             links.note(key, f"The link names image {number} of {name}, which has images 0 to {len(ranked) - 1}.")
         return list(dict.fromkeys(map(int, fitting)))[:most]
 
-    one = known(PICTURE) or [ranked[0]]
+    one = read_numbers(IMAGE_KEY) or [ranked[0]]
     if most == 1:
         return one[:1]
-    return known(PICTURES) or list(dict.fromkeys([*one[:1], *ranked]))[:FIRST]
+    return read_numbers(IMAGES_KEY) or list(dict.fromkeys([*one[:1], *ranked]))[:FIRST]
 
 
 @dataclass(frozen=True)
-class Shown:
+class GridOptions:
     """How pictures are offered: which are marked, what a click does, how many to a page, how wide at least."""
 
     chosen: Sequence[int]
@@ -151,7 +153,7 @@ class Shown:
     lines: Callable[[int], list[str]] | None = None
 
 
-def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: Shown) -> None:
+def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: GridOptions) -> None:
     pages = -(-len(ranked) // how.per_page)
     shown = st.container()
     key = f"pictures_{name}_{how.per_page}_{digest(str(ranked))[:16]}"  # another choice begins at its first page
@@ -162,16 +164,16 @@ def _page(gallery: Gallery, name: str, ranked: Sequence[int], how: Shown) -> Non
 
 @st.cache_data(max_entries=2000, show_spinner=False)
 def _thumbnail(key: str, _gallery: Gallery, _index: int, _side: int) -> str:  # noqa: ARG001
-    return "data:image/webp;base64," + base64.b64encode(thumbnail(_gallery.images.open(_index), _side)).decode()
+    return "data:image/webp;base64," + base64.b64encode(make_thumbnail(_gallery.images.open(_index), _side)).decode()
 
 
-def _grid(gallery: Gallery, indices: Sequence[int], how: Shown) -> None:
+def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
     side = 192 if how.lines else 96
 
     def cell(i: int) -> dict[str, Any]:
-        truth, says, _ = gallery.says(i)
-        wrong = bool(gallery.known[i] and not gallery.answers.correct[i])
-        verdict = f"wrong, truth: {truth}" if wrong else "right" if gallery.known[i] else f"labelled {truth}"
+        truth, says, _ = gallery.describe_prediction(i)
+        wrong = bool(gallery.has_known_label[i] and not gallery.answers.correct[i])
+        verdict = f"wrong, truth: {truth}" if wrong else "right" if gallery.has_known_label[i] else f"labelled {truth}"
         return {
             "index": i,
             "source": _thumbnail(f"{gallery.images.digest}/{i}/{side}", gallery, i, side),

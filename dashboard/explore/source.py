@@ -13,9 +13,9 @@ from PIL import Image
 from dashboard.explore import picker, uploads
 from dashboard.explore.table import Source
 from dashboard.shared import cache, links
-from dashboard.shared.keys import PICTURE
-from dashboard.shared.live import awaited
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.keys import IMAGE_KEY
+from dashboard.shared.live import await_result
+from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
 
 SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
@@ -24,7 +24,7 @@ OPENING = ("from study.network.sources import open_set", "from study.plan.config
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenImage:
     """A picture and what is known of it; ``code`` is a Python expression that opens it, after ``imports``."""
 
     picture: Image.Image
@@ -37,21 +37,21 @@ class Chosen:
 
     def source(self, model: str) -> Source:
         """Where it and the classifier come from."""
-        return Source(self.name, self.code, self.imports, *cache.model_spec(model))
+        return Source(self.name, self.code, self.imports, *cache.find_model_spec(model))
 
 
-def offered(model: str) -> list[str]:
+def list_sources(model: str) -> list[str]:
     """What pictures there are for a classifier: scenes only for the one that knows them."""
-    return [*(SCENES if model == cache.BUILT_IN else ()), *cache.picture_sets(), OWN]
+    return [*(SCENES if model == cache.BUILT_IN else ()), *cache.list_image_sets(), OWN]
 
 
-def choose(model: str, most: int = 1) -> list[Chosen]:
+def choose(model: str, most: int = 1) -> list[ChosenImage]:
     """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
-    sources = offered(model)
+    sources = list_sources(model)
     links.check("source", sources, "image set")
-    linked = st.query_params.get(PICTURE, "").rpartition("/")[0]
+    linked = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0]
     if linked and linked not in [SCENES.get(name, name) for name in sources]:
-        links.note(PICTURE, f"The link names an image of the set “{linked}”, which is not here.")
+        links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here.")
     source = st.segmented_control(
         "Pictures",
         sources,
@@ -72,16 +72,16 @@ def choose(model: str, most: int = 1) -> list[Chosen]:
             )
         return opened
     name = SCENES.get(source, source)
-    gallery = awaited(cache.gallery(model, name))
-    return [] if gallery is None else [of_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
+    gallery = await_result(cache.start_gallery_job(model, name))
+    return [] if gallery is None else [open_from_set(gallery, name, i) for i in picker.pick(gallery, name, most)]
 
 
-def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
+def open_from_set(gallery: cache.Gallery, name: str, i: int) -> ChosenImage:
     """A picture of a set."""
     images = gallery.images
-    source, base = cache.image_source(name)
+    source, base = cache.find_image_source(name)
     settings = {"set": source.set, **source.settings}
-    return Chosen(
+    return ChosenImage(
         images.open(i),
         images.ids[i],
         f"open_set(ImageSource.model_validate({settings!r}), Path({str(base)!r})).open({i})",
@@ -92,7 +92,7 @@ def of_set(gallery: cache.Gallery, name: str, i: int) -> Chosen:
     )
 
 
-def _own(most: int) -> list[Chosen]:
+def _own(most: int) -> list[ChosenImage]:
     """Return the uploaded images that can be read, at most so many; the others are named with the reason."""
     files = st.file_uploader(
         "PNG, JPEG or WebP files",
@@ -101,10 +101,10 @@ def _own(most: int) -> list[Chosen]:
         accept_multiple_files=True,
         max_upload_size=uploads.MOST_BYTES // 2**20,
     )
-    opened: list[Chosen] = []
+    opened: list[ChosenImage] = []
     for file in files:
-        with errors_shown():
-            opened.append(uploaded(file.getvalue(), file.name))
+        with show_errors():
+            opened.append(open_upload(file.getvalue(), file.name))
     if len(opened) <= most:
         return opened
     if most > 1:
@@ -114,8 +114,10 @@ def _own(most: int) -> list[Chosen]:
     return [opened[chosen]]
 
 
-def uploaded(content: bytes, name: str) -> Chosen:
+def open_upload(content: bytes, name: str) -> ChosenImage:
     """A picture from the bytes of a file; of it no truth is known."""
     sha256 = hashlib.sha256(content).hexdigest()
-    code = f"open_picture(Path({name!r}))  # the file with SHA-256 {sha256}"
-    return Chosen(uploads.decoded(content, name), name, code, ("from study.inquiry.image_files import open_picture",))
+    code = f"open_image(Path({name!r}))  # the file with SHA-256 {sha256}"
+    return ChosenImage(
+        uploads.decode_image(content, name), name, code, ("from study.inquiry.image_files import open_image",)
+    )

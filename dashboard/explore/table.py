@@ -17,8 +17,8 @@ from core.faithfulness.curves import Curve
 from core.rendering import AGAINST, FOR, NEUTRAL, Scale, scale_of, shared_scales
 from core.types import Certificate, Explanation
 from core.views import View
-from dashboard.explore.canvas import FAINT, INK, Box, Line, Picture, Sheet, Words, stacked, wrapped
-from dashboard.explore.figures import Drawing, Look
+from dashboard.explore.canvas import FAINT, INK, ImageItem, Line, Rectangle, Sheet, Words, stack_lines, wrap_text
+from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
 
 Scaling = Literal["Shared", "Own"]
@@ -61,7 +61,7 @@ class Column:
     mask: NDArray[np.bool_] | None = None
 
     @property
-    def inside(self) -> NDArray[np.bool_] | None:
+    def object_pixels(self) -> NDArray[np.bool_] | None:
         """Those pixels (H, W) of the input that show the object, where that is known."""
         if self.mask is None or self.seen.note:
             return None
@@ -85,14 +85,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class HeatmapTable:
     """Cells of each method by column, and how they are to be shown."""
 
     title: str
     columns: tuple[Column, ...]
     rows: dict[str, tuple[Cell, ...]]
     scaling: Scaling
-    look: Look
+    look: HeatmapStyle
 
     @property
     def cells(self) -> list[tuple[Column, Cell]]:
@@ -110,25 +110,25 @@ class Table:
         return [None if one is None else next(shared) for one in found]
 
 
-def sheet(table: Table) -> Sheet:
+def draw_sheet(table: HeatmapTable) -> Sheet:
     """The whole table as it is printed: heads, maps, scales, certificates, measures, and what the colours mean."""
-    items: list[Picture | Words | Line | Box] = []
+    items: list[ImageItem | Words | Line | Rectangle] = []
     left = [LABELS + k * (SIDE + GAP) for k in range(len(table.columns))]
     width = left[-1] + SIDE + GAP
     y: float = GAP
-    for line in wrapped(table.title, width - 2 * GAP, 14):
+    for line in wrap_text(table.title, width - 2 * GAP, 14):
         items.append(Words(GAP, y, line, 14))
         y += 20
     y = _heads(items, table, left, y + 4)
     for method in table.rows:
         y = _row(items, table, method, left, y + GAP)
-    for line in wrapped(_legend(table), width - 2 * GAP, SMALL):
+    for line in wrap_text(_legend(table), width - 2 * GAP, SMALL):
         items.append(Words(GAP, y + GAP, line, SMALL, FAINT))
         y += 1.3 * SMALL
     return Sheet(width, y + 2 * GAP, tuple(items))
 
 
-def _legend(table: Table) -> str:
+def _legend(table: HeatmapTable) -> str:
     scale = SCALINGS[table.scaling]
     notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
@@ -139,15 +139,17 @@ def _legend(table: Table) -> str:
     return f"Colours: {scale}, {clip}. Values within sampling error are faded.{notes}"
 
 
-def _heads(items: list[Picture | Words | Line | Box], table: Table, left: Sequence[float], top: float) -> float:
+def _heads(
+    items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, left: Sequence[float], top: float
+) -> float:
     """What the network saw in each column, and its lines; where they end."""
     bottom = top
     for column, x in zip(table.columns, left, strict=True):
         height = _height(column)
-        items.append(Picture(x, top, SIDE, height, column.seen.draw((2 * SIDE, 2 * height))))
+        items.append(ImageItem(x, top, SIDE, height, column.seen.draw((2 * SIDE, 2 * height))))
         y = top + height + 5
         for k, text in enumerate(column.lines):
-            words = stacked(wrapped(text, SIDE, SMALL), x, y, size=SMALL, colour=FAINT if k else INK)
+            words = stack_lines(wrap_text(text, SIDE, SMALL), x, y, size=SMALL, colour=FAINT if k else INK)
             items += words
             y += 1.3 * SMALL * len(words)
         bottom = max(bottom, y)
@@ -155,42 +157,46 @@ def _heads(items: list[Picture | Words | Line | Box], table: Table, left: Sequen
 
 
 def _row(
-    items: list[Picture | Words | Line | Box], table: Table, method: str, left: Sequence[float], top: float
+    items: list[ImageItem | Words | Line | Rectangle],
+    table: HeatmapTable,
+    method: str,
+    left: Sequence[float],
+    top: float,
 ) -> float:
     """One method's maps; where they end."""
     scales, bottom = table.scales(method), top
     for column, cell, scale, x in zip(table.columns, table.rows[method], scales, left, strict=True):
         height = _height(column)
         if cell.explanation is None or scale is None:
-            items.append(Box(x, top, SIDE, height, BLANK))
-            items += stacked(wrapped(cell.note, SIDE - 16, SMALL), x + 8, top + 8, size=SMALL, colour=FAINT)
+            items.append(Rectangle(x, top, SIDE, height, BLANK))
+            items += stack_lines(wrap_text(cell.note, SIDE - 16, SMALL), x + 8, top + 8, size=SMALL, colour=FAINT)
             bottom = max(bottom, top + height)
             continue
-        drawing = Drawing(column.seen, cell.explanation, column.mask, scale)
-        items.append(Picture(x, top, SIDE, height, drawing.shown(table.look)))
+        drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
+        items.append(ImageItem(x, top, SIDE, height, drawing.draw(table.look)))
         y = _facts(items, table, cell, scale, x, top + height + 4)
         bottom = max(bottom, _measures(items, cell.faithfulness, x, y) if cell.faithfulness else y)
-    name = stacked(wrapped(words(method), LABELS - 2 * GAP, 12), GAP, top, size=12)
+    name = stack_lines(wrap_text(format_name(method), LABELS - 2 * GAP, 12), GAP, top, size=12)
     items += name
     shown = next((scale for scale in scales if scale is not None), None)
     end = top + 16 * len(name) + 60
     if shown is not None and table.look.style != "Outline":
         _bar(items, table, shown, top + 16 * len(name) + 8)
         meaning = sign_of(method).words("the class")
-        lines = stacked(
-            wrapped(meaning, LABELS - 2 * GAP, TINY), GAP, top + 16 * len(name) + 54, size=TINY, colour=FAINT
+        lines = stack_lines(
+            wrap_text(meaning, LABELS - 2 * GAP, TINY), GAP, top + 16 * len(name) + 54, size=TINY, colour=FAINT
         )
         items += lines
         end += 1.3 * TINY * len(lines)
     return max(bottom, end)
 
 
-def _bar(items: list[Picture | Words | Line | Box], table: Table, scale: Scale, y: float) -> None:
+def _bar(items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, scale: Scale, y: float) -> None:
     """The colours, and what they stand for in this row."""
     width = LABELS - 2 * GAP
     ramp = np.linspace(-1, 1, 2 * width, dtype=np.float32)[None, :, None].repeat(20, 0)
     colour = NEUTRAL + np.abs(ramp) * (np.where(ramp >= 0, FOR, AGAINST) - NEUTRAL)
-    items.append(Picture(GAP, y, width, 10, Image.fromarray(colour.round().astype(np.uint8))))
+    items.append(ImageItem(GAP, y, width, 10, Image.fromarray(colour.round().astype(np.uint8))))
     own = table.scaling == "Own"
     ends = ("-", "0", "+") if own else ("-" + _number(scale.limit), "0", "+" + _number(scale.limit))
     for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
@@ -200,25 +206,25 @@ def _bar(items: list[Picture | Words | Line | Box], table: Table, scale: Scale, 
 
 
 def _facts(
-    items: list[Picture | Words | Line | Box], table: Table, cell: Cell, scale: Scale, x: float, y: float
+    items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, cell: Cell, scale: Scale, x: float, y: float
 ) -> float:
     assert cell.certificate is not None
-    lines = [fact for fact in [_scale_fact(table, scale), *facts(cell.certificate)] if fact]
-    plain = stacked(wrapped(" · ".join(lines), SIDE, TINY), x, y, size=TINY, colour=FAINT)
+    lines = [fact for fact in [_scale_fact(table, scale), *format_facts(cell.certificate)] if fact]
+    plain = stack_lines(wrap_text(" · ".join(lines), SIDE, TINY), x, y, size=TINY, colour=FAINT)
     y += 1.3 * TINY * len(plain)
-    warnings = stacked(wrapped(" ".join(cell.certificate.warnings), SIDE, TINY), x, y, size=TINY, colour=WARNING)
+    warnings = stack_lines(wrap_text(" ".join(cell.certificate.warnings), SIDE, TINY), x, y, size=TINY, colour=WARNING)
     items += [*plain, *warnings]
     return y + 1.3 * TINY * len(warnings)
 
 
-def _scale_fact(table: Table, scale: Scale) -> str:
+def _scale_fact(table: HeatmapTable, scale: Scale) -> str:
     zero = f"zero {_number(scale.zero)}" if scale.zero else ""
     if table.look.style == "Outline":
         return ""
     return " ".join(part for part in (zero, f"scale ±{_number(scale.limit)}" if table.scaling == "Own" else "") if part)
 
 
-def facts(certificate: Certificate) -> list[str]:
+def format_facts(certificate: Certificate) -> list[str]:
     """What is known of a map's truth, as short as it fits under a small map."""
     known = [
         (certificate.completeness, "completeness {:+.2%}"),
@@ -229,17 +235,23 @@ def facts(certificate: Certificate) -> list[str]:
     return [text.format(value) for value, text in known if value is not None]
 
 
-def _measures(items: list[Picture | Words | Line | Box], found: Faithfulness, x: float, y: float) -> float:
+def _measures(items: list[ImageItem | Words | Line | Rectangle], found: Faithfulness, x: float, y: float) -> float:
     """Deletion and insertion as small curves with their areas, and where the evidence lies."""
-    items.append(Box(x, y + 3, SIDE, CURVES, "#f7f8fa"))
+    items.append(Rectangle(x, y + 3, SIDE, CURVES, "#f7f8fa"))
     for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
         items.append(Line(_curve(curve, x, y + 3), colour, 1.2))
     y += CURVES + 6
-    for text, colour in ((area(found.deletion), DELETION), (area(found.insertion), INSERTION)):
-        lines = stacked(wrapped(text, SIDE, TINY), x, y, size=TINY, colour=colour)
+    for text, colour in ((format_area(found.deletion), DELETION), (format_area(found.insertion), INSERTION)):
+        lines = stack_lines(wrap_text(text, SIDE, TINY), x, y, size=TINY, colour=colour)
         items += lines
         y += 1.3 * TINY * len(lines)
-    inside = stacked(wrapped(" · ".join([miss(found), *places(found)]), SIDE, TINY), x, y, size=TINY, colour=FAINT)
+    inside = stack_lines(
+        wrap_text(" · ".join([format_infidelity(found), *format_localisation(found)]), SIDE, TINY),
+        x,
+        y,
+        size=TINY,
+        colour=FAINT,
+    )
     items += inside
     return y + 1.3 * TINY * len(inside)
 
@@ -250,20 +262,20 @@ def _curve(curve: Curve, x: float, y: float) -> tuple[tuple[float, float], ...]:
     return tuple((x + share * SIDE, y + (1 - value) * CURVES) for share, value in points)
 
 
-def area(curve: Curve) -> str:
+def format_area(curve: Curve) -> str:
     """The area under a curve, and what it is the area of."""
     how = f"{curve.output}, {curve.substrate} instead, {len(curve.fractions) - 1} steps"
     return f"{curve.measure} {float(curve.area[0]):.3f} ({how})"
 
 
-def miss(found: Faithfulness) -> str:
+def format_infidelity(found: Faithfulness) -> str:
     """How much of what the network loses the map foretells, beside a map of nothing."""
     how = found.infidelity
     left = float(how.value[0] / how.empty[0]) if float(how.empty[0]) else float("nan")
     return f"infidelity {left:.2f} of an empty map's ({how.samples} squares, {how.substrate} instead, best scale)"
 
 
-def places(found: Faithfulness) -> list[str]:
+def format_localisation(found: Faithfulness) -> list[str]:
     """How much of the evidence lies on the object, where it is known where that is."""
     if found.mass is None or found.rank is None:
         return []
@@ -293,7 +305,7 @@ SPELT = {
 """Words of the methods' names that are not written small."""
 
 
-def words(name: str) -> str:
+def format_name(name: str) -> str:
     """A registered name as people write it: ``"lrp_composite"`` -> ``"LRP composite"``."""
     text = " ".join(SPELT.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:]

@@ -16,7 +16,7 @@ MOST_PIXELS = 40_000_000
 """Checked before anything is unpacked: a small file can hold a picture that fills the memory."""
 
 
-def decoded(content: bytes, name: str) -> Image.Image:
+def decode_image(content: bytes, name: str) -> Image.Image:
     """The picture of a file as RGB, the right way up.
 
     Raises

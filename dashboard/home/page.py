@@ -55,7 +55,7 @@ def page(doors: Mapping[str, Any]) -> None:
 def _workspace() -> None:
     """What is there already; simulated people apart from real ones."""
     folder = home()
-    statuses = service.service().researcher.studies()
+    statuses = service.get_service().researcher.studies()
     done = dict.fromkeys(("live", "sim"), 0)
     for status in statuses:
         for mode in done:

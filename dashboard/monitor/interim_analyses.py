@@ -5,14 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import service
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.messages import show_errors
 
 BOUND = st.column_config.NumberColumn("Bound on |z|", format="%.3f")
 
 
 def show(study: str) -> None:
     """Nothing where the plan declares no looks."""
-    standing = service.service().researcher.looks(study)
+    standing = service.get_service().researcher.load_interim_status(study)
     if standing is None:
         return
     st.subheader("Planned looks", anchor=False)
@@ -23,10 +23,10 @@ def show(study: str) -> None:
     table = standing.schedule.rename(columns=str.capitalize).rename(columns={"Participants": "People per condition"})
     st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
     st.caption(f"{standing.finished} people finished in the smallest condition.")
-    with errors_shown():
+    with show_errors():
         due = standing.due is not None
         label = f"Make look {standing.due}" if due else "No look is due"
         if st.button(label, type="primary", disabled=not due, key="monitor_look"):
             with st.spinner("Fitting the planned model …"):
-                service.acting().take_look(study)
+                service.get_acting_researcher().run_interim_analysis(study)
             st.rerun()

@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.monitor import interim_analyses, watching
 from dashboard.shared import service
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.messages import show_errors
 from study.collection.status import StudyStatus
 
 EVERY_S = 5
@@ -16,35 +16,35 @@ def page() -> None:
     """The whole page."""
     st.title("Monitor", anchor=False)
     st.caption("Who is where, and whether the data are good. Blinded: nothing here tells how well any group does.")
-    with errors_shown():
-        names = list(dict.fromkeys(status.name for status in reversed(service.service().researcher.studies())))
+    with show_errors():
+        names = list(dict.fromkeys(status.name for status in reversed(service.get_service().researcher.studies())))
         if not names:
             st.info("No study was opened yet. Open one on the page Studies.")
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
-        watched(study)
-        watching.removing(study)
+        show_monitor(study)
+        watching.show_removal_form(study)
         interim_analyses.show(study)
         st.divider()
-        watching.unblinding(study)
+        watching.show_unblinding_form(study)
 
 
 @st.fragment(run_every=EVERY_S)
-def watched(study: str) -> None:
+def show_monitor(study: str) -> None:
     """What refreshes itself."""
-    with errors_shown():
-        seen = service.service().researcher.monitor(study)
-        versions = [status for status in service.service().researcher.studies() if status.name == study]
-        watching.gate(study, _newest(versions))
-        watching.clock(seen)
-        watching.numbers(seen)
+    with show_errors():
+        seen = service.get_service().researcher.monitor(study)
+        versions = [status for status in service.get_service().researcher.studies() if status.name == study]
+        watching.show_pause_and_close(study, _newest(versions))
+        watching.show_clock_jump(seen)
+        watching.show_counts(seen)
         places, time = st.columns(2, gap="large")
         with places:
-            watching.places(seen)
+            watching.show_allocation(seen)
         with time:
-            watching.throughput(seen)
-        watching.people(seen)
-        watching.trouble(seen)
+            watching.show_throughput(seen)
+        watching.show_participants(seen)
+        watching.show_problems(seen)
 
 
 def _newest(versions: list[StudyStatus]) -> StudyStatus:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.shared import service as door
-from dashboard.shared.messages import errors_shown, escaped
+from dashboard.shared.messages import escape_markdown, show_errors
 from study.collection.monitor import STEP_NS, Monitor
 from study.collection.status import StudyStatus
 
@@ -27,9 +27,9 @@ HELP = {
 SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
 
 
-def gate(study: str, version: StudyStatus) -> None:
+def show_pause_and_close(study: str, version: StudyStatus) -> None:
     """Whether new people are let in, and the button that changes it."""
-    service, state = door.acting(), version.state if version.state in COLOURS else "closed"
+    service, state = door.get_acting_researcher(), version.state if version.state in COLOURS else "closed"
     acts: dict[str, Callable[[], object]] = {}
     if state == "open":
         acts["Pause"] = lambda: service.pause_study(study)
@@ -49,7 +49,7 @@ def gate(study: str, version: StudyStatus) -> None:
                 st.rerun()
 
 
-def clock(seen: Monitor) -> None:
+def show_clock_jump(seen: Monitor) -> None:
     """Whether the server's clock has jumped, and the button that takes it as right."""
     if not seen.clock_jump_ns:
         return
@@ -60,11 +60,11 @@ def clock(seen: Monitor) -> None:
         "no place is given to another participant and no id is erased."
     )
     if st.button("The clock is right", help="Check the date and time of the server first.", key="monitor_clock"):
-        door.acting().confirm_time()
+        door.get_acting_researcher().confirm_time()
         st.rerun()
 
 
-def numbers(seen: Monitor) -> None:
+def show_counts(seen: Monitor) -> None:
     """How many people are where."""
     grid = st.grid(5, min_column_width=120)
     shown = {
@@ -78,13 +78,13 @@ def numbers(seen: Monitor) -> None:
         grid.metric(label, f"{count:,}", border=True, help=says)
 
 
-def places(seen: Monitor) -> None:
+def show_allocation(seen: Monitor) -> None:
     """The allocation."""
     st.subheader("Places", anchor=False)
     st.table(seen.places.rename(columns=str.capitalize), border="horizontal", hide_index=True)
 
 
-def throughput(seen: Monitor) -> None:
+def show_throughput(seen: Monitor) -> None:
     """Answers over time."""
     st.subheader("Answers in five minutes", anchor=False)
     if seen.throughput.empty:
@@ -101,7 +101,7 @@ def throughput(seen: Monitor) -> None:
     st.plotly_chart(figure, key="monitor_throughput", config={"displayModeBar": False})
 
 
-def people(seen: Monitor) -> None:
+def show_participants(seen: Monitor) -> None:
     """Everybody, and what is odd about whom."""
     st.subheader("People", anchor=False)
     odd = seen.people[seen.people["flags"] != ""]
@@ -125,9 +125,9 @@ def people(seen: Monitor) -> None:
     )
 
 
-def removing(study: str) -> None:
+def show_removal_form(study: str) -> None:
     """Release a place or exclude a participant with a logged reason, and list those excluded."""
-    service = door.acting()
+    service = door.get_acting_researcher()
     with st.expander("Release a place or exclude a participant"):
         st.caption(
             "Releasing gives an unfinished participant's place to another. Excluding also leaves their responses out "
@@ -140,17 +140,17 @@ def removing(study: str) -> None:
                 released = st.form_submit_button("Release this place")
                 excluded = st.form_submit_button("Exclude this participant")
         if released or excluded:
-            with errors_shown():
-                act = service.release_place if released else service.exclude
+            with show_errors():
+                act = service.release_quota_place if released else service.exclude
                 act(study, participant.strip(), reason)
                 done = "Their place is open again." if released else "The participant is excluded."
-                st.success(f"{escaped(participant.strip())}: {done}")
+                st.success(f"{escape_markdown(participant.strip())}: {done}")
         left_out = service.exclusions(study)
         if len(left_out):
             st.dataframe(left_out.rename(columns=str.capitalize), hide_index=True, key="monitor_exclusions")
 
 
-def trouble(seen: Monitor) -> None:
+def show_problems(seen: Monitor) -> None:
     """What went wrong, and whether there is room for more."""
     st.subheader("Troubles and disk", anchor=False)
     if seen.disk_is_low:
@@ -162,7 +162,7 @@ def trouble(seen: Monitor) -> None:
     st.caption(f"{free:,.1f} GiB free on the disk; the databases take {used:,.1f} MiB.")
 
 
-def unblinding(study: str) -> None:
+def show_unblinding_form(study: str) -> None:
     """Outcomes by condition, for a reason that is kept."""
     with st.expander("Look at outcomes before the end"):
         st.caption(
@@ -174,7 +174,9 @@ def unblinding(study: str) -> None:
             reason = st.text_input("Why", key="unblind_reason", max_chars=300)
             asked = st.form_submit_button("Look and record it")
         if asked:
-            with errors_shown():
-                table = door.acting().unblind(study, reason)
-                st.warning(f"Recorded: the outcomes of {escaped(study)} were looked at. Interim, and not as planned.")
+            with show_errors():
+                table = door.get_acting_researcher().unblind(study, reason)
+                st.warning(
+                    f"Recorded: the outcomes of {escape_markdown(study)} were looked at. Interim, and not as planned."
+                )
                 st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})

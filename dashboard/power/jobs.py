@@ -18,7 +18,7 @@ from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
 from study.analysis import nested, parallel, power, random_effects
 from study.analysis.responses import Responses
-from study.analysis.truths import TABLE_1, Effects, Theories, Truth, from_pilot
+from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.plan.config import StudyConfig
 from study.workspace.workspace import bundle_named, home
 
@@ -37,7 +37,7 @@ _timed: dict[str, float] = {}
 
 
 @dataclass(frozen=True)
-class Question:
+class PowerAnalysis:
     """What is to be found out.
 
     Attributes
@@ -77,7 +77,7 @@ class Question:
                 "paper's estimates or a pilot."
             )
         world = self._assumed()
-        return world.with_slopes(self.slope_sds) if isinstance(world, Effects) else world
+        return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
     def _assumed(self) -> Truth:
         study = self.study
@@ -87,7 +87,7 @@ class Question:
             return Theories(self.mixture, trials, conditions)
         categories = chosen if isinstance(chosen, int) else len(chosen)
         if self.pilot is None:
-            return Effects(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
+            return AdditiveTruth(TABLE_1, conditions=conditions, categories=categories, per_type=per_type)
         fixed = {"interaction": nested.FIXED["interaction"]}
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
@@ -153,7 +153,7 @@ def _time_start() -> float:
     return parallel.measure_start(power.start)
 
 
-def listed(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
+def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
     """Numbers with commas between them.
 
     Raises
@@ -182,13 +182,13 @@ def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
     for group, text in given.items():
         if group not in SLOPES:
             raise ForetellError(f"{what} {group!r}: give one of {', '.join(SLOPES)}.")
-        (found[group],) = listed(text, float, f"{what} {group}") if "," not in text else (LARGEST_SLOPE + 1,)
+        (found[group],) = parse_numbers(text, float, f"{what} {group}") if "," not in text else (LARGEST_SLOPE + 1,)
         if found[group] > LARGEST_SLOPE:
             raise ForetellError(f"{what} {group}={text}: give one number from 0 to {LARGEST_SLOPE:g} (log-odds).")
     return found
 
 
-def multiples(text: str, what: str) -> tuple[float, ...]:
+def parse_multiples(text: str, what: str) -> tuple[float, ...]:
     """Multiples of the assumed effects.
 
     Raises
@@ -196,7 +196,7 @@ def multiples(text: str, what: str) -> tuple[float, ...]:
     ForetellError
         No numbers from 0 to `LARGEST_MULTIPLE`.
     """
-    found = listed(text, float, what)
+    found = parse_numbers(text, float, what)
     if max(found) > LARGEST_MULTIPLE:
         raise ForetellError(
             f"{what} {text!r}: effects more than {LARGEST_MULTIPLE:g} times as large as assumed make every response "
@@ -205,7 +205,7 @@ def multiples(text: str, what: str) -> tuple[float, ...]:
     return found
 
 
-def answers(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
+def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
     """For each test and effect the fewest participants whose power has its whole interval above the target."""
     rows = power.enough(table).itertuples()
     return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard.power import planning
 from dashboard.shared import service
-from dashboard.shared.messages import errors_shown, escaped
-from dashboard.studies.workspace_studies import shelf
+from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.studies.workspace_studies import list_studies
 from study.workspace.workspace import home
 
 
@@ -18,15 +18,15 @@ def page() -> None:
         "How many people does a study need? Studies are simulated and analysed as planned; what is assumed of people "
         "is a guess, and power inherits it: look at half the effect as well."
     )
-    with errors_shown():
-        found = {study.name: study for study in shelf(home(), service.service())}
+    with show_errors():
+        found = {study.name: study for study in list_studies(home(), service.get_service())}
         studies = {name: study for name, study in found.items() if study.settings is not None}
         if not studies:
             st.info("No study file is here yet. Put one into the folder `studies` of the workspace.")
             return
         if st.query_params.get("study", next(iter(studies))) not in studies:
-            st.error(f"There is no study file {escaped(st.query_params['study'])}. Choose one of those below.")
+            st.error(f"There is no study file {escape_markdown(st.query_params['study'])}. Choose one of those below.")
         study = studies[st.selectbox("Study", list(studies), key="study", bind="query-params", width=420)]
-        question = planning.asked(study)
+        question = planning.choose_analysis(study)
         if question is not None:
             planning.show(question)

@@ -10,23 +10,23 @@ import streamlit as st
 from core.errors import ForetellError
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.power import jobs as work
-from dashboard.power.jobs import Question
+from dashboard.power.jobs import PowerAnalysis
 from dashboard.results import responses
 from dashboard.shared import links, live, numbers
 from dashboard.shared.jobs import pool
-from dashboard.shared.keys import BEGUN
-from dashboard.shared.messages import escaped
+from dashboard.shared.keys import STARTED_KEY
+from dashboard.shared.messages import escape_markdown
 from dashboard.studies import simulation
 from dashboard.studies.workspace_studies import Study
 from study.analysis import power
 from study.plan.config import StudyConfig
 
-PAPER, PEOPLE = "The paper's estimates (Table 1)", "Simulated people"
+PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated people"
 SIZES = "10,20,40,60"
-MOST_STUDIES, MOST_PEOPLE = 5000, 2000
+MOST_STUDIES, MOST_PARTICIPANTS = 5000, 2000
 
 
-def asked(study: Study) -> Question | None:
+def choose_analysis(study: Study) -> PowerAnalysis | None:
     """The question, from the widgets; None as long as a pilot is not chosen.
 
     Raises
@@ -35,19 +35,19 @@ def asked(study: Study) -> Question | None:
         Sizes or effects that are no numbers, a pilot not fit for analysis, or people without a built study.
     """
     assert study.settings is not None
-    pilot = responses.choose("pilot", (PAPER, PEOPLE), "What people do as in")
+    pilot = responses.choose("pilot", (PAPER, SIMULATED), "What people do as in")
     source = st.session_state["pilot_source"]
-    question = _sizes(study.settings, scaled=source != PEOPLE)
-    if source == PEOPLE:
+    question = _sizes(study.settings, scaled=source != SIMULATED)
+    if source == SIMULATED:
         if study.bundle is None:
             raise ForetellError("Simulated people answer frozen trials: build the study first, on the Studies page.")
-        return replace(question, mixture=simulation.mixture("power"))
+        return replace(question, mixture=simulation.choose_mixture("power"))
     if source == PAPER:
         return question
     return None if pilot is None else replace(question, pilot=pilot.data)
 
 
-def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
+def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
     """Sizes, multiples of the effects, and how many studies; theories of people have no effects to multiply."""
     with st.container(horizontal=True):
         sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=220)
@@ -67,11 +67,11 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> Question:
         seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
     people = links.accept("sizes", sizes, SIZES, _people)
     multiples = (
-        links.accept("effects", effects, "1", lambda text: work.multiples(text, "Effect-size multipliers"))
+        links.accept("effects", effects, "1", lambda text: work.parse_multiples(text, "Effect-size multipliers"))
         if scaled
         else (1.0,)
     )
-    return Question(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
+    return PowerAnalysis(study, people, int(studies), multiples, seed=int(seed), slope_sds=slopes)
 
 
 def _slopes() -> dict[str, float]:
@@ -93,13 +93,13 @@ def _slopes() -> dict[str, float]:
 
 
 def _people(text: str) -> tuple[int, ...]:
-    people = work.listed(text, int, "Participants per condition")
-    if not 2 <= min(people) <= max(people) <= MOST_PEOPLE:
-        raise ForetellError(f"Give between 2 and {MOST_PEOPLE:,} participants per condition.")
+    people = work.parse_numbers(text, int, "Participants per condition")
+    if not 2 <= min(people) <= max(people) <= MOST_PARTICIPANTS:
+        raise ForetellError(f"Give between 2 and {MOST_PARTICIPANTS:,} participants per condition.")
     return people
 
 
-def show(question: Question) -> None:
+def show(question: PowerAnalysis) -> None:
     """A button with what it will take; then progress, and the curve."""
     with st.container(horizontal=True):
         pay = st.number_input("Pay of one participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
@@ -107,16 +107,16 @@ def show(question: Question) -> None:
     if question.assumptions is not None:
         st.caption(question.assumptions)
     task = question.task()
-    if pool().known(task.key) is None and task.key not in st.session_state.get(BEGUN, ()):
-        about = live.duration(task.seconds or 0.0)
+    if pool().find(task.key) is None and task.key not in st.session_state.get(STARTED_KEY, ()):
+        about = live.format_duration(task.seconds or 0.0)
         st.button(f"Simulate ({about})", type="primary", key="simulate", on_click=live.begin, args=([task.key],))
         return
-    live.shown(task, lambda table: _curve(table, len(question.study.conditions), pay, currency), "power")
+    live.draw_when_ready(task, lambda table: _curve(table, len(question.study.conditions), pay, currency), "power")
 
 
 def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> None:
-    for sentence in work.answers(table, conditions, pay, currency):
-        st.markdown(f"**{escaped(sentence)}**")
+    for sentence in work.describe_sample_sizes(table, conditions, pay, currency):
+        st.markdown(f"**{escape_markdown(sentence)}**")
     priced = power.with_cost(table, conditions, pay)
     numbers.chart(power.figure(table), priced, "power")
     if pay > 0:

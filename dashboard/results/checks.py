@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.results import jobs as work
-from dashboard.results.jobs import Analysed
+from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import live, numbers
 from study.analysis import crosschecks, exploratory, slopes
 from study.analysis.exploratory import Measure
 
 
-def show(found: Analysed) -> None:
+def show(found: AnalysisResult) -> None:
     """Convergence in words; the result with random slopes; Bayesian and GEE fits, and why they differ."""
     numbers.heading("Convergence", found.label)
     for name, model in found.analysis.models.items():
@@ -25,10 +25,10 @@ def show(found: Analysed) -> None:
     numbers.heading(slopes.TITLE, "exploratory")
     compared = exploratory.with_slopes(found.data, found.analysis, found.plan)
     st.caption(compared.says)
-    live.shown(work.measured(found, compared), _table, "slopes")
+    live.draw_when_ready(work.make_measure_task(found, compared), _table, "slopes")
     numbers.heading("Robustness checks: GEE and Bayesian fits", "exploratory")
-    offer = exploratory.other_roads(found.data.frame, found.model)
-    live.shown(work.measured(found, offer), _table, "checks")
+    offer = exploratory.offer_robustness_checks(found.data.frame, found.model)
+    live.draw_when_ready(work.make_measure_task(found, offer), _table, "checks")
     for explanation in crosschecks.explanations(len(found.data.frame)):
         st.caption(explanation)
 

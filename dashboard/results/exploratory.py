@@ -5,19 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.results import jobs as work
-from dashboard.results.jobs import SEED, Analysed
+from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
 from study.analysis import exploratory
 from study.analysis.exploratory import Measure
 from study.bundle import Manifest
 
 
-def show(found: Analysed, manifest: Manifest | None) -> None:
+def show(found: AnalysisResult, manifest: Manifest | None) -> None:
     """One measure, chosen by its name."""
     offers = {offer.title: offer for offer in exploratory.offers(found.data.frame, seed=SEED, manifest=manifest)}
     choice = st.selectbox("Measure", offers, key="measure", bind="query-params", width=420)
     numbers.heading(choice, "exploratory")
-    live.shown(work.measured(found, offers[choice], manifest), _measure, "measure")
+    live.draw_when_ready(work.make_measure_task(found, offers[choice], manifest), _measure, "measure")
 
 
 def _measure(measure: Measure) -> None:

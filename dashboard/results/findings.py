@@ -6,32 +6,36 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import jobs as work
-from dashboard.results.jobs import Analysed, Sample
+from dashboard.results.jobs import AnalysisResult, Sample
 from dashboard.shared import files, live, numbers
-from dashboard.shared.messages import escaped
+from dashboard.shared.messages import escape_markdown
 from study.analysis import figures, headline, nested, random_effects, report
 from study.analysis.sentences import words
 
 
-def figure(sample: Sample) -> None:
+def show_figure(sample: Sample) -> None:
     """Figure 1."""
     numbers.heading("Figure 1", sample.label)
-    numbers.chart(figures.draw(sample.numbers, simulated=sample.data.simulated), sample.numbers, "figure1")
+    numbers.chart(figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1")
     st.caption("Mean accuracy and 95% intervals, participants resampled. The dotted line is guessing.")
 
 
-def tests(found: Analysed) -> None:
+def show_tests(found: AnalysisResult) -> None:
     """Effects with their intervals, the tests in words, and warnings about the models."""
     numbers.heading("Do explanations help participants predict the AI?", found.label)
     if not found.contrasts.empty:
         numbers.chart(
-            headline.forest(found.contrasts, found.level, simulated=found.data.simulated), found.contrasts, "contrasts"
+            headline.forest(found.contrasts, found.level, simulated=found.data.has_simulated),
+            found.contrasts,
+            "contrasts",
         )
         st.caption(
             f"Differences in accuracy with {headline.coverage_text(found.level)} intervals, uncorrected; p values in "
             "the sentences are corrected for the number of contrasts (Holm). Averaged over participants and categories."
         )
-        st.markdown("\n".join(f"- {escaped(line)}" for line in headline.sentences(found.contrasts, found.level)))
+        st.markdown(
+            "\n".join(f"- {escape_markdown(line)}" for line in headline.sentences(found.contrasts, found.level))
+        )
     for test in found.analysis.tests:
         st.markdown(f"**{report.describe_test(test, found.level)}**")
     if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
@@ -43,7 +47,7 @@ def tests(found: Analysed) -> None:
             st.warning(f"Model {name}: {message}")
 
 
-def models(found: Analysed) -> None:
+def show_models(found: AnalysisResult) -> None:
     """Each model against the one before, Table 1, and how much people and categories differ."""
     numbers.heading("Nested models", found.label)
     numbers.table(nested.comparison(found.analysis), "models")
@@ -58,7 +62,7 @@ def models(found: Analysed) -> None:
         "Log-odds with 95% Wald intervals. Reference: adversarial incorrect, no saliency map, no examples. "
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
-    files.file("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
+    files.offer_download("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
     numbers.heading("How much participants and categories differ", found.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in found.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
@@ -67,7 +71,7 @@ def models(found: Analysed) -> None:
         "95% intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
         "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
     )
-    live.shown(work.profiled(found), _profiles, "profiles")
+    live.draw_when_ready(work.make_profile_task(found), _profiles, "profiles")
 
 
 def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -76,7 +80,7 @@ def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     numbers.table(deviations.drop(columns="method"), "variance_profiles")
 
 
-def contrasts(found: Analysed) -> None:
+def show_contrasts(found: AnalysisResult) -> None:
     """The contrasts with Holm's correction, and what explanations do to the probability."""
     numbers.heading("Contrasts", found.label)
     if found.contrasts.empty:
@@ -88,7 +92,7 @@ def contrasts(found: Analysed) -> None:
             "corrected for the number of contrasts (Holm)."
         )
     numbers.heading("Average effects on the probability", "exploratory")
-    live.shown(work.effects(found), lambda table: numbers.table(table, "effects"), "effects")
+    live.draw_when_ready(work.make_effects_task(found), lambda table: numbers.table(table, "effects"), "effects")
     st.caption(
         "Change in the probability of a correct prediction, averaged over participants and categories; 95% intervals."
     )

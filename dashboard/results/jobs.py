@@ -19,11 +19,11 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
 from study.analysis.nested import NestedAnalysis
-from study.analysis.planned import Kept, Planned
-from study.analysis.records import Look, MixedModel
+from study.analysis.planned import PlannedAnalysis, PlannedData
+from study.analysis.records import InterimAnalysis, MixedModel
 from study.analysis.responses import Responses
 from study.bundle import Manifest
-from study.plan.preregistration import Plan
+from study.plan.preregistration import AnalysisPlan
 
 SEED = 0
 """Of everything resampled, as the verb ``analyze`` has it."""
@@ -52,7 +52,7 @@ class Sample:
     key: str
     data: Responses
     numbers: pd.DataFrame
-    plan: Kept | None
+    plan: PlannedData | None
 
     @property
     def level(self) -> float:
@@ -68,7 +68,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Analysed(Sample):
+class AnalysisResult(Sample):
     """What the models say.
 
     Attributes
@@ -79,7 +79,7 @@ class Analysed(Sample):
         Planned ones where there is a plan, each explanation against none otherwise.
     """
 
-    plan: Planned | None
+    plan: PlannedAnalysis | None
     analysis: NestedAnalysis
     contrasts: pd.DataFrame
 
@@ -94,7 +94,9 @@ def key_of(data: Responses) -> str:
     return digest(data.sha256, str(data.dropped), data.excluded.to_csv(index=False), *data.messages)
 
 
-def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = None) -> Task:
+def make_sample_task(
+    data: Responses, plan: AnalysisPlan | None, looks: Sequence[InterimAnalysis] | None = None
+) -> Task:
     """What the plan leaves out, and Figure 1 of the rest: neither waits for a model.
 
     ``looks`` are those made at these answers, None if not known.
@@ -110,7 +112,7 @@ def sampled(data: Responses, plan: Plan | None, looks: Sequence[Look] | None = N
     return Task(key, work)
 
 
-def analysed(sample: Sample) -> Task:
+def make_analysis_task(sample: Sample) -> Task:
     """The models, as planned where there is a plan.
 
     Raises
@@ -119,7 +121,7 @@ def analysed(sample: Sample) -> Task:
         In the pool: more answers than `MOST`.
     """
 
-    def work(progress: Progress) -> Analysed:
+    def work(progress: Progress) -> AnalysisResult:
         count = len(sample.data.frame)
         if count > MOST:
             raise ForetellError(
@@ -128,22 +130,22 @@ def analysed(sample: Sample) -> Task:
                 "command analyze, on another machine or when no collection runs."
             )
         if sample.plan:
-            done = planned.fitted(sample.plan, progress=progress)
-            return Analysed(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
+            done = planned.fit_plan(sample.plan, progress=progress)
+            return AnalysisResult(sample.key, sample.data, sample.numbers, done, done.analysis, done.contrasts)
         analysis = nested.analyze(sample.data, progress=progress)
         table = contrasts.table(analysis.largest)
-        return Analysed(sample.key, sample.data, sample.numbers, None, analysis, table)
+        return AnalysisResult(sample.key, sample.data, sample.numbers, None, analysis, table)
 
     return Task(digest("analysed", sample.key), work)
 
 
-def measured(found: Analysed, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
+def make_measure_task(found: AnalysisResult, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
     """A measure that no plan named; of the trials of `manifest`, if it is about trials."""
     study = manifest.study_hash if manifest else ""
     return _of(found, f"measure {offer.name} {study}", lambda _: offer.measure())
 
 
-def effects(found: Analysed) -> Task:
+def make_effects_task(found: AnalysisResult) -> Task:
     """Average effects of the explanations as probabilities, by trial type."""
     asked = ["saliency", "examples"]
     return _of(
@@ -153,7 +155,7 @@ def effects(found: Analysed) -> Task:
     )
 
 
-def profiled(found: Analysed) -> Task:
+def make_profile_task(found: AnalysisResult) -> Task:
     """Profile-likelihood intervals of the largest model's coefficients and standard deviations, a table each."""
     frame, model = found.data.frame, found.model
 
@@ -164,12 +166,12 @@ def profiled(found: Analysed) -> Task:
     return _of(found, "profiles", work, len(frame) * len(model.coefficients) * PROFILE_S)
 
 
-def _of(found: Analysed, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
+def _of(found: AnalysisResult, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
     """A task on responses that were analysed."""
     return Task(digest(what, key_of(found.data), found.model.formula), work, takes)
 
 
-def reported(found: Analysed, manifest: Manifest | None = None) -> Task:
+def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:
     """Every file of the verb ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
@@ -188,7 +190,7 @@ def reported(found: Analysed, manifest: Manifest | None = None) -> Task:
     return Task(digest("report", found.key, manifest.study_hash if manifest else ""), work)
 
 
-def zipped(contents: dict[str, bytes]) -> bytes:
+def zip_files(contents: dict[str, bytes]) -> bytes:
     """All files in one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -8,19 +8,19 @@ import streamlit as st
 
 from dashboard.results import checks, exploratory, findings, quality, reporting, responses
 from dashboard.results import jobs as work
-from dashboard.results.jobs import Analysed
-from dashboard.results.responses import Chosen
-from dashboard.shared.live import awaited
-from dashboard.shared.messages import errors_shown
+from dashboard.results.jobs import AnalysisResult
+from dashboard.results.responses import ChosenResponses
+from dashboard.shared.live import await_result
+from dashboard.shared.messages import show_errors
 from study.bundle import Manifest
 from study.network.placement import caveats
-from study.plan.preregistration import Plan
+from study.plan.preregistration import AnalysisPlan
 
-ANSWER = "Answer"
-SECTIONS: dict[str, Callable[[Analysed, Manifest | None], None]] = {
-    ANSWER: lambda found, _: findings.tests(found),
-    "Models": lambda found, _: findings.models(found),
-    "Contrasts": lambda found, _: findings.contrasts(found),
+MAIN_RESULT = "Answer"
+SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
+    MAIN_RESULT: lambda found, _: findings.show_tests(found),
+    "Models": lambda found, _: findings.show_models(found),
+    "Contrasts": lambda found, _: findings.show_contrasts(found),
     "Checks": lambda found, _: checks.show(found),
     "Exploratory": exploratory.show,
     "Report": reporting.show,
@@ -33,39 +33,39 @@ def page() -> None:
     st.caption(
         "What was collected, whether explanations changed how well participants predict the AI, and how certain it is."
     )
-    with errors_shown():
+    with show_errors():
         chosen = responses.choose("results")
         if chosen is not None:
-            _shown(chosen)
+            _show_results(chosen)
 
 
-def _shown(chosen: Chosen) -> None:
+def _show_results(chosen: ChosenResponses) -> None:
     for caveat in caveats(chosen.bundle.manifest if chosen.bundle else None):
         st.warning(caveat)
     quality.show(chosen.data)
-    sample = awaited(work.sampled(chosen.data, _plan(chosen), chosen.looks).ask())
+    sample = await_result(work.make_sample_task(chosen.data, _plan(chosen), chosen.interim_analyses).ask())
     if sample is None:
         return
-    quality.exclusions(sample)
+    quality.show_exclusions(sample)
     section = st.segmented_control(
         "Section",
         SECTIONS,
-        default=ANSWER,
+        default=MAIN_RESULT,
         required=True,
         key="section",
         bind="query-params",
         label_visibility="collapsed",
     )
     models = st.container()
-    if section == ANSWER:
-        findings.figure(sample)  # before the models are begun: it needs none
-    with models, errors_shown():
-        found = awaited(work.analysed(sample).ask())
+    if section == MAIN_RESULT:
+        findings.show_figure(sample)  # before the models are begun: it needs none
+    with models, show_errors():
+        found = await_result(work.make_analysis_task(sample).ask())
         if found is not None:
             SECTIONS[section](found, chosen.bundle.manifest if chosen.bundle else None)
 
 
-def _plan(chosen: Chosen) -> Plan | None:
+def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:
     """The frozen plan, unless the reader leaves it out."""
     plan = chosen.plan
     if plan is None:

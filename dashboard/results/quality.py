@@ -27,7 +27,7 @@ def show(data: Responses) -> None:
         numbers.table(data.quality(), "quality")
 
 
-def exclusions(found: Sample) -> None:
+def show_exclusions(found: Sample) -> None:
     """Whom and what the plan leaves out, rule by rule, and whether collection is over."""
     if found.plan is None:
         st.caption("No analysis plan applies: no rule excludes anybody, and everything here is exploratory.")

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard.results import jobs as work
-from dashboard.results.jobs import Analysed
+from dashboard.results.jobs import AnalysisResult
 from dashboard.shared import files, live, numbers
 from study.bundle import Manifest
 
@@ -19,7 +19,7 @@ WORDS = {
 }
 
 
-def show(found: Analysed, manifest: Manifest | None) -> None:
+def show(found: AnalysisResult, manifest: Manifest | None) -> None:
     """Written beside the page, then files."""
     numbers.heading("Report", found.label)
     st.caption(
@@ -27,10 +27,12 @@ def show(found: Analysed, manifest: Manifest | None) -> None:
         "code and the versions: the same rows, study, plan, code and versions give the "
         "same bytes, here and by the verb `analyze`."
     )
-    live.shown(work.reported(found, manifest), _files, "report")
+    live.draw_when_ready(work.make_report_task(found, manifest), _files, "report")
 
 
 def _files(contents: dict[str, bytes]) -> None:
     for name, (label, mime) in WORDS.items():
-        files.file(label, partial(contents.__getitem__, name), name, mime)
-    files.file(f"All {len(contents)} files (ZIP)", lambda: work.zipped(contents), "results.zip", "application/zip")
+        files.offer_download(label, partial(contents.__getitem__, name), name, mime)
+    files.offer_download(
+        f"All {len(contents)} files (ZIP)", lambda: work.zip_files(contents), "results.zip", "application/zip"
+    )

@@ -13,10 +13,10 @@ import streamlit as st
 from dashboard.shared import service
 from dashboard.shared.keys import digest
 from study.analysis import responses
-from study.analysis.records import Look
+from study.analysis.records import InterimAnalysis
 from study.analysis.responses import Responses
 from study.bundle import Bundle
-from study.plan.preregistration import Plan, frozen_with
+from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
 UPLOAD = "A CSV file of mine"
@@ -28,39 +28,43 @@ FRESH_S = 15
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenResponses:
     """Responses fit for analysis, and the frozen study that they answer, if it is known."""
 
     data: Responses
     bundle: Bundle | None
 
     @property
-    def plan(self) -> Plan | None:
+    def plan(self) -> AnalysisPlan | None:
         """The analysis plan that the study was frozen with; None where there was none."""
-        return None if self.bundle is None else frozen_with(self.bundle.manifest)
+        return None if self.bundle is None else load_frozen_plan(self.bundle.manifest)
 
     @property
-    def looks(self) -> tuple[Look, ...] | None:
+    def interim_analyses(self) -> tuple[InterimAnalysis, ...] | None:
         """The declared looks that were made at the study's answers; None where that is not known."""
-        if self.data.simulated:
+        if self.data.has_simulated:
             return ()
-        return None if self.bundle is None else service.service().researcher.looks_made(self.bundle.study_hash)
+        return (
+            None
+            if self.bundle is None
+            else service.get_service().researcher.load_interim_analyses(self.bundle.study_hash)
+        )
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     """The collected studies by name."""
-    statuses = service.service().researcher.studies()
+    statuses = service.get_service().researcher.studies()
     names = dict.fromkeys(status.name for status in statuses if status.sessions)
     seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
-    return {name: functools.partial(_collected, digest(str(home()), name, seen[name]), name) for name in names}
+    return {name: functools.partial(_load_collected, digest(str(home()), name, seen[name]), name) for name in names}
 
 
 @st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
-def _collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
-    return service.service().researcher.responses(_name, ("live", "sim"))
+def _load_collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
+    return service.get_service().researcher.responses(_name, ("live", "sim"))
 
 
-def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> Chosen | None:
+def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> ChosenResponses | None:
     """Responses of a study or of a file, checked; None as long as nothing is chosen.
 
     ``place`` begins the names of the widgets in the session and the link; ``sources`` are offered before the others,
@@ -79,11 +83,11 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
         return _file(place)
     frame = _of_one_version(_of_one_kind(studies[choice](), place), place)
     rows = pd.util.hash_pandas_object(frame).to_numpy().tobytes()
-    data = _prepared(digest(choice, rows, *frame.columns), frame, {}, choice)
-    bundle = _answered(frame)
-    if bundle is not None and not data.simulated:
-        data = replace(data, excluded=service.service().researcher.count_exclusions(bundle.study_hash))
-    return Chosen(data, bundle)
+    data = _prepare_responses(digest(choice, rows, *frame.columns), frame, {}, choice)
+    bundle = _find_bundle(frame)
+    if bundle is not None and not data.has_simulated:
+        data = replace(data, excluded=service.get_service().researcher.count_exclusions(bundle.study_hash))
+    return ChosenResponses(data, bundle)
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
@@ -113,24 +117,26 @@ def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
 
-def _answered(frame: pd.DataFrame) -> Bundle | None:
+def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
     """The frozen study behind collected answers."""
     if "study_hash" not in frame or frame.empty:
         return None
-    folders = {status.study_hash: status.folder for status in service.service().researcher.studies()}
+    folders = {status.study_hash: status.folder for status in service.get_service().researcher.studies()}
     folder = folders.get(frame["study_hash"].iloc[0])
     return None if folder is None else Bundle(folder)
 
 
-def _file(place: str) -> Chosen | None:
+def _file(place: str) -> ChosenResponses | None:
     file = st.file_uploader("One row per answer", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
     if file is None:
         st.info("Choose a CSV file with one row per answer.")
         return None
-    raw = _parsed(file.file_id, file)
+    raw = _parse_file(file.file_id, file)
     mapping = _mapping([str(column) for column in raw.columns], place)
-    bundle = _claimed(place)
-    return Chosen(_prepared(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle)
+    bundle = _choose_study(place)
+    return ChosenResponses(
+        _prepare_responses(digest(file.file_id, *mapping, *mapping.values()), raw, mapping, file.name), bundle
+    )
 
 
 def _mapping(columns: list[str], place: str) -> dict[str, str]:
@@ -152,7 +158,7 @@ def _column(ours: str, columns: list[str], place: str) -> str | None:
     )
 
 
-def _claimed(place: str) -> Bundle | None:
+def _choose_study(place: str) -> Bundle | None:
     """The study that the file's answers belong to, as the reader says: its plan is executed, its trials are known."""
     built = sorted({study_name(folder) for folder in bundles(home())})
     if not built:
@@ -170,10 +176,10 @@ def _claimed(place: str) -> Bundle | None:
 
 
 @st.cache_resource(max_entries=4, show_spinner="Reading the file …")
-def _parsed(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
+def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
     return responses.parse(_file.getvalue(), _file.name)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Checking the answers …")
-def _prepared(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
+def _prepare_responses(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
     return responses.prepare(_raw, _mapping, name=_name)

@@ -20,10 +20,18 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard.server import gate
-from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, foreign_origin, source_of
+from dashboard.server.headers import FRESH, IMMUTABLE, SAFE, is_foreign_origin, source_of
 from dashboard.shared import service as door
-from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled, Proof, Recruit
-from study.participation.refusals import Refused
+from study.participation.answer import (
+    CheckAnswers,
+    ClientDevice,
+    ClientEvent,
+    QuestionnaireResponses,
+    Recruit,
+    SessionCredentials,
+    TrialResponse,
+)
+from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
 from study.service import Participant
 from study.store import StoreError
@@ -38,7 +46,7 @@ LONGEST_TAB = 64
 
 
 @dataclass(frozen=True)
-class Call:
+class PageRequest:
     """What a request of the page brings: who (token), in which study and tab, and what; and the request itself."""
 
     token: str
@@ -49,7 +57,7 @@ class Call:
 
 
 log = logging.getLogger(__name__)
-Work = Callable[[Participant, Call], tuple[int, Any]]
+Work = Callable[[Participant, PageRequest], tuple[int, Any]]
 
 
 class _Body(BaseModel):
@@ -67,16 +75,16 @@ class Begin(_Body):
 
     study: str = Field(max_length=200, pattern=r"^[^\x00]+$")
     recruit: Recruit | None = None
-    proof: Proof | None = None
+    proof: SessionCredentials | None = None
     preview: bool = False
     condition: str | None = Field(default=None, max_length=100)
 
 
-class Consent(_Body):
+class ConsentBody(_Body):
     """Body of ``/api/v1/consent``."""
 
     agreed: bool
-    device: Device | None = None
+    device: ClientDevice | None = None
 
 
 class Ready(_Body):
@@ -126,48 +134,48 @@ def routes() -> list[Route]:
     ]
 
 
-def _begin(participant: Participant, call: Call) -> tuple[int, Any]:
+def _begin(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
         # Somebody who takes part would see the other conditions, and what practice answers.
-        refusal = gate.refused(call.asked)
+        refusal = gate.find_refusal(call.asked)
         if refusal is not None:
-            raise Refused(*refusal, "refused_preview")
+            raise Refusal(*refusal, "refused_preview")
         return 201, {"token": participant.begin(sent.study, mode="preview", condition=sent.condition)}
     begun = participant.begin(sent.study, recruit=sent.recruit, proof=sent.proof, address=source_of(call.asked))
     return 201, {"token": begun}
 
 
-def _consent(participant: Participant, call: Call) -> tuple[int, Any]:
-    sent = Consent.model_validate_json(call.body)
+def _consent(participant: Participant, call: PageRequest) -> tuple[int, Any]:
+    sent = ConsentBody.model_validate_json(call.body)
     return 200, participant.consent(call.token, sent.agreed, sent.device, call.tab)
 
 
-def _ready(participant: Participant, call: Call) -> tuple[int, Any]:
+def _ready(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     return 200, participant.ready(call.token, Ready.model_validate_json(call.body).stage, call.tab)
 
 
-def _check(participant: Participant, call: Call) -> tuple[int, Any]:
+def _check(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     return 200, participant.check(call.token, CheckAnswers.model_validate_json(call.body), call.tab)
 
 
-def _respond(participant: Participant, call: Call) -> tuple[int, Any]:
-    ack = participant.record(call.token, Answer.model_validate_json(call.body), call.tab)
+def _respond(participant: Participant, call: PageRequest) -> tuple[int, Any]:
+    ack = participant.record(call.token, TrialResponse.model_validate_json(call.body), call.tab)
     return ack.code, {"message": ack.message, "feedback": ack.feedback, "state": ack.state}
 
 
-def _fill(participant: Participant, call: Call) -> tuple[int, Any]:
-    return 200, participant.fill(call.token, Filled.model_validate_json(call.body), call.tab)
+def _fill(participant: Participant, call: PageRequest) -> tuple[int, Any]:
+    return 200, participant.fill(call.token, QuestionnaireResponses.model_validate_json(call.body), call.tab)
 
 
-def _withdraw(participant: Participant, call: Call) -> tuple[int, Any]:
+def _withdraw(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     return 200, participant.withdraw(Withdrawal.model_validate_json(call.body).code, source_of(call.asked))
 
 
-def _events(participant: Participant, call: Call) -> tuple[int, Any]:
+def _events(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     events = _EVENTS.validate_json(call.body)
     if len(events) > MOST_EVENTS:
-        raise Refused(413, f"At most {MOST_EVENTS} events at once.")
+        raise Refusal(413, f"At most {MOST_EVENTS} events at once.")
     return 200, {"new": participant.events(call.token, events)}
 
 
@@ -176,63 +184,63 @@ def _api(name: str, method: str, work: Work) -> Route:
 
     async def handle(request: Request) -> Response:
         try:
-            body, said = await _limited_body(request), request.headers
+            body, said = await _read_limited_body(request), request.headers
         except (ClientDisconnect, TimeoutError):
             return Response(status_code=408, headers=FRESH)  # the page sends it again
         tab = said.get("x-tab", "")[:LONGEST_TAB] or None
-        call = Call(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
-        code, content = await run_in_threadpool(_guarded, work, call)
+        call = PageRequest(said.get("x-session-token", ""), said.get("x-study", ""), tab, body, request)
+        code, content = await run_in_threadpool(_run_guarded, work, call)
         return _json(code, content)
 
     return Route(f"/api/v1/{name}", handle, methods=[method])
 
 
-def _guarded(work: Work, call: Call) -> tuple[int, Any]:
+def _run_guarded(work: Work, call: PageRequest) -> tuple[int, Any]:
     """What came of it; of a refusal ``error`` is for the participant, in their language, the rest for programs."""
     try:
         _admit(call)
-        return work(door.service().participant, call)
+        return work(door.get_service().participant, call)
     except ForetellError as error:
         refused = _refusal(error)
     except ValidationError as error:
         first = error.errors()[0]
         where, what = ".".join(map(str, first["loc"])) or "body", first["msg"].removeprefix("Value error, ")
-        refused = Refused(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")
+        refused = Refusal(422, f"{where}: {what}", "refused_link" if where.startswith("recruit") else "ui.wrong")
     shown = _words(call.study)[1][refused.says]
     return refused.code, {"error": shown, "says": refused.says, "detail": str(refused)}
 
 
-def _refusal(error: ForetellError) -> Refused:
+def _refusal(error: ForetellError) -> Refusal:
     """Any of the project's errors as one; a stranger is told neither which studies there are nor what broke."""
-    if isinstance(error, Refused) and error.says == "refused_unknown":
-        return Refused(error.code, "No such study is open.", error.says)
-    if isinstance(error, Refused):
+    if isinstance(error, Refusal) and error.says == "refused_unknown":
+        return Refusal(error.code, "No such study is open.", error.says)
+    if isinstance(error, Refusal):
         return error
     log.error("%s", error)
-    return Refused(503 if isinstance(error, StoreError) else 500, "The server cannot do this now; its log says why.")
+    return Refusal(503 if isinstance(error, StoreError) else 500, "The server cannot do this now; its log says why.")
 
 
 def _words(study: str) -> tuple[str, dict[str, str]]:
     """Language and texts of a study; of one that is not known or cannot be read, the default language's."""
     try:
-        return door.service().participant.words(study)
+        return door.get_service().participant.words(study)
     except ForetellError:
         return DEFAULT_LANGUAGE, DEFAULTS
 
 
-def _admit(call: Call) -> None:
+def _admit(call: PageRequest) -> None:
     """Refuse what is too long, and a request that would change something and does not come from our own page."""
     if len(call.body) > MOST_BYTES:
-        raise Refused(413, f"The request is longer than {MOST_BYTES} bytes.")
+        raise Refusal(413, f"The request is longer than {MOST_BYTES} bytes.")
     if call.asked.method == "GET":
         return
     if call.asked.headers.get("content-type", "").split(";")[0].strip() != "application/json":
-        raise Refused(403, "Send application/json.")
-    if foreign_origin(call.asked):
-        raise Refused(403, "This request came from another site.")
+        raise Refusal(403, "Send application/json.")
+    if is_foreign_origin(call.asked):
+        raise Refusal(403, "This request came from another site.")
 
 
-async def _limited_body(request: Request) -> bytes:
+async def _read_limited_body(request: Request) -> bytes:
     """The body, or the beginning of one that is too long."""
     body = bytearray()
     async with asyncio.timeout(LONGEST_BODY_S):
@@ -268,9 +276,9 @@ async def _runner_file(request: Request) -> Response:
     return FileResponse(path, headers={**SAFE, "Cache-Control": "no-cache"})
 
 
-def _guarded_asset(study: str, sha256: str) -> bytes | None:
+def _read_asset(study: str, sha256: str) -> bytes | None:
     try:
-        return door.service().participant.asset(study, sha256).read_bytes()
+        return door.get_service().participant.asset(study, sha256).read_bytes()
     except (ForetellError, OSError):
         return None
 
@@ -278,7 +286,7 @@ def _guarded_asset(study: str, sha256: str) -> bytes | None:
 async def _asset(request: Request) -> Response:
     """A picture. No Last-Modified: files are written in an order that could tell what belongs together."""
     sha256 = request.path_params["sha256"]
-    content = await run_in_threadpool(_guarded_asset, request.path_params["study"], sha256)
+    content = await run_in_threadpool(_read_asset, request.path_params["study"], sha256)
     if content is None:
         return _json(404, {"error": "No such picture."})
     return Response(content, media_type="image/webp", headers=IMMUTABLE)

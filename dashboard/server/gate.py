@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import ForetellError
-from dashboard.server.headers import FRESH, RESEARCHERS, foreign_origin
+from dashboard.server.headers import FRESH, RESEARCHERS, is_foreign_origin
 from dashboard.shared import service
 from dashboard.shared.service import COOKIE
 
@@ -44,9 +44,9 @@ class Gate:
         if scope["type"] == "lifespan" or self._is_public(scope):
             return await self._app(scope, receive, send)
         asked = HTTPConnection(scope)
-        refusal = await run_in_threadpool(refused, asked)
+        refusal = await run_in_threadpool(find_refusal, asked)
         if scope["type"] == "websocket":
-            if refusal is not None or foreign_origin(asked):
+            if refusal is not None or is_foreign_origin(asked):
                 return await send({"type": "websocket.close", "code": 1008})
             watched = _Watched(asked, receive, send)
             return await self._app(scope, watched.receive, watched.send)
@@ -89,16 +89,16 @@ class _Watched:
     async def _still_in(self) -> bool:
         if not self._ended and time.monotonic() - self._checked > RECHECK_S:
             self._checked = time.monotonic()
-            if await run_in_threadpool(refused, self._asked) is not None:
+            if await run_in_threadpool(find_refusal, self._asked) is not None:
                 self._ended = True
                 await self._send({"type": "websocket.close", "code": 1008})
         return not self._ended
 
 
-def refused(asked: HTTPConnection) -> tuple[int, str] | None:
+def find_refusal(asked: HTTPConnection) -> tuple[int, str] | None:
     """Code and sentence for who may not see the researcher's pages; None for who may."""
     try:
-        standing = service.service().access.standing(asked.cookies.get(COOKIE, ""))
+        standing = service.get_service().access.find_login_state(asked.cookies.get(COOKIE, ""))
     except ForetellError as error:
         return 503, str(error)
     return None if standing == "in" else (401, "Log in first.")

@@ -30,7 +30,7 @@ FRESH = {**SAFE, "Cache-Control": "no-store"}
 IMMUTABLE = {**SAFE, "Cache-Control": "public, max-age=31536000, immutable"}
 
 
-def foreign_origin(asked: HTTPConnection) -> bool:
+def is_foreign_origin(asked: HTTPConnection) -> bool:
     """Whether another site's page made this request; a program that is no browser says nothing of its origin."""
     site = asked.headers.get("sec-fetch-site")
     if site is not None:

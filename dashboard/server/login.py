@@ -15,11 +15,11 @@ from starlette.routing import Route
 
 from core.errors import ForetellError
 from dashboard.server.gate import LOGIN
-from dashboard.server.headers import FRESH, foreign_origin, source_of
+from dashboard.server.headers import FRESH, is_foreign_origin, source_of
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
 from study.collection.access import LINK_KEY, LOGIN_NS, WINDOW_NS
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.store import StoreError
 
 PAGE = (Path(__file__).parents[1] / "runner" / "login.html").read_text(encoding="utf-8")
@@ -61,7 +61,7 @@ async def page(request: Request, message: str = "", code: int = 200) -> Response
         return await _enter_by_link(request, key)
     headers = {**HEADERS, "Retry-After": str(WINDOW_NS // 10**9)} if code == 429 else HEADERS
     try:
-        shown = await run_in_threadpool(_filled, request.cookies.get(COOKIE, ""), message)
+        shown = await run_in_threadpool(_fill_page, request.cookies.get(COOKIE, ""), message)
     except ForetellError as error:
         shown, code = _blanks(standing="out", ways="password", message=str(error)), 503
     return HTMLResponse(shown, code, headers)
@@ -72,22 +72,22 @@ def let_in(request: Request, token: str) -> Response:
     reply = RedirectResponse("/", 303, headers=HEADERS)
     secure = request.url.scheme == "https"
     reply.set_cookie(COOKIE, token, max_age=LOGIN_NS // 10**9, httponly=True, samesite="lax", secure=secure)
-    device = request.cookies.get(DEVICE) or door.service().access.new_device()
+    device = request.cookies.get(DEVICE) or door.get_service().access.new_device()
     reply.set_cookie(DEVICE, device, max_age=DEVICE_S, path=LOGIN, httponly=True, samesite="strict", secure=secure)
     return reply
 
 
 async def _enter_by_link(request: Request, key: str) -> Response:
     try:
-        return let_in(request, await run_in_threadpool(door.service().access.login_by_link, key))
-    except Refused as error:
+        return let_in(request, await run_in_threadpool(door.get_service().access.login_by_link, key))
+    except Refusal as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:
         return await page(request, str(error), 503)
 
 
 async def _enter(request: Request) -> Response:
-    if foreign_origin(request):
+    if is_foreign_origin(request):
         return await page(request, "This request came from another site.", 403)
     body = bytearray()
     try:
@@ -101,8 +101,8 @@ async def _enter(request: Request) -> Response:
     sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]
     try:
         device = request.cookies.get(DEVICE, "")
-        token = await run_in_threadpool(door.service().access.login, sent, source_of(request), device)
-    except Refused as error:
+        token = await run_in_threadpool(door.get_service().access.login, sent, source_of(request), device)
+    except Refusal as error:
         return await page(request, str(error), error.code)
     except ForetellError as error:
         return await page(request, str(error), 503)
@@ -110,10 +110,10 @@ async def _enter(request: Request) -> Response:
 
 
 async def _leave(request: Request) -> Response:
-    if foreign_origin(request):
+    if is_foreign_origin(request):
         return await page(request, "This request came from another site.", 403)
     try:
-        await run_in_threadpool(door.service().access.logout, request.cookies.get(COOKIE, ""))
+        await run_in_threadpool(door.get_service().access.logout, request.cookies.get(COOKIE, ""))
     except StoreError as error:
         return await page(request, str(error), 503)
     reply = RedirectResponse(LOGIN, 303, headers=HEADERS)
@@ -121,9 +121,13 @@ async def _leave(request: Request) -> Response:
     return reply
 
 
-def _filled(token: str, message: str) -> str:
-    service = door.service()
-    standing, ways, person = service.access.standing(token), service.access.ways(), service.access.person(token)
+def _fill_page(token: str, message: str) -> str:
+    service = door.get_service()
+    standing, ways, person = (
+        service.access.find_login_state(token),
+        service.access.ways(),
+        service.access.find_address(token),
+    )
     name = service.access.provider.name if service.access.provider else ""
     return _blanks(
         standing=standing, ways=" ".join(ways), message=message, person=f" as {person}" if person else "", name=name

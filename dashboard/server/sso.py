@@ -29,11 +29,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.errors import ForetellError
 from dashboard.server.gate import LOGIN
-from dashboard.server.headers import FRESH, foreign_origin, source_of
+from dashboard.server.headers import FRESH, is_foreign_origin, source_of
 from dashboard.server.login import let_in, page
 from dashboard.shared import service
 from study.collection.provider import CALLBACK, Provider
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 
 SSO = f"{LOGIN}/sso"
 PENDING_PATH = "/"
@@ -62,7 +62,7 @@ _AGAIN = "This login was not begun here, or more than ten minutes ago. Begin aga
 _log = logging.getLogger("foretell.sso")
 
 
-class Untrue(Exception):
+class InvalidProviderResponse(Exception):
     """The provider's answer is not what its own metadata or its ID token promise."""
 
 
@@ -120,9 +120,9 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
         """What is needed of the metadata, and nothing that could turn a check off."""
         if "issuer" not in self.server_metadata:
             told = await super().load_server_metadata()
-            fault = untrue(told, self._provider.issuer)
+            fault = find_metadata_fault(told, self._provider.issuer)
             if fault is not None:
-                raise Untrue(fault)
+                raise InvalidProviderResponse(fault)
             signed = [name for name in told.get("id_token_signing_alg_values_supported", ()) if name in _SIGNED]
             kept = {key: told[key] for key in ("issuer", "_loaded_at", *_ENDPOINTS) if key in told}
             self.server_metadata = {**kept, "id_token_signing_alg_values_supported": signed}
@@ -134,17 +134,17 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
         options = {claim: {"essential": True, "value": value} for claim, value in must.items()}
         token = await self.authorize_access_token(request, claims_options=options, leeway=LEEWAY_S)
         if "userinfo" not in token:
-            raise Untrue("no ID token")
+            raise InvalidProviderResponse("no ID token")
         told: Mapping[str, Any] = token["userinfo"]
         if "email" in told or "userinfo_endpoint" not in self.server_metadata:
             return told
         more: Mapping[str, Any] = await self.userinfo(token=token)
         if more.get("sub") != told["sub"]:
-            raise Untrue("userinfo of somebody else")
+            raise InvalidProviderResponse("userinfo of somebody else")
         return more
 
 
-def untrue(metadata: Mapping[str, Any], issuer: str) -> str | None:
+def find_metadata_fault(metadata: Mapping[str, Any], issuer: str) -> str | None:
     """Why this is not that issuer's metadata (OpenID Connect Discovery 1.0, section 4.3), or may not be followed."""
     if metadata.get("issuer") != issuer:
         return "metadata of another issuer"
@@ -161,17 +161,17 @@ def routes() -> list[Route]:
 
 async def _begin(request: Request) -> Response:
     provider = await run_in_threadpool(_provider)
-    if provider is None or foreign_origin(request):
+    if provider is None or is_foreign_origin(request):
         return RedirectResponse(LOGIN, 303, headers=FRESH)
     if request.headers.get("host") != urlsplit(provider.address).netloc:
         # The answer comes to that address, where the cookie set here is not known.
         return await page(request, f"{provider.name} logs in at {provider.address}{LOGIN} only. Go there.", 421)
     try:
-        await run_in_threadpool(service.service().access.count_try, source_of(request))
+        await run_in_threadpool(service.get_service().access.count_try, source_of(request))
         async with asyncio.timeout(PATIENCE_S):
             reply: Response = await _Client(provider).authorize_redirect(request, provider.callback)
     except Exception as error:
-        return await _told(request, provider, error)
+        return await _explain_error(request, provider, error)
     reply.headers.update(FRESH)
     return reply
 
@@ -183,20 +183,20 @@ async def _end(request: Request) -> Response:
     try:
         async with asyncio.timeout(PATIENCE_S):
             claims = await _Client(provider).claims(request)
-        return let_in(request, await run_in_threadpool(service.service().access.admit, claims, source_of(request)))
+        return let_in(request, await run_in_threadpool(service.get_service().access.admit, claims, source_of(request)))
     except Exception as error:
-        return await _told(request, provider, error)
+        return await _explain_error(request, provider, error)
 
 
 def _provider() -> Provider | None:
-    return service.service().access.provider
+    return service.get_service().access.provider
 
 
-async def _told(request: Request, provider: Provider, error: Exception) -> Response:
+async def _explain_error(request: Request, provider: Provider, error: Exception) -> Response:
     """One sentence for whatever went wrong: a provider may be away, or answer anything."""
     name = provider.name
     match error:
-        case Refused():
+        case Refusal():
             return await page(request, str(error), error.code)
         case ForetellError():
             return await page(request, str(error), 503)
@@ -206,14 +206,14 @@ async def _told(request: Request, provider: Provider, error: Exception) -> Respo
     match error:
         case OAuthError():
             return await page(request, f"{name} did not log you in. Begin again, or ask {provider.contact}.", 401)
-        case Untrue() | JoseError() | AuthlibBaseError():
-            await run_in_threadpool(service.service().access.refuse, "an answer that does not hold")
+        case InvalidProviderResponse() | JoseError() | AuthlibBaseError():
+            await run_in_threadpool(service.get_service().access.refuse, "an answer that does not hold")
             return await page(request, f"What {name} answered does not hold. Begin again.", 401)
     return await page(request, f"{name} does not answer as it should. Try again later.", 502)
 
 
 def _why(error: Exception) -> str:
     """What a log may say: never what came from outside, which may repeat what was sent."""
-    if isinstance(error, Untrue | JoseError):
+    if isinstance(error, InvalidProviderResponse | JoseError):
         return str(error)
     return next((known for known in _ERRORS if known == getattr(error, "error", None)), "")

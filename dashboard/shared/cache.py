@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from core.classifier import Classifier
-from core.loading import torchvision
+from core.loading import import_torchvision
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
@@ -28,7 +28,7 @@ from study.network.sources import UNMATCHED, open_classifier, open_set, plain
 from study.plan.config import ImageSource
 from study.workspace.workspace import ROOT, home
 
-PICTURES = 200
+SCENE_COUNT = 200
 """Of each split of the scenes offered for browsing."""
 BUILT_IN = "scenes"
 SPLITS = ("adversarial", "standard")
@@ -45,76 +45,76 @@ class Gallery:
     categories: tuple[str, ...]
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def has_known_label(self) -> NDArray[np.bool_]:
         """(N,): whether a picture's label is a class of the classifier, so that right and wrong mean something."""
         known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
         return known
 
-    def says(self, i: int) -> tuple[str, str, float]:
+    def describe_prediction(self, i: int) -> tuple[str, str, float]:
         """The truth of a picture, what the classifier says, and how sure it is."""
         truth = self.images.categories[self.images.labels[i]]
         return truth, plain(self.categories[self.answers.predicted[i]]), float(self.answers.probability[i])
 
 
-def models() -> list[str]:
+def list_models() -> list[str]:
     """Names of the classifiers that are here: built in, the workspace's own files, torchvision's with weights."""
     own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
-    return [BUILT_IN, *own, *downloaded_models()]
+    return [BUILT_IN, *own, *list_downloaded_models()]
 
 
-def rule_files() -> list[str]:
+def list_rule_files() -> list[str]:
     """Names of the workspace's own files of assertions: what its owner put there, and nothing that a page was given."""
     return sorted(path.name for path in (home() / RULES).glob("*.py") if path.is_file())
 
 
-def model_spec(name: str) -> tuple[str, Path]:
-    """What `open_classifier` takes for a name of `models`."""
+def find_model_spec(name: str) -> tuple[str, Path]:
+    """What `open_classifier` takes for a name of `list_models`."""
     return (f"{name}:build", home()) if name.endswith(".py") else (name, ROOT)
 
 
-def classifier(name: str) -> Classifier:
-    """A classifier of `models`; a file that was changed is read anew."""
-    spec, base = model_spec(name)
+def load_classifier(name: str) -> Classifier:
+    """A classifier of `list_models`; a file that was changed is read anew."""
+    spec, base = find_model_spec(name)
     file = base / name
     return _classifier(digest(spec, str(base), file.read_bytes() if file.is_file() else b""), name)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier …")
 def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
-    return open_classifier(*model_spec(_name))
+    return open_classifier(*find_model_spec(_name))
 
 
-def picture_sets() -> list[str]:
+def list_image_sets() -> list[str]:
     """Names of the workspace's own picture sets: folders with one folder per category."""
     return sorted(path.name for path in (home() / SETS).glob("*") if path.is_dir())
 
 
-def image_source(name: str) -> tuple[ImageSource, Path]:
-    """What `open_set` takes for a split of the scenes, or a name of `picture_sets`."""
+def find_image_source(name: str) -> tuple[ImageSource, Path]:
+    """What `open_set` takes for a split of the scenes, or a name of `list_image_sets`."""
     if name in SPLITS:
-        return ImageSource.model_validate({"set": "scenes", "split": name, "size": PICTURES}), ROOT
+        return ImageSource.model_validate({"set": "scenes", "split": name, "size": SCENE_COUNT}), ROOT
     return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
 
 
-def gallery(model: str, name: str) -> Job:
+def start_gallery_job(model: str, name: str) -> Job:
     """The job that opens a picture set and asks a classifier about it; its result is a `Gallery`."""
-    asked, folder, source = classifier(model), home(), image_source(name)
+    asked, folder, source = load_classifier(model), home(), find_image_source(name)
 
     def work(progress: Progress) -> Gallery:
         images = open_set(*source)
         return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
 
-    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(PICTURES)), work)
+    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(SCENE_COUNT)), work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
-def downloaded_models() -> list[str]:
+def list_downloaded_models() -> list[str]:
     """Names of the torchvision classifiers whose weights are on disk; torchvision is not asked where there are none."""
     folder = Path(torch.hub.get_dir()) / "checkpoints"
     files = {path.name for path in folder.glob("*.pth")}
     if not files:
         return []
-    torchvision()
+    import_torchvision()
     from torchvision import models
 
     names = models.list_models(module=models)

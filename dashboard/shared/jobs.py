@@ -58,7 +58,7 @@ class Job:
         self._ended, self._stop = threading.Event(), threading.Event()
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether there is nothing more to wait for."""
         return self._ended.is_set()
 
@@ -139,7 +139,7 @@ class Pool:
             job.wanted = time.monotonic()
             return job
 
-    def known(self, key: str) -> Job | None:
+    def find(self, key: str) -> Job | None:
         """The job of this key, if there is one; it is not begun."""
         return self._jobs.get(key)
 
@@ -147,7 +147,7 @@ class Pool:
         """End this job and forget it."""
         with self._changed:
             job = self._jobs.get(key)
-            if job is None or job.ended:
+            if job is None or job.has_ended:
                 return
             job.cancel()
             if job.state == "waiting":
@@ -156,7 +156,7 @@ class Pool:
     def forget(self, key: str) -> None:
         """Let what has ended be begun anew when it is asked for again."""
         with self._changed:
-            if (job := self._jobs.get(key)) is not None and job.ended:
+            if (job := self._jobs.get(key)) is not None and job.has_ended:
                 del self._jobs[key]
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class Pool:
             if time.monotonic() - oldest.wanted < WANTED_S:
                 raise ForetellError(f"{MOST_WAITING} pieces of work are waiting already: stop some, or wait a little.")
             del self._jobs[oldest.key]
-        ended = [key for key, job in self._jobs.items() if job.ended]
+        ended = [key for key, job in self._jobs.items() if job.has_ended]
         for key in ended[: max(0, len(ended) - MOST_KEPT + 1)]:
             del self._jobs[key]
 

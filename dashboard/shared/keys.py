@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-PICTURE = "picture"
+IMAGE_KEY = "picture"
 """In the session and in the link: the chosen picture, ``set/number``."""
-PICTURES = "pictures"
+IMAGES_KEY = "pictures"
 """In the session and in the link: the numbers of several chosen pictures of a set, with commas."""
-STOPPED = "explore_stopped"
+STOPPED_KEY = "explore_stopped"
 """In the session: keys of work that was stopped here and is not begun again unasked."""
-BEGUN = "explore_begun"
+STARTED_KEY = "explore_begun"
 """In the session: keys of long work that was begun here by a click."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from core.errors import ForetellError
-from dashboard.shared.messages import escaped
+from dashboard.shared.messages import escape_markdown
 
 Read = TypeVar("Read")
 
@@ -71,4 +71,4 @@ def show() -> None:
             del noted[key]
             continue
         noted[key] = (sentence, now)
-        st.warning(escaped(f"{sentence} Another one is shown."))
+        st.warning(escape_markdown(f"{sentence} Another one is shown."))

@@ -14,15 +14,15 @@ from data.errors import DataError
 _MARKUP = re.compile(r"([\\`*$\[\]<>~|])")
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is, line by line."""
     return _MARKUP.sub(r"\\\1", text).replace("\n", "  \n")
 
 
 @contextmanager
-def errors_shown() -> Iterator[None]:
+def show_errors() -> Iterator[None]:
     """A fault the user can mend ends the block and is said in a box."""
     try:
         yield
     except (ForetellError, DataError) as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))

@@ -29,9 +29,9 @@ def heading(text: str, label: str) -> None:
 def table(frame: pd.DataFrame, name: str) -> None:
     """A table to sort, and its file; ``name`` is that of the file."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
-    st.dataframe(_printed(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
+    st.dataframe(_format_numbers(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
     content = csv_text(frame)
-    files.file(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
+    files.offer_download(f"{name}.csv", lambda: content, f"{name}.csv", "text/csv")
 
 
 def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
@@ -41,7 +41,7 @@ def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
         table(frame, name)
 
 
-def _printed(frame: pd.DataFrame) -> Styler:
+def _format_numbers(frame: pd.DataFrame) -> Styler:
     """Numbers as articles print them; what is sorted are the numbers themselves."""
     return frame.style.format({name: _form(name, frame[name]) for name in frame.select_dtypes("number")}, na_rep="–")
 

@@ -16,7 +16,7 @@ _lock = threading.Lock()
 _open: list[Service] = []
 
 
-def service() -> Service:
+def get_service() -> Service:
     """The service over the workspace, opened at the first call."""
     with _lock:
         if not _open:
@@ -24,11 +24,11 @@ def service() -> Service:
         return _open[0]
 
 
-def acting() -> Researcher:
+def get_acting_researcher() -> Researcher:
     """The researcher's door for the browser that is asking; its acts carry that person's name in the audit trail."""
     # A page that AppTest runs has no browser, and its cookie is no text.
-    person = service().access.person(str(st.context.cookies.get(COOKIE, "")))
-    return service().researcher if person is None else service().acting_as(person)
+    person = get_service().access.find_address(str(st.context.cookies.get(COOKIE, "")))
+    return get_service().researcher if person is None else get_service().act_as(person)
 
 
 def close() -> None:

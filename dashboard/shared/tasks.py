@@ -21,7 +21,7 @@ class Task:
     @property
     def seconds(self) -> float | None:
         """About how long it takes; 0 where it was begun already."""
-        return 0.0 if pool().known(self.key) else self.takes
+        return 0.0 if pool().find(self.key) else self.takes
 
     def compute(self, progress: Progress) -> Any:
         """Do the work."""

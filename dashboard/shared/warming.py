@@ -18,7 +18,7 @@ LIBRARIES = ("scipy.stats", "statsmodels.stats.proportion", "glmm", "plotly.grap
 @functools.cache
 def begin() -> threading.Thread:
     """Begin, once in a process; the thread that imports."""
-    thread = threading.Thread(target=_imported, name="warming", daemon=True)
+    thread = threading.Thread(target=_import_libraries, name="warming", daemon=True)
     thread.start()
     return thread
 
@@ -29,6 +29,6 @@ def finish() -> None:
     importlib.import_module("dashboard.results.page")
 
 
-def _imported() -> None:
+def _import_libraries() -> None:
     for name in LIBRARIES:
         importlib.import_module(name)

@@ -10,13 +10,13 @@ import streamlit as st
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
-from dashboard.shared.live import POLL_S, told
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import POLL_S, describe_progress
+from dashboard.shared.messages import escape_markdown
 from dashboard.shared.tasks import Task
 from dashboard.studies.workspace_studies import Study
 from study.building.build import build
 from study.building.categories import largest_study
-from study.building.check import Check, check
+from study.building.check import StudyCheck, check
 from study.building.workers import helpers_here, workers_here
 from study.bundle import Bundle
 from study.workspace.workspace import home
@@ -29,25 +29,25 @@ def show(study: Study) -> None:
             "Not built yet. Building makes every image and heatmap once and freezes them. **Check** says first what "
             "the images allow, what is missing and how long the build takes."
         )
-    elif study.changed:
+    elif study.has_changed:
         st.warning("The study file has changed since this study was built. Build it again to use the changes.")
     if study.file is None:
         return
     tasks = {"check": _check_task(study), "build": _build_task(study)}
-    jobs = {name: job for name, task in tasks.items() if (job := pool().known(task.key)) is not None}
-    running = next((job for job in jobs.values() if not job.ended), None)
-    if "build" in jobs and jobs["build"].ended:
+    jobs = {name: job for name, task in tasks.items() if (job := pool().find(task.key)) is not None}
+    running = next((job for job in jobs.values() if not job.has_ended), None)
+    if "build" in jobs and jobs["build"].has_ended:
         _report_build(jobs["build"])
     if running is not None:
         _watch(running)
     else:
         _buttons(study, tasks)
-    if "check" in jobs and jobs["check"].ended:
+    if "check" in jobs and jobs["check"].has_ended:
         _report_check(jobs["check"])
 
 
 def _buttons(study: Study, tasks: dict[str, Task]) -> None:
-    urgent = study.bundle is None or study.changed
+    urgent = study.bundle is None or study.has_changed
     with st.container(horizontal=True):
         st.button(
             "Build" if study.bundle is None else "Build again",
@@ -71,7 +71,7 @@ def _report_build(job: Job) -> None:
         pool().forget(job.key)
         st.rerun()
     if job.state == "failed":
-        st.error(escaped(job.error.split("\n")[0]))
+        st.error(escape_markdown(job.error.split("\n")[0]))
         if "\n" in job.error:
             st.code(job.error.partition("\n")[2], language=None)
     elif job.state == "cancelled":
@@ -80,16 +80,16 @@ def _report_build(job: Job) -> None:
 
 def _report_check(job: Job) -> None:
     if job.state == "failed":
-        st.error(escaped(job.error))
+        st.error(escape_markdown(job.error))
     if job.state != "done":
         return
-    checked: Check = job.result
+    checked: StudyCheck = job.result
     if checked.obstacles:
-        st.error(escaped("\n\n".join(checked.obstacles)))
+        st.error(escape_markdown("\n\n".join(checked.obstacles)))
     else:
         st.success("This study can be built.")
     for line in (*checked.sets, *checked.notes):
-        st.caption(escaped(line))
+        st.caption(escape_markdown(line))
     if checked.supply is not None:
         st.markdown("**Usable images per category, as the network classifies them**")
         st.dataframe(pd.DataFrame(checked.supply.table()), hide_index=True)
@@ -101,9 +101,9 @@ def _watch(job: Job) -> None:
 
     def part() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(job.share, escaped(told(job)))
+            st.progress(job.share, escape_markdown(describe_progress(job)))
             st.button("Stop", key=f"stop_{job.key}", on_click=pool().cancel, args=(job.key,), width=90)
-        if job.ended:
+        if job.has_ended:
             st.rerun()
 
     st.fragment(part, run_every=POLL_S)()
@@ -125,7 +125,7 @@ def _check_task(study: Study) -> Task:
     assert study.file is not None
     file, folder = study.file, home()
 
-    def work(progress: Progress) -> Check:
+    def work(progress: Progress) -> StudyCheck:
         return check(file, folder, progress, workers=workers_here())
 
     content = hashlib.sha256(file.read_bytes()).hexdigest()

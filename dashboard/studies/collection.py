@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 import streamlit as st
 
 from dashboard.shared import service
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.messages import show_errors
 from dashboard.studies import building, workspace_studies
 from dashboard.studies.workspace_studies import Study
 from study.collection.guests import ACCESS
@@ -24,7 +24,11 @@ def show(study: Study) -> None:
         _access(study)
         _links(study)
         st.subheader("Who takes part", anchor=False)
-        st.table(workspace_studies.people(study.open_version, study.conditions), border="horizontal", hide_index=True)
+        st.table(
+            workspace_studies.count_participants(study.open_version, study.conditions),
+            border="horizontal",
+            hide_index=True,
+        )
 
 
 def _opening(study: Study) -> None:
@@ -43,11 +47,11 @@ def _opening(study: Study) -> None:
         kind: Literal["primary", "secondary"] = "primary" if label != "Add places" else "secondary"
         start = st.button(label, type=kind, key=f"open_{study.name}")
         if current is not None and st.button("Close it", key=f"close_{study.name}"):
-            service.acting().close_study(study.name)
+            service.get_acting_researcher().close_study(study.name)
             st.rerun()
-    with errors_shown():
+    with show_errors():
         if start:
-            service.acting().open_study(study.bundle.folder, int(people))
+            service.get_acting_researcher().open_study(study.bundle.folder, int(people))
             st.rerun()
     if label == "Open the new version":
         st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")
@@ -73,8 +77,8 @@ def _access(study: Study) -> None:
         typed = st.text_area("IDs to add to the list, one a line", key=f"ids_{study.name}", height=120)
     ids = list(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
     if (mode != current or ids) and st.button("Set access", key=f"set_access_{study.name}"):
-        with errors_shown():
-            listed = service.acting().set_access(study.name, mode, ids)
+        with show_errors():
+            listed = service.get_acting_researcher().set_access(study.name, mode, ids)
             st.success(f"{ACCESS[mode]}." + (f" {listed} ids are on the list." if mode == "list" else ""))
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 import streamlit as st
 
 from dashboard.shared import service
-from dashboard.studies.workspace_studies import Study, finished
+from dashboard.studies.workspace_studies import Study, count_finished
 from study.collection.export import export
 from study.service import Mode
 
@@ -26,11 +26,11 @@ def show(study: Study) -> None:
         "Answers of",
         get_args(Mode),
         selection_mode="multi",
-        default=["live"] if finished(study, "live") else ["sim"],
+        default=["live"] if count_finished(study, "live") else ["sim"],
         format_func=WORDS.__getitem__,
         key=f"export_{study.name}",
     )
-    frame = service.service().researcher.responses(study.name, chosen)
+    frame = service.get_service().researcher.responses(study.name, chosen)
     st.caption(f"{len(frame):,} answers. One row each, pseudonymous; the data dictionary says what every column means.")
     if chosen and len(frame):
         st.dataframe(frame.head(100), hide_index=True, height=260)
@@ -52,5 +52,5 @@ def show(study: Study) -> None:
 
 def _file(study: str, modes: list[Mode], name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        export(service.acting(), study, Path(folder) / f"{study}.csv", modes)
+        export(service.get_acting_researcher(), study, Path(folder) / f"{study}.csv", modes)
         return (Path(folder) / name).read_bytes()

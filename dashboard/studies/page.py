@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import service
-from dashboard.shared.messages import errors_shown, escaped
+from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import collection, exporting, simulation, trials
-from dashboard.studies.workspace_studies import Study, overview, shelf
+from dashboard.studies.workspace_studies import Study, list_studies, overview
 from study.workspace.workspace import home
 
 COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
@@ -17,8 +17,8 @@ def page() -> None:
     """The whole page."""
     st.title("Studies", anchor=False)
     st.caption("A study is a file; building it freezes every picture and map; then people take part by a link.")
-    with errors_shown():
-        studies = shelf(home(), service.service())
+    with show_errors():
+        studies = list_studies(home(), service.get_service())
         if not studies:
             st.info("No study is here yet. Put a study file into the folder `studies` of the workspace.")
             return
@@ -26,14 +26,14 @@ def page() -> None:
             st.table(overview(studies), border="horizontal", hide_index=True)
         names = [study.name for study in studies]
         if st.query_params.get("study", names[0]) not in names:
-            st.error(f"There is no study {escaped(st.query_params['study'])}. Choose one of those below.")
+            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of those below.")
         _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params", width=420))])
 
 
 def _details(study: Study) -> None:
-    st.header(f"{escaped(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
+    st.header(f"{escape_markdown(study.title)} :{COLOURS[study.state]}-badge[{study.state}]", anchor=False)
     for fault in study.faults:
-        st.error(escaped(fault))
+        st.error(escape_markdown(fault))
     if study.bundle is not None:
         st.caption(f"Study hash `{study.bundle.study_hash[:12]}…`, folder `{study.bundle.folder.name}`")
     sections = {"Collection": lambda: collection.show(study)}
@@ -53,5 +53,5 @@ def _details(study: Study) -> None:
         bind="query-params",
         label_visibility="collapsed",
     )
-    with errors_shown():
+    with show_errors():
         sections[section]()

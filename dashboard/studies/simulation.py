@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from core.parameters import summary
-from dashboard.explore.table import words
+from dashboard.explore.table import format_name
 from dashboard.shared import cache, progress, service
-from dashboard.shared.messages import errors_shown
+from dashboard.shared.messages import show_errors
 from dashboard.studies.workspace_studies import Study
 from study.plan.mixture import MIXTURE, parse_mixture
-from study.plan.simulated_participants import PEOPLE
+from study.plan.simulated_participants import THEORIES
 from study.simulate import simulate
 
 DEFAULT = parse_mixture(MIXTURE)
@@ -29,29 +29,35 @@ def show(study: Study) -> None:
         left, right = st.columns(2)
         people = left.number_input("Simulated people", 1, 2_000, 40, 4, key="simulate_people")
         seed = right.number_input("Seed", 0, 2**31, 0, 1, key="simulate_seed")
-        chosen = mixture("simulate")
+        chosen = choose_mixture("simulate")
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:
         _simulate(study.name, int(people), chosen, int(seed))
 
 
-def mixture(place: str) -> dict[str, float]:
+def choose_mixture(place: str) -> dict[str, float]:
     """How often each theory of people occurs; ``place`` begins the names of the sliders in the session."""
     st.caption("How often each kind of person occurs, as weights:")
-    columns = st.columns(len(PEOPLE), gap="medium")
+    columns = st.columns(len(THEORIES), gap="medium")
     return {
         name: column.slider(
-            words(name), 0.0, 1.0, DEFAULT.get(name, 0.0), 0.05, help=summary(PEOPLE[name]), key=f"{place}_{name}"
+            format_name(name),
+            0.0,
+            1.0,
+            DEFAULT.get(name, 0.0),
+            0.05,
+            help=summary(THEORIES[name]),
+            key=f"{place}_{name}",
         )
-        for column, name in zip(columns, PEOPLE, strict=True)
+        for column, name in zip(columns, THEORIES, strict=True)
     }
 
 
 def _simulate(name: str, people: int, chosen: dict[str, float], seed: int) -> None:
-    with cache.one_at_a_time(f"simulate {name}") as ours, errors_shown():
+    with cache.one_at_a_time(f"simulate {name}") as ours, show_errors():
         if not ours:
             st.info("People are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
-            new = simulate(service.service(), name, people, chosen, seed, report)
+            new = simulate(service.get_service(), name, people, chosen, seed, report)
         st.success(f"{new:,} new answers." if new else "These people had taken part already: nothing was added.")

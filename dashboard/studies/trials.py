@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.explore.table import words
-from dashboard.shared.messages import escaped
+from dashboard.explore.table import format_name
+from dashboard.shared.messages import escape_markdown
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 from study.conditions import CONDITIONS
@@ -22,7 +22,7 @@ TRUE = "True explanations"
 def show(bundle: Bundle) -> None:
     """A page of trials, and what was dropped when the study was built."""
     manifest = bundle.manifest
-    _dropped(manifest.dropped)
+    _show_dropped(manifest.dropped)
     kinds = {ALL: (*manifest.trials, *manifest.practice), "Practice": manifest.practice}
     kinds |= {LABELS[t]: tuple(x for x in manifest.trials if x.trial_type == t) for t in LABELS}
     kind = st.segmented_control(
@@ -59,18 +59,18 @@ def _placebo(conditions: tuple[str, ...]) -> Condition | None:
 def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
     right = trial.truth == trial.target
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escaped(trial.target)}** or {escaped(trial.alternative)}?", width="content")
+        st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
         st.badge("AI right" if right else f"AI wrong, truth: {trial.truth}", color="green" if right else "orange")
     if placebo is None:
         _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Map for {trial.target}")
         with st.expander("Examples"):
             _examples(bundle, trial)
     else:
-        _shown(bundle, trial, placebo)
+        _show_placebo(bundle, trial, placebo)
     with st.expander("What is known"):
-        st.table(pd.DataFrame(known(trial)), border="horizontal", hide_header=True, hide_index=True)
+        st.table(pd.DataFrame(list_facts(trial)), border="horizontal", hide_header=True, hide_index=True)
         for warning in trial.saliency.get("warnings", []):
-            st.warning(escaped(warning))
+            st.warning(escape_markdown(warning))
 
 
 def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
@@ -80,20 +80,20 @@ def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> 
         mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
 
 
-def _shown(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
+def _show_placebo(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
     """Exactly what participants of the condition see, under the words they read."""
     shown = placebo.shown(trial)
     _pictures(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
     for category, samples in shown.examples.items():
         if samples:
-            st.caption(f"Placebo, said to be what the AI calls {escaped(category)}")
+            st.caption(f"Placebo, said to be what the AI calls {escape_markdown(category)}")
             for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
                 place.image(str(bundle.asset(name)), width="stretch")
 
 
 def _examples(bundle: Bundle, trial: Trial) -> None:
     for category in trial.options:
-        st.caption(f"The AI calls these {escaped(category)}")
+        st.caption(f"The AI calls these {escape_markdown(category)}")
         examples = [example for example in trial.assets.examples if example.category == category]
         places = st.columns(2 * max(len(examples), 1), wrap=False, gap="xsmall")
         for k, example in enumerate(examples):
@@ -101,14 +101,14 @@ def _examples(bundle: Bundle, trial: Trial) -> None:
             places[2 * k + 1].image(str(bundle.asset(example.map)), width="stretch")
 
 
-def known(trial: Trial) -> list[tuple[str, str]]:
+def list_facts(trial: Trial) -> list[tuple[str, str]]:
     """Facts of a trial that it has, in words and numbers."""
     teaching, saliency = trial.teaching, trial.saliency
     facts: list[tuple[str, Any, str]] = [
         ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
         ("Truth", trial.truth, ""),
         ("The AI's answer", f"{trial.target} ({trial.ai_probability:.1%})", ""),
-        ("Spread over", _doubt(trial), ""),
+        ("Spread over", _format_uncertainty(trial), ""),
         ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
         ("Learner's P before", teaching.get("p_prior"), ".3f"),
         ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
@@ -123,7 +123,7 @@ def known(trial: Trial) -> list[tuple[str, str]]:
     return [(name, f"{value:{form}}") for name, value, form in facts if value is not None]
 
 
-def _doubt(trial: Trial) -> str | None:
+def _format_uncertainty(trial: Trial) -> str | None:
     """Its stratum, where the study has strata."""
     known = trial.doubt
     if not known:
@@ -131,10 +131,10 @@ def _doubt(trial: Trial) -> str | None:
     stratum = f"stratum {known['stratum'] + 1} of {known['strata']}"
     value = "infinite" if known["value"] is None else f"{known['value']:.3f}"
     error = f" ± {known['error']:.3f}" if known["error"] else ""
-    return f"{words(known['measure'])} {value}{error}, {stratum}"
+    return f"{format_name(known['measure'])} {value}{error}, {stratum}"
 
 
-def _dropped(dropped: tuple[dict[str, str], ...]) -> None:
+def _show_dropped(dropped: tuple[dict[str, str], ...]) -> None:
     if dropped:
         with st.expander(f"{len(dropped)} group(s) of trials were dropped, and why"):
             st.table(pd.DataFrame(dropped), border="horizontal", hide_index=True)

@@ -61,7 +61,7 @@ class Study:
         return tuple(sorted(slots, key=lambda name: (order.index(name) if name in order else len(order), name)))
 
     @property
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether the file says otherwise than the bundle."""
         if self.settings is None or self.bundle is None:
             return False
@@ -77,7 +77,7 @@ class Study:
         return "built" if self.bundle is not None else "not built"
 
 
-def shelf(home: Path, service: Service) -> list[Study]:
+def list_studies(home: Path, service: Service) -> list[Study]:
     """All studies, by name. A damaged one is listed with what is wrong; it hides no other."""
     files, faults = _files(home)
     statuses = service.researcher.studies()
@@ -117,7 +117,7 @@ def _study(
     return Study(name, path, settings, bundle, versions, tuple(wrong))
 
 
-def people(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
+def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
     """Per condition: places, participants who began and who are done, and simulated people who are done."""
     live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
     places = status.slots.get("live", {})
@@ -134,7 +134,7 @@ def people(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def finished(study: Study, mode: str) -> int:
+def count_finished(study: Study, mode: str) -> int:
     """People of all versions who came to the end."""
     return sum(
         stages.get("done", 0) for version in study.versions for stages in version.sessions.get(mode, {}).values()
@@ -150,8 +150,8 @@ def overview(studies: Sequence[Study]) -> pd.DataFrame:
                 "Title": study.title,
                 "State": study.state,
                 "Trials": len(study.bundle.manifest.trials) if study.bundle else None,
-                "Participants": finished(study, "live"),
-                "Simulated": finished(study, "sim"),
+                "Participants": count_finished(study, "live"),
+                "Simulated": count_finished(study, "sim"),
             }
             for study in studies
         ]

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.types import TeachingSet
-from dashboard.teaching.jobs import Taught
+from dashboard.teaching.jobs import LessonResult
 from study.analysis import plots
 
 LARGE = 0.09
@@ -17,7 +17,7 @@ LEAST_MARGIN = 0.05
 """Room above and below the learner's probabilities."""
 
 
-def plane(taught: Taught, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
+def plane(taught: LessonResult, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
     """The pool on the two main axes of the learner's space, with the pictures of one policy's set; and the numbers.
 
     ``names`` are the target category and the alternative.
@@ -42,11 +42,11 @@ def plane(taught: Taught, policy: str, names: tuple[str, str]) -> tuple[go.Figur
             hovertemplate="%{customdata[0]}<br>log-odds %{customdata[1]:.2f}<extra>" + str(name) + "</extra>",
         )
     _pictures(figure, taught, table)
-    plots.laid_out(figure, "Second axis", percent=False)
+    plots.apply_layout(figure, "Second axis", percent=False)
     return figure.update_xaxes(title="First axis", zeroline=False, showgrid=False), table
 
 
-def places(taught: Taught, policy: str, names: tuple[str, str]) -> pd.DataFrame:
+def places(taught: LessonResult, policy: str, names: tuple[str, str]) -> pd.DataFrame:
     """id, kind, x, y, log_odds (the classifier's own) and chosen (by the policy) of every possible example."""
     lesson = taught.lesson
     kinds = [names[0] if i < lesson.targets else names[1] for i in range(len(lesson.ids))]
@@ -63,7 +63,7 @@ def places(taught: Taught, policy: str, names: tuple[str, str]) -> pd.DataFrame:
     )
 
 
-def _pictures(figure: go.Figure, taught: Taught, table: pd.DataFrame) -> None:
+def _pictures(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> None:
     """The chosen examples' and the target's pictures, above their marks."""
     wide = table["x"].max() - table["x"].min()
     high = table["y"].max() - table["y"].min()
@@ -103,5 +103,5 @@ def search(chosen: TeachingSet) -> tuple[go.Figure, pd.DataFrame]:
     table = pd.DataFrame(chosen.curve, columns=["sets_scored", "best"])
     ends = [*table["sets_scored"], chosen.scored], [*table["best"], table["best"].iloc[-1]]
     figure = go.Figure(go.Scatter(x=ends[0], y=ends[1], mode="lines", line={"shape": "hv", "color": plots.PALETTE[0]}))
-    plots.laid_out(figure, "Best P so far", percent=True)
+    plots.apply_layout(figure, "Best P so far", percent=True)
     return figure.update_xaxes(title="Sets scored", type="log", showgrid=False).update_yaxes(range=[0, 1.03]), table

@@ -13,7 +13,7 @@ from dashboard.explore import figures
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.building.lessons import Lesson, lesson
-from study.building.reopening import Reopened, reopen
+from study.building.reopening import ReopenedStudy, reopen
 from study.bundle import Bundle, Trial
 from study.workspace.provenance import code_digest
 from study.workspace.workspace import home
@@ -21,11 +21,11 @@ from study.workspace.workspace import home
 THUMBNAIL = 112
 """Side of an example's picture, px."""
 _lock = threading.Lock()
-_last: list[tuple[str, Reopened]] = []
+_last: list[tuple[str, ReopenedStudy]] = []
 
 
 @dataclass(frozen=True)
-class Taught:
+class LessonResult:
     """The lesson of a trial, with the pictures of every example of a set by their ids, and the target's."""
 
     lesson: Lesson
@@ -52,36 +52,36 @@ class Taught:
 
 
 @dataclass(frozen=True)
-class Mapped:
+class MapResult:
     """The map of a trial's target image, and the image as the network sees it."""
 
     seen: View
     explanation: Explanation
 
 
-def taught(bundle: Bundle, trial: Trial) -> Task:
+def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
     """The lesson of a trial."""
 
-    def work(progress: Progress) -> Taught:
-        again = _reopened(bundle, progress)
+    def work(progress: Progress) -> LessonResult:
+        again = _reopen_study(bundle, progress)
         progress(0, 1, "scoring teaching sets")
         found = lesson(again.planner, again.candidate(trial))
         pool = again.sources.sets["pool"]
         places = {name: i for i, name in enumerate(pool.ids)}
         shown = {found.ids[i] for chosen in found.sets.values() for i in chosen.indices}
-        thumbnails = {name: figures.thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
-        return Taught(found, thumbnails, figures.thumbnail(again.picture(trial), THUMBNAIL))
+        thumbnails = {name: figures.make_thumbnail(pool.open(places[name]), THUMBNAIL) for name in sorted(shown)}
+        return LessonResult(found, thumbnails, figures.make_thumbnail(again.open_image(trial), THUMBNAIL))
 
     return Task(_key("lesson", bundle, trial), work)
 
 
-def mapped(bundle: Bundle, trial: Trial) -> Task:
+def make_map_task(bundle: Bundle, trial: Trial) -> Task:
     """The map of a trial's target picture."""
 
-    def work(progress: Progress) -> Mapped:
-        again = _reopened(bundle, progress)
+    def work(progress: Progress) -> MapResult:
+        again = _reopen_study(bundle, progress)
         explanation = again.target_map(trial, progress)
-        return Mapped(view(again.sources.classifier, again.picture(trial)), explanation)
+        return MapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
 
     return Task(_key("map", bundle, trial), work)
 
@@ -90,7 +90,7 @@ def _key(what: str, bundle: Bundle, trial: Trial) -> str:
     return digest(what, bundle.study_hash, str(bundle.folder), trial.id, code_digest())
 
 
-def _reopened(bundle: Bundle, progress: Progress) -> Reopened:
+def _reopen_study(bundle: Bundle, progress: Progress) -> ReopenedStudy:
     """The study opened again; the last one stays open, because one reads trial after trial of it."""
     key = str(bundle.folder)
     with _lock:

@@ -8,10 +8,10 @@ import streamlit as st
 from core.types import TeachingSet
 from dashboard.explore import figures
 from dashboard.shared import live, numbers
-from dashboard.shared.messages import escaped
+from dashboard.shared.messages import escape_markdown
 from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
-from dashboard.teaching.jobs import Mapped, Taught
+from dashboard.teaching.jobs import LessonResult, MapResult
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 
@@ -27,48 +27,52 @@ EXAMPLE = 76
 """Width of an example in a card, px: two side by side."""
 
 
-def chosen_trial(bundle: Bundle) -> Trial:
+def choose_trial(bundle: Bundle) -> Trial:
     """By its id, type and question."""
     trials = {trial.id: trial for trial in (*bundle.manifest.trials, *bundle.manifest.practice)}
     return trials[
         st.selectbox(
-            "Trial", list(trials), format_func=lambda name: _named(trials[name]), key="trial", bind="query-params"
+            "Trial",
+            list(trials),
+            format_func=lambda name: _format_trial(trials[name]),
+            key="trial",
+            bind="query-params",
         )
     ]
 
 
-def _named(trial: Trial) -> str:
+def _format_trial(trial: Trial) -> str:
     return f"{trial.id}: {trial.target} or {trial.alternative}? {LABELS[trial.trial_type]}"
 
 
 def show(bundle: Bundle, trial: Trial) -> None:
     """Everything about one trial."""
     right = trial.truth == trial.target
-    verdict = ":green-badge[AI right]" if right else f":orange-badge[AI wrong, truth: {escaped(trial.truth)}]"
+    verdict = ":green-badge[AI right]" if right else f":orange-badge[AI wrong, truth: {escape_markdown(trial.truth)}]"
     st.subheader(
-        f"The AI says {escaped(trial.target)}, {trial.ai_probability:.0%}, not {escaped(trial.alternative)} {verdict}",
+        f"The AI says {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, not {escape_markdown(trial.alternative)} {verdict}",
         anchor=False,
     )
     left, right_side = st.columns([1, 1.6], gap="large")
     with left:
-        live.shown(work.mapped(bundle, trial), _map, "map")
+        live.draw_when_ready(work.make_map_task(bundle, trial), _map, "map")
     with right_side:
         st.markdown("**The learner, who sees the examples**")
         _facts(trial)
-    live.shown(work.taught(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
+    live.draw_when_ready(work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
 
 
-def _map(mapped: Mapped) -> None:
+def _map(mapped: MapResult) -> None:
     """The picture and its map; on request the map's standard error instead."""
     error = mapped.explanation.error
     wanted = error is not None and st.toggle(ERROR, key="map_error", help="How far chance alone may move the map.")
-    drawing = figures.Drawing(mapped.seen, mapped.explanation)
+    drawing = figures.HeatmapDrawing(mapped.seen, mapped.explanation)
     picture, over = st.columns(2, wrap=False)
-    picture.image(drawing.picture(), caption="What the AI saw", width="stretch", alt="What the AI saw")
+    picture.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
     if wanted:
-        over.image(figures.uncertain(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
+        over.image(figures.draw_standard_error(mapped.explanation), caption=ERROR, width="stretch", alt=ERROR)
     else:
-        over.image(drawing.over(0.8), caption="The expected mask", width="stretch", alt="The expected mask")
+        over.image(drawing.draw_overlay(0.8), caption="The expected mask", width="stretch", alt="The expected mask")
     if error is None:
         st.caption("This method has no standard error.")
         return
@@ -94,7 +98,7 @@ def _facts(trial: Trial) -> None:
     st.caption(f"Frozen with the study. Policy: {trial.teaching.get('policy', 'not known')}.")
 
 
-def _lesson(taught: Taught, trial: Trial) -> None:
+def _lesson(taught: LessonResult, trial: Trial) -> None:
     st.subheader("The sets of each policy", anchor=False)
     grid = st.grid(len(taught.lesson.sets), min_column_width=205)
     for policy, chosen in taught.lesson.sets.items():
@@ -115,19 +119,19 @@ def _lesson(taught: Taught, trial: Trial) -> None:
     _search(taught, trial)
 
 
-def _own(taught: Taught, trial: Trial) -> str:
+def _own(taught: LessonResult, trial: Trial) -> str:
     """The study's policy, where it gave a set."""
     sets, policy = taught.lesson.sets, str(trial.teaching.get("policy"))
     return policy if policy in sets else next(iter(sets))
 
 
-def _set(taught: Taught, policy: str, chosen: TeachingSet, trial: Trial) -> None:
+def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial) -> None:
     own = " :green-badge[the study's]" if policy == trial.teaching.get("policy") else ""
     st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}")
     st.caption(EXPLAINED[policy].format(chosen.scored))
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
-        st.caption(escaped(category))
+        st.caption(escape_markdown(category))
         st.image([taught.thumbnails[taught.lesson.ids[i]] for i in part], width=EXAMPLE)
 
 
@@ -153,7 +157,7 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
     st.caption("Examples alternate between the two categories. P is averaged over the learner's uncertainty.")
 
 
-def _search(taught: Taught, trial: Trial) -> None:
+def _search(taught: LessonResult, trial: Trial) -> None:
     chosen = taught.lesson.sets[_own(taught, trial)]
     st.subheader("The search", anchor=False)
     numbers.chart(*teachingfigures.search(chosen), "teaching-search")

@@ -54,7 +54,7 @@ def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: fl
         )
     shades = np.random.default_rng(0).normal(size=(len(labels), 3)) * spread
 
-    def drawn(i: int, colour: str) -> Image.Image:
+    def draw_digit(i: int, colour: str) -> Image.Image:
         shade = np.clip(np.array(COLOURS[colour]) + shades[i], 0, 1)
         return Image.fromarray(np.rint(digits[i][..., None] * shade).astype(np.uint8), "RGB")
 
@@ -65,9 +65,9 @@ def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: fl
         categories=tuple(str(k) for k in range(10)),
         labels=labels,
         ids=tuple(f"{part}/{i:05d}" for i in range(len(labels))),
-        open=lambda i: drawn(i, own[i]),
+        open=lambda i: draw_digit(i, own[i]),
         digest=total.hexdigest(),
-        factors={"colour": Factor(tuple(names), drawn, own)},
+        factors={"colour": Factor(tuple(names), draw_digit, own)},
     )
 
 

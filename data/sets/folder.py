@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from data.errors import DataError
-from data.sets.pictures import EXTENSIONS, read_picture
+from data.sets.pictures import EXTENSIONS, read_image
 from data.sets.wnids import WNID, imagenet_names
 from data.types import ImageSet, Skipped
 
@@ -69,7 +69,7 @@ def load(
     skipped = tuple(Skipped(file.id, file.reason) for file in read if file.reason)
     names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
     _refuse_empty(root, names, {file.label for file in kept}, skipped)
-    categories, wnids = _named(names)
+    categories, wnids = _name_categories(names)
     return ImageSet(
         name=name or f"folder/{root.resolve().name}",
         categories=categories,
@@ -122,19 +122,19 @@ def _read(files: list[_File], progress: Callable[[int, int, str], None], decode:
     """Decode and hash every file, on all cores (both leave Python's lock)."""
     done = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for file in pool.map(_examined, files, repeat(decode)):
+        for file in pool.map(_examine_file, files, repeat(decode)):
             done.append(file)
             progress(len(done), len(files), "Reading pictures")
     return done
 
 
-def _examined(file: _File, decode: bool) -> _File:
+def _examine_file(file: _File, decode: bool) -> _File:
     if file.path.suffix.lower() not in EXTENSIONS:
         reason = f"extension {file.path.suffix or '(none)'} is not one of {' '.join(EXTENSIONS)}"
         return _File(file.id, file.path, file.label, reason=reason)
     try:
         if decode:
-            read_picture(file.path)
+            read_image(file.path)
         digest = hashlib.sha256(file.path.read_bytes()).hexdigest()
     except (DataError, OSError) as error:
         return _File(file.id, file.path, file.label, reason=str(error))
@@ -152,7 +152,7 @@ def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple
     raise DataError(f"No readable picture of {listed} in {root}{why}: add pictures, or remove the folder.")
 
 
-def _named(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+def _name_categories(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
     """Categories and, for a tree of WordNet ids, the ids."""
     if not all(WNID.fullmatch(name) for name in names):
         return tuple(names), None
@@ -161,7 +161,7 @@ def _named(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
 
 def _open(path: Path) -> Image.Image:
     try:
-        return read_picture(path)
+        return read_image(path)
     except (DataError, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}. Mend or replace it, and load the set again.") from None
 

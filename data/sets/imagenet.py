@@ -11,7 +11,7 @@ from data.sets.wnids import imagenet_names
 from data.sets.wnidtree import Published, load_tree
 from data.types import ImageSet
 
-PICTURES: dict[str, tuple[int | None, int]] = {"val": (50, 50_000), "train": (None, 1_281_167)}
+IMAGE_COUNTS: dict[str, tuple[int | None, int]] = {"val": (50, 50_000), "train": (None, 1_281_167)}
 """Pictures of each category, and of all; the training set has 732 to 1,300 a category."""
 
 
@@ -38,7 +38,7 @@ def load(
     DataError
         Names what is missing or misplaced.
     """
-    if part not in PICTURES:
-        raise DataError(f"ImageNet has no part {part!r}: use {' or '.join(PICTURES)}.")
-    each, total = PICTURES[part]
+    if part not in IMAGE_COUNTS:
+        raise DataError(f"ImageNet has no part {part!r}: use {' or '.join(IMAGE_COUNTS)}.")
+    each, total = IMAGE_COUNTS[part]
     return load_tree(Published(f"imagenet/{part}", tuple(imagenet_names()), each, total), path, partial, progress)

@@ -16,7 +16,7 @@ DIRECT = ("RGB", "L", "1", "CMYK", "YCbCr", "LAB", "HSV", "P")
 ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
 
 
-def read_picture(path: Path) -> Image.Image:
+def read_image(path: Path) -> Image.Image:
     """Decode the whole file, upright (EXIF), as RGB; of an animation the first frame.
 
     Transparent pictures are laid on white, 16-bit grey is scaled to 8 bits.

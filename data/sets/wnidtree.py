@@ -61,7 +61,7 @@ def _refuse_misplaced(published: Published, root: Path) -> None:
         what = "is an ImageNet category, but not one of it" if _of_imagenet(foreign[0]) else "is none of its categories"
         raise DataError(
             f"{root} is not {published.name}: its folder {foreign[0]!r} {what}. Give the right folder, or move "
-            f"{_counted(foreign)} elsewhere."
+            f"{_format_names(foreign)} elsewhere."
         )
 
 
@@ -90,5 +90,5 @@ def _of_imagenet(name: str) -> bool:
     return bool(WNID.fullmatch(name)) and name in imagenet_names()
 
 
-def _counted(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return "it" if len(names) == 1 else f"it and {len(names) - 1} more"

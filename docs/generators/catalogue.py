@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from core.attribution import METHODS
-from core.faithfulness import MEASURES as FAITHFULNESS
+from core.faithfulness import FAITHFULNESS_MEASURES as FAITHFULNESS
 from core.registry import Registry
 from core.uncertainty import SAMPLERS
 from generators.markdown import escape_cell, first_sentence, format_table
-from study.plan.measures import MEASURES as STRATA
 from study.conditions import CONDITIONS
 from study.plan.config import IMAGE_SETS
-from study.plan.simulated_participants import PEOPLE
+from study.plan.measures import IMAGE_MEASURES as STRATA
+from study.plan.simulated_participants import THEORIES
 
 HEAD = """\
 # Catalogue
@@ -46,7 +46,7 @@ SAMPLER_NOTE = "Samplers are named by `uncertainty --sampler` and by `sampler` i
 
 STRATA_NOTE = "Measures that stratify a study's targets ([how](../how-to/spread-targets.md))."
 
-FAITHFULNESS_NOTE = "Measures of faithfulness, from Python: `core.faithfulness.MEASURES`."
+FAITHFULNESS_NOTE = "Measures of faithfulness, from Python: `core.faithfulness.FAITHFULNESS_MEASURES`."
 
 
 def render_page() -> str:
@@ -56,7 +56,7 @@ def render_page() -> str:
     parts += _section("Heatmap methods", METHOD_NOTE, _methods(), head)
     parts += _section("Conditions", CONDITION_NOTE, _modules(CONDITIONS), ["condition", "what participants see"])
     parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])
-    parts += _section("Simulated participants", PEOPLE_NOTE, _objects(PEOPLE), ["name", "behaviour"])
+    parts += _section("Simulated participants", PEOPLE_NOTE, _objects(THEORIES), ["name", "behaviour"])
     parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
     parts += _section("Measures for strata", STRATA_NOTE, _objects(STRATA), ["measure", "value"])
     parts += _section("Measures of faithfulness", FAITHFULNESS_NOTE, _objects(FAITHFULNESS), ["measure", "value"])

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from study.analysis.responses import CONDITIONS
+from study.analysis.responses import CONDITION_OF_FACTORS
 from study.bundle import TRIAL_TYPES
 
 RESAMPLES = 10_000
@@ -61,7 +61,7 @@ def accuracy(
 def order(frame: pd.DataFrame) -> list[str]:
     """Conditions present, the four of the design first."""
     present = set(frame["condition"])
-    designed = [name for name in CONDITIONS.values() if name in present]
+    designed = [name for name in CONDITION_OF_FACTORS.values() if name in present]
     return designed + sorted(present - set(designed))
 
 

@@ -36,7 +36,7 @@ def bins(
     ForetellError
         There is no column ``confidence``, or nothing in it.
     """
-    rated = _rated(frame)
+    rated = _select_rated(frame)
     rows = []
     for name in bootstrap.order(rated):
         part = rated[rated["condition"] == name]
@@ -64,7 +64,7 @@ def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: f
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
     """condition, answers, brier, calibration_error, confidence, accuracy, overconfidence (their difference)."""
-    rated, rows = _rated(frame), []
+    rated, rows = _select_rated(frame), []
     for name in bootstrap.order(rated):
         part = rated[rated["condition"] == name]
         by_bin = part.groupby("bin").agg(n=("correct", "size"), right=("correct", "mean"), sure=("confidence", "mean"))
@@ -90,7 +90,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
     return plots.diagonal(drawn)
 
 
-def _rated(frame: pd.DataFrame) -> pd.DataFrame:
+def _select_rated(frame: pd.DataFrame) -> pd.DataFrame:
     rated = frame[frame["confidence"].notna()] if "confidence" in frame else frame.head(0)
     if rated.empty:
         raise ForetellError("The responses have no confidence ratings: map a column of probabilities to 'confidence'.")

@@ -11,9 +11,9 @@ from core.errors import ForetellError
 
 _RESPONSE = re.compile(r"^\s*([A-Za-z_.][\w.]*)\s*~")
 
-Known = Callable[["pd.Series[float]"], "pd.Series[bool]"]
-_COUNTS: tuple[str, Known] = ("0 or more", lambda values: values >= 0)
-_RANGES: Mapping[str, tuple[str, Known]] = {
+ValueTest = Callable[["pd.Series[float]"], "pd.Series[bool]"]
+_COUNTS: tuple[str, ValueTest] = ("0 or more", lambda values: values >= 0)
+_RANGES: Mapping[str, tuple[str, ValueTest]] = {
     "binomial": ("0 or 1", lambda values: values.between(0, 1)),  # shares between them are fitted, with a message
     "poisson": _COUNTS,
     "negativebinomial": _COUNTS,
@@ -22,7 +22,7 @@ _RANGES: Mapping[str, tuple[str, Known]] = {
 """Of each family the values that a response can have. Outside of them `glmm` panics, and prints its stack first."""
 
 
-def coded_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The frame with a two-valued text response as 0/1 (the first in the alphabet is 0), and the sentence that says so.
 
     Any other response is left as it is.

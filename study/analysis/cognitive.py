@@ -17,7 +17,7 @@ from core.errors import ForetellError
 from study.analysis import plots
 from study.analysis.nested import cell_name
 from study.bundle import Trial
-from study.plan.simulated_participants import PEOPLE, Theory
+from study.plan.simulated_participants import THEORIES, Theory
 
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""
@@ -26,7 +26,7 @@ _WITHIN = 1e-9
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTheory:
     """A theory with the parameters that make the answers likeliest, as if all people were alike."""
 
     name: str
@@ -40,7 +40,7 @@ class Fitted:
         return 2.0 * len(self.parameters) - 2.0 * self.loglik
 
 
-def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> Fitted:
+def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> FittedTheory:
     """Estimate a theory's parameters.
 
     Parameters
@@ -56,7 +56,7 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> Fitted:
         The responses name no items, or items that are not among the trials.
     """
     counts = _counts(frame, trials)
-    theory: Any = PEOPLE[name]
+    theory: Any = THEORIES[name]
     names = [field.name for field in fields(theory)]
     start = np.array([_free(n, getattr(theory(), n)) for n in names])
 
@@ -66,15 +66,15 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> Fitted:
 
     best = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6}) if names else None
     found = _bound(names, best.x if best is not None else start)
-    return Fitted(name, theory(**found), found, -loss(best.x if best is not None else start))
+    return FittedTheory(name, theory(**found), found, -loss(best.x if best is not None else start))
 
 
-def ranked(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[Fitted]:
+def rank_theories(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[FittedTheory]:
     """Every theory fitted, that of the smallest AIC first; errors are those of `fit`."""
-    return sorted((fit(frame, trials, name) for name in PEOPLE), key=lambda fitted: fitted.aic)
+    return sorted((fit(frame, trials, name) for name in THEORIES), key=lambda fitted: fitted.aic)
 
 
-def comparison(theories: Sequence[Fitted]) -> pd.DataFrame:
+def comparison(theories: Sequence[FittedTheory]) -> pd.DataFrame:
     """theory, aic, loglik and every parameter, missing where a theory does not have it."""
     rows = [{"theory": plain(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
     return pd.DataFrame(rows)
@@ -85,7 +85,7 @@ def plain(name: str) -> str:
     return name.replace("_", " ")
 
 
-def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: Fitted) -> pd.DataFrame:
+def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheory) -> pd.DataFrame:
     """cell, answers, people (share of right answers) and theory (what the fitted theory expects)."""
     counts = _counts(frame, trials)
     counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["answers"])
@@ -109,7 +109,7 @@ def figure(cells: pd.DataFrame, name: str) -> go.Figure:
     for k, (series, column) in enumerate((("people", "people"), (plain(name), "theory"))):
         marker = {"color": plots.PALETTE[k], "symbol": plots.MARKS[k], "size": 11}
         drawn.add_scatter(x=cells[column], y=cells["cell"], mode="markers", name=series, marker=marker)
-    plots.laid_out(drawn, "", percent=False)
+    plots.apply_layout(drawn, "", percent=False)
     return drawn.update_layout(height=90 + 32 * len(cells)).update_xaxes(tickformat=".0%", range=[0, 1.03])
 
 

@@ -13,11 +13,11 @@ from scipy.stats import norm, t
 from core.errors import ForetellError
 from study.analysis import marginal
 from study.analysis.records import Floats, MixedModel
-from study.analysis.responses import CONDITIONS
+from study.analysis.responses import CONDITION_OF_FACTORS
 from study.analysis.separation import Mask
 from study.bundle import TRIAL_TYPES
 
-FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITIONS.items()}
+FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
 """The name of a condition -> its values of the two factors."""
 
 
@@ -117,7 +117,7 @@ def _points(
 
 def _population(model: MixedModel, factors: Mapping[str, Any], kinds: Sequence[str]) -> tuple[float, Floats]:
     """Probability of a condition, averaged over trial types, and its derivative; NaN where a column was dropped."""
-    if any(_lost(model, kind, factors) for kind in kinds):
+    if any(_has_dropped_terms(model, kind, factors) for kind in kinds):
         return np.nan, np.full(len(model.coefficients), np.nan)
     parts = [marginal.population(_cell(kind, factors), model) for kind in kinds]
     return float(np.mean([p[0] for p, _ in parts])), np.mean([gradient[0] for _, gradient in parts], axis=0)
@@ -151,7 +151,7 @@ def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[
 
 def _row(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> Floats:
     """The design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
-    lost = _lost(model, kind, factors)
+    lost = _has_dropped_terms(model, kind, factors)
     return np.full(len(model.coefficients), np.nan) if lost else model.design(_cell(kind, factors))[0]
 
 
@@ -159,7 +159,7 @@ def _cell(kind: str, factors: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame({"trial_type": pd.Categorical([kind], categories=list(TRIAL_TYPES)), **factors})
 
 
-def _lost(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> bool:
+def _has_dropped_terms(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> bool:
     active = {f"trial_type{kind}", *(_part(name, value) for name, value in factors.items())}
     return any(set(term.split(":")) <= active for term in model.dropped)
 

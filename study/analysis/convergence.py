@@ -23,9 +23,9 @@ _LARGEST = 2000
 """Random effects up to which the check takes no time to speak of."""
 
 
-def checked(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
+def check_convergence(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
     """What is wrong with the fit, each in a sentence; nothing where all is well."""
-    return (*_unfinished(frame, model), *_singular(model), *_few(model))
+    return (*_check_search(frame, model), *_singular(model), *_few(model))
 
 
 def gain(frame: pd.DataFrame, model: MixedModel) -> float:
@@ -41,7 +41,7 @@ def gain(frame: pd.DataFrame, model: MixedModel) -> float:
     return total / 2
 
 
-def _unfinished(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
+def _check_search(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
     effects = sum(block.modes.size for block in model.blocks)
     if not model.is_logistic or not 0 < effects <= _LARGEST:
         return ()

@@ -48,10 +48,10 @@ MOST_BAYESIAN = 200_000
 
 def explanations(answers: int) -> tuple[str, ...]:
     """Of each method why it differs from the mixed model of so many answers, or why it was left out."""
-    return left_out(answers) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
+    return explain_omission(answers) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
 
 
-def left_out(answers: int) -> str | None:
+def explain_omission(answers: int) -> str | None:
     """Why there is no Bayesian cross-check of so many answers; None where there is one."""
     if answers <= MOST_BAYESIAN:
         return None
@@ -85,8 +85,8 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     start = np.where(finite, [c.estimate for c in model.coefficients], 0.0)
     groups = _codes(frame, model)
-    bayes, bayes_se = _missing(len(start)) if left_out(len(frame)) else _bayes(design, hits, groups, start)
-    gee, gee_se = _gee(design, hits, groups[0]) if finite.all() else _missing(len(start))
+    bayes, bayes_se = _fill_missing(len(start)) if explain_omission(len(frame)) else _bayes(design, hits, groups, start)
+    gee, gee_se = _gee(design, hits, groups[0]) if finite.all() else _fill_missing(len(start))
     scale = np.sqrt(1 + ATTENUATION**2 * sum(r.variance for r in model.random))
     return pd.DataFrame(
         {
@@ -102,7 +102,7 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     )
 
 
-def _missing(size: int) -> tuple[Floats, Floats]:
+def _fill_missing(size: int) -> tuple[Floats, Floats]:
     return np.full(size, np.nan), np.full(size, np.nan)
 
 

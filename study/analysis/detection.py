@@ -21,16 +21,16 @@ from study.analysis import bootstrap, mixed, plots
 from study.analysis.contrasts import holm
 from study.analysis.records import Floats, MixedModel
 
-MEASURES = ("dprime", "criterion")
+DETECTION_MEASURES = ("dprime", "criterion")
 
 
-def people(frame: pd.DataFrame) -> pd.DataFrame:
+def estimate_by_participant(frame: pd.DataFrame) -> pd.DataFrame:
     """condition, participant, hits, false_alarms (rates), dprime, criterion of each participant.
 
     Rates are (count + 1/2) / (trials + 1), so that nobody is infinitely sensitive (Hautus, 1995,
     doi:10.3758/BF03203619). Participants who saw no error of the AI, or nothing but errors, are left out.
     """
-    said = _said_wrong(frame).groupby(["condition", "participant", "signal"], observed=True)["said"]
+    said = _code_signals(frame).groupby(["condition", "participant", "signal"], observed=True)["said"]
     counts = said.agg(["sum", "count"]).unstack("signal").dropna()
     if counts.empty or counts["sum"].shape[1] < 2:
         raise ForetellError("Signal detection needs people who saw the AI right and wrong: one kind is missing.")
@@ -54,7 +54,11 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     model, order = fit(frame), bootstrap.order(frame)
     rows = [
         {"condition": name}
-        | {k: v for m in MEASURES for k, v in _measure(model, _weights(model, order, name, m), m, level).items()}
+        | {
+            k: v
+            for m in DETECTION_MEASURES
+            for k, v in _measure(model, _weights(model, order, name, m), m, level).items()
+        }
         for name in order
     ]
     return pd.DataFrame(rows)
@@ -64,7 +68,7 @@ def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Each condition against the first: measure, contrast, difference, se, low, high, p, p_holm (over all rows)."""
     model, order = fit(frame), bootstrap.order(frame)
     rows = []
-    for measure in MEASURES:
+    for measure in DETECTION_MEASURES:
         first = _weights(model, order, order[0], measure)
         for name in order[1:]:
             found = _measure(model, _weights(model, order, name, measure) - first, "difference", level)
@@ -82,7 +86,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
     category's own c.
     """
     order = bootstrap.order(frame)
-    said = _said_wrong(frame)
+    said = _code_signals(frame)
     said = said.assign(condition=pd.Categorical(said["condition"], categories=order), shown=said["signal"] - 0.5)
     if said["signal"].nunique() < 2:
         raise ForetellError("Signal detection needs trials where the AI is right and where it is wrong.")
@@ -117,7 +121,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
     return plots.intervals(pd.concat(parts), x="condition", y="value", by="measure", title="units of z", line=0.0)
 
 
-def _said_wrong(frame: pd.DataFrame) -> pd.DataFrame:
+def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
     """With `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))

@@ -15,7 +15,7 @@ from study.analysis.exploratory import Measure
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
 from study.bundle import Manifest
-from study.plan.preregistration import Plan
+from study.plan.preregistration import AnalysisPlan
 from study.workspace.provenance import code_digest
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
@@ -37,7 +37,7 @@ th:first-child, td:first-child { text-align: left }
 """
 
 
-def provenance(data: Responses, plan: Plan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
+def provenance(data: Responses, plan: AnalysisPlan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
     """What the numbers come from: hashes of rows, plan, study and code, the seed, and versions."""
     return {
         "data (SHA-256 of the rows as analysed)": data.sha256,
@@ -78,7 +78,9 @@ def page(
     )
 
 
-def labelled(measures: Sequence[Measure]) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
+def list_exploratory_sections(
+    measures: Sequence[Measure],
+) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
     """Exploratory measures as sections."""
     return [(m.title, "exploratory", m.says, m.table, m.figure) for m in measures]
 

@@ -27,13 +27,13 @@ from study.analysis import (
 from study.analysis.contrasts import Contrast
 from study.analysis.intervals import wald
 from study.analysis.nested import NestedAnalysis
-from study.analysis.planned import Planned
+from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import MixedModel
 from study.analysis.responses import Responses
 from study.analysis.sentences import words
 from study.bundle import Manifest, Trial
 
-Made = tuple[pd.DataFrame, go.Figure | None]
+TableAndFigure = tuple[pd.DataFrame, go.Figure | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Offer:
     name: str
     title: str
     says: str
-    make: Callable[[], Made]
+    make: Callable[[], TableAndFigure]
 
     def measure(self) -> Measure:
         """Make it.
@@ -82,14 +82,14 @@ def measures(offered: Sequence[Offer], progress: Progress = silent) -> tuple[lis
 
 def offers(frame: pd.DataFrame, *, seed: int, manifest: Manifest | None = None) -> list[Offer]:
     """Every measure there is, whatever the data allow; those of trials and theories where the study is known."""
-    about_people = [Offer(*each) for each in _of_people(frame, seed)]
+    about_people = [Offer(*each) for each in _of_participants(frame, seed)]
     return about_people if manifest is None else [*about_people, *_of_trials(frame, manifest)]
 
 
-def other_roads(frame: pd.DataFrame, model: MixedModel) -> Offer:
+def offer_robustness_checks(frame: pd.DataFrame, model: MixedModel) -> Offer:
     """The model's coefficients by other methods (`study.analysis.crosschecks`), terms in words."""
 
-    def make() -> Made:
+    def make() -> TableAndFigure:
         table = crosschecks.table(frame, model)
         return table.assign(term=table["term"].map(words)), None
 
@@ -98,10 +98,10 @@ def other_roads(frame: pd.DataFrame, model: MixedModel) -> Offer:
     )
 
 
-def with_slopes(data: Responses, analysis: NestedAnalysis, plan: Planned | None) -> Offer:
+def with_slopes(data: Responses, analysis: NestedAnalysis, plan: PlannedAnalysis | None) -> Offer:
     """Tests and contrasts with random intercepts only next to those with slopes (`study.analysis.slopes`)."""
 
-    def make() -> Made:
+    def make() -> TableAndFigure:
         if plan is None:
             return slopes.compare(data, analysis), None
         wanted = [Contrast(c.more, c.less, c.trial_types) for c in plan.plan.contrasts]
@@ -131,7 +131,7 @@ def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
         "theories",
         "Theories of people",
         "Parameters that make the answers likeliest, as if all people were alike; the smallest AIC first.",
-        lambda: (cognitive.comparison(cognitive.ranked(frame, known)), None),
+        lambda: (cognitive.comparison(cognitive.rank_theories(frame, known)), None),
     )
     yield Offer(
         "overlay",
@@ -141,18 +141,18 @@ def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
     )
 
 
-def _against(frame: pd.DataFrame, scores: pd.DataFrame, name: str) -> Made:
+def _against(frame: pd.DataFrame, scores: pd.DataFrame, name: str) -> TableAndFigure:
     joined = items.against(frame, scores, name)
     return joined, items.figure(joined, name)
 
 
-def _overlaid(frame: pd.DataFrame, known: Mapping[str, Trial]) -> Made:
-    best = cognitive.ranked(frame, known)[0]
+def _overlaid(frame: pd.DataFrame, known: Mapping[str, Trial]) -> TableAndFigure:
+    best = cognitive.rank_theories(frame, known)[0]
     cells = cognitive.overlay(frame, known, best)
     return cells, cognitive.figure(cells, best.name)
 
 
-def _of_people(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], Made]]]:
+def _of_participants(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, Callable[[], TableAndFigure]]]:
     yield (
         "detection",
         "Signal detection: when the AI errs",
@@ -201,7 +201,7 @@ def _of_people(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str, str, 
     )
 
 
-def _with(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) -> Made:
+def _with(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) -> TableAndFigure:
     return table, draw(table)
 
 

@@ -25,7 +25,7 @@ SPREAD = 0.2
 def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
     """Figure 1 and the numbers behind it; `rng` is the randomness of the bootstrap."""
     numbers = bootstrap.accuracy(data.frame, rng=rng)
-    return draw(numbers, simulated=data.simulated), numbers
+    return draw(numbers, simulated=data.has_simulated), numbers
 
 
 def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
@@ -71,7 +71,7 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
 
 def _lay_out(figure: go.Figure, conditions: list[str]) -> None:
     figure.add_hline(y=0.5, line=plots.DOTTED, annotation_text="chance", annotation_position="top left")
-    plots.laid_out(figure, "Correct predictions of the AI", percent=True)
+    plots.apply_layout(figure, "Correct predictions of the AI", percent=True)
     figure.update_xaxes(
         tickmode="array",
         tickvals=list(range(len(conditions))),

@@ -22,7 +22,7 @@ a second for a study of the paper's size, which takes `glmm` ten."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """How a model is fitted.
 
     Attributes
@@ -49,7 +49,7 @@ class Settings:
         return self.family == "binomial" and self.link in (None, "logit") and self.nodes == 1
 
 
-def run(frame: pd.DataFrame, formula: str, settings: Settings, *, errors: bool = True) -> Any:
+def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: bool = True) -> Any:
     """Fit a formula in the notation of `glmm`.
 
     Parameters
@@ -90,7 +90,7 @@ def count_effects(frame: pd.DataFrame, formula: str) -> int:
     )
 
 
-def _best(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -> Any:
+def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool) -> Any:
     """The fit of `glmm`; of a binomial model with few responses the best of several searches."""
     first = _glmm(frame, formula, settings, errors)
     if settings.family != "binomial" or not len(first.re_groups) or not math.isfinite(first.loglik):
@@ -112,7 +112,7 @@ def _best(frame: pd.DataFrame, formula: str, settings: Settings, errors: bool) -
 
 
 def _glmm(
-    frame: pd.DataFrame, formula: str, settings: Settings, errors: bool, start: dict[str, Floats] | None = None
+    frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool, start: dict[str, Floats] | None = None
 ) -> Any:
     options: dict[str, Any] = {"reml": settings.reml} if settings.family == "gaussian" else {}
     if settings.weights is not None:

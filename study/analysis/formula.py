@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from study.analysis.coding import coded_response
+from study.analysis.coding import code_response
 
 NOTHING = 1e-3
 """A standard deviation (link scale) below this is a variance estimated as zero."""
@@ -49,7 +49,7 @@ class RandomTerm:
         return not re.search(r"(^|\+)\s*0\s*(\+|$)|-\s*1\b", self.columns)
 
 
-def prepared(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+def prepare_formula(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """The data and the formula in the notation of `glmm`: names in backticks, ``log(y) ~`` and differences as columns.
 
     Raises
@@ -57,12 +57,12 @@ def prepared(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     ForetellError
         A column is missing, or has no logarithm.
     """
-    frame, formula = _unquoted(frame, formula)
-    frame, formula = _transformed(frame, formula)
-    return _grouped(frame, formula)
+    frame, formula = _replace_quoted_names(frame, formula)
+    frame, formula = _apply_transformation(frame, formula)
+    return _replace_difference(frame, formula)
 
 
-def _unquoted(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+def _replace_quoted_names(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """``my x`` in backticks becomes ``my_x``."""
     for name in dict.fromkeys(_QUOTED.findall(formula)):
         if name not in frame.columns:
@@ -75,7 +75,7 @@ def _unquoted(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     return frame, formula
 
 
-def _transformed(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """``log(y) ~ x`` becomes ``log_y ~ x``."""
     found = _TRANSFORMED.match(formula)
     if found is None:
@@ -94,7 +94,7 @@ def _transformed(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     return frame.assign(**{f"{function}_{name}": values}), f"{function}_{name} ~{formula[found.end() :]}"
 
 
-def _grouped(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
+def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
     """``cbind(hits, size - hits)`` with its difference as a column, because `glmm` takes only names there."""
     found = _DIFFERENCE.search(formula)
     if found is None:
@@ -112,7 +112,7 @@ def columns(frame: pd.DataFrame, formula: str) -> list[str]:
     return [name for name in dict.fromkeys(_NAME.findall(formula)) if name in frame.columns]
 
 
-def fixed(formula: str) -> str:
+def extract_fixed_effects(formula: str) -> str:
     """The right-hand side of a formula without its random terms and offsets."""
     right = _OFFSET.sub("", RANDOM.sub("", formula.split("~", 1)[1]))
     right = re.sub(r"\+(\s*\+)+", "+", right).strip().strip("+").strip()
@@ -134,7 +134,7 @@ def groupings(formula: str) -> list[str]:
     groups = dict.fromkeys(name for term in terms(formula) for name in term.group.split(":"))
     elsewhere = {name for term in terms(formula) for name in _NAME.findall(term.columns)}
     if "~" in formula:
-        elsewhere |= set(_NAME.findall(fixed(formula))) | set(_NAME.findall(formula.split("~", 1)[0]))
+        elsewhere |= set(_NAME.findall(extract_fixed_effects(formula))) | set(_NAME.findall(formula.split("~", 1)[0]))
     return [name for name in groups if name not in elsewhere]
 
 
@@ -152,7 +152,7 @@ def intercepts(formula: str) -> str:
     response_, right = formula.split("~", 1)
     offsets = "".join(f" + offset({name})" for name in _OFFSET.findall(right))
     groups = "".join(f" + (1|{group})" for group in dict.fromkeys(term.group for term in terms(formula)))
-    return f"{response_}{fixed(formula)}{offsets}{groups}"
+    return f"{response_}{extract_fixed_effects(formula)}{offsets}{groups}"
 
 
 def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
@@ -171,7 +171,7 @@ def response(
     With the column `weights` the response is the share of successes among so many answers.
     """
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
-    hits = coded_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
+    hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
     misses = frame[names[1]].to_numpy(dtype=np.float64) if len(names) > 1 else 1.0 - hits
     answers = 1.0 if weights is None else frame[weights].to_numpy(dtype=np.float64)
     return hits * answers, (hits + misses) * answers
@@ -211,7 +211,7 @@ def has_slopes(formula: str) -> bool:
 
 def is_known_to_glmm(formula: str) -> bool:
     """Whether `glmm` fits the random terms: correlated, with an intercept, every slope a fixed effect as well."""
-    among_fixed = set(re.split(r"[\s~+*]+", fixed(formula)))
+    among_fixed = set(re.split(r"[\s~+*]+", extract_fixed_effects(formula)))
     for term in terms(formula):
         names = {name.strip() for name in term.columns.split("+")} - {"1"}
         if not (term.correlated and term.has_intercept and names <= among_fixed):

@@ -13,7 +13,7 @@ from study.analysis.sentences import p_text
 
 LEVEL = 0.05
 """The p below which a test counts as evidence where no plan says otherwise."""
-CONDITIONS = {
+CONDITION_LABELS = {
     "none": "no explanation",
     "saliency": "saliency maps",
     "examples": "examples",
@@ -37,7 +37,7 @@ def coverage_text(level: float) -> str:
 def words(contrast: str) -> str:
     """A contrast's name in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
     pair, _, kinds = contrast.partition(", ")
-    sides = [CONDITIONS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
+    sides = [CONDITION_LABELS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
     where = " and ".join(LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
     return f"{' vs '.join(sides)}, {where}"
 
@@ -95,7 +95,7 @@ def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = F
         figure.add_annotation(
             x=0, xref="paper", xanchor="left", y=place, yshift=17, text=name, showarrow=False, font={"size": 11}
         )
-    plots.laid_out(figure, "", percent=False)
+    plots.apply_layout(figure, "", percent=False)
     title = {"text": MODES["sim"], "font": {"size": 15}, "x": 0, "y": 0.98} if simulated else None
     figure.update_layout(
         height=120 + ROW * len(places), margin={"l": 10, "r": 20, "t": 50 if simulated else 20, "b": 50}, title=title

@@ -100,7 +100,7 @@ def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float 
     profiled = model.is_logistic
     rows = []
     for effect in model.random:
-        low, high = _profiled_sd(frame, model, effect, level) if profiled else _wald_sd(effect, level)
+        low, high = _profile_sd(frame, model, effect, level) if profiled else _wald_sd(effect, level)
         rows.append((effect.group, effect.term, effect.sd, low, high, "profile" if profiled else "wald"))
     return pd.DataFrame(rows, columns=["group", "term", "sd", "low", "high", "method"])
 
@@ -209,7 +209,7 @@ def _bound(top: _Top, j: int, target: float) -> float:
     return value
 
 
-def _profiled_sd(frame: pd.DataFrame, model: MixedModel, effect: RandomEffect, level: float) -> tuple[float, float]:
+def _profile_sd(frame: pd.DataFrame, model: MixedModel, effect: RandomEffect, level: float) -> tuple[float, float]:
     """The block's terms are reordered so that this standard deviation is a parameter of its own."""
     number = next(k for k, b in enumerate(model.blocks) if b.group == effect.group and effect.term in b.terms)
     first = [effect.term if k == number else None for k in range(len(model.blocks))]

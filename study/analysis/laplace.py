@@ -132,7 +132,7 @@ class Laplace:
         """The likelihood and its gradient; the search for the mode starts at the mode found last."""
         p = self.design.shape[1]
         factors = self.factors(parameters[p:])
-        loading = self._loaded(factors)
+        loading = self._apply_factors(factors)
         fixed = self.design @ parameters[:p] + self.offset
         modes, eta, factor = self._mode(fixed, loading)
         self._modes = modes
@@ -155,7 +155,7 @@ class Laplace:
             start += triangle_size(q)
         return factors
 
-    def _loaded(self, factors: Sequence[Floats]) -> csr_matrix:
+    def _apply_factors(self, factors: Sequence[Floats]) -> csr_matrix:
         """(n, q) Z T: row i of a block is its values times the factor."""
         values = [block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)]
         return self._sparse(np.hstack(values))
@@ -277,7 +277,7 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
             "Only a binomial model with random terms, fitted by the Laplace approximation, can be followed away from "
             "its maximum: take Wald intervals for this one."
         )
-    data, text = formulas.prepared(frame, model.formula)
+    data, text = formulas.prepare_formula(frame, model.formula)
     columns = formulas.slopes(data, text)
     blocks, theta = [], []
     for number, block in enumerate(model.blocks):

@@ -24,7 +24,7 @@ def table(
     ForetellError
         There is no column ``trial`` of numbers.
     """
-    numbered = _numbered(frame)
+    numbered = _parse_trial_numbers(frame)
     cuts = pd.cut(numbered["trial"], min(blocks, numbered["trial"].nunique()), labels=False, include_lowest=True)
     numbered = numbered.assign(block=cuts)
     middles = numbered.groupby("block")["trial"].mean()
@@ -46,7 +46,7 @@ def table(
 
 def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
     """The model with a trend over trials (per 10 trials, its own in each condition), and its test against none."""
-    numbered = _numbered(frame)
+    numbered = _parse_trial_numbers(frame)
     tens = numbered.assign(tens=(numbered["trial"] - numbered["trial"].mean()) / 10)
     base = "trial_type * saliency * examples"
     small = mixed.fit(tens, f"correct ~ {base} + {RANDOM}")
@@ -59,7 +59,7 @@ def figure(numbers: pd.DataFrame) -> go.Figure:
     return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct predictions", x_title="Trial")
 
 
-def _numbered(frame: pd.DataFrame) -> pd.DataFrame:
+def _parse_trial_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     numbers = pd.to_numeric(frame["trial"], errors="coerce") if "trial" in frame else pd.Series(dtype=float)
     if numbers.isna().all():
         raise ForetellError(

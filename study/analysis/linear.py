@@ -138,7 +138,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
             "possible. Write correlated terms with an intercept, as in (x | id)."
         )
     kept = ~np.asarray(plain.aliased, dtype=bool)
-    design = np.asarray(glmm.model_matrix(frame, formulas.fixed(formula))[0], dtype=np.float64)[:, kept]
+    design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
     outcome = np.asarray(plain.y, dtype=np.float64) - formulas.offset(frame, formula)
     profile = _Profile(design, outcome, blocks, reml)
     theta, arrived = _search(profile)

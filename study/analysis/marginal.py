@@ -33,8 +33,8 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
         rests on a coefficient without a finite estimate.
     """
     _check(model)
-    data, text = formulas.prepared(frame, model.formula)
-    names = formulas.columns(data, formulas.fixed(text))
+    data, text = formulas.prepare_formula(frame, model.formula)
+    names = formulas.columns(data, formulas.extract_fixed_effects(text))
     cells = data.drop_duplicates(names) if names else data.head(1)
     cells = cells.sort_values(names) if names else cells
     design = model.design(cells, text)
@@ -57,7 +57,7 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
 
 def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
     """(n,) probability of each row, averaged over participants and categories; (n, p) its derivative by estimates."""
-    data, text = formulas.prepared(cells, model.formula)
+    data, text = formulas.prepare_formula(cells, model.formula)
     design = model.design(data, text)
     p, slope = _population(design @ _estimates(model), _variance(data, text, model))
     return p, slope[:, None] * design
@@ -82,8 +82,8 @@ def average_effects(
         A variable is no predictor of the model.
     """
     _check(model)
-    data, text = formulas.prepared(frame, model.formula)
-    known = formulas.columns(data, formulas.fixed(text))
+    data, text = formulas.prepare_formula(frame, model.formula)
+    known = formulas.columns(data, formulas.extract_fixed_effects(text))
     for name in [*variables, *([by] if by else [])]:
         if name not in known:
             raise ForetellError(f"{name!r} is no predictor of the model; it has {', '.join(known) or 'none'}.")
@@ -97,7 +97,7 @@ def average_effects(
     return pd.DataFrame(rows, columns=["variable", "value", by or "rows", "effect", "se", "low", "high"])
 
 
-def explained(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
+def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
     """ICC and R2 of a logistic mixed model: Nakagawa, Johnson & Schielzeth (2017), doi:10.1098/rsif.2017.0213.
 
     Returns
@@ -108,7 +108,7 @@ def explained(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
         ones), icc (random among random and single answers; of random slopes the mean over rows, Johnson 2014).
     """
     _check(model)
-    data, text = formulas.prepared(frame, model.formula)
+    data, text = formulas.prepare_formula(frame, model.formula)
     if model.diverging:
         raise ForetellError("A model with infinite coefficients explains no finite share of the variance.")
     fixed = float(np.var(model.design(data, text) @ _estimates(model), ddof=1))

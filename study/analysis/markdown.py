@@ -10,7 +10,7 @@ import pandas as pd
 from study.analysis.document import CHANCES, SHOWN, chance, number
 from study.analysis.exploratory import Measure
 from study.analysis.nested import NestedAnalysis
-from study.analysis.planned import Planned
+from study.analysis.planned import PlannedAnalysis
 from study.analysis.responses import Responses
 
 
@@ -22,7 +22,7 @@ def report(
     found: Sequence[Measure],
     made_from: Mapping[str, str],
     seed: int,
-    plan: Planned | None,
+    plan: PlannedAnalysis | None,
 ) -> str:
     """The whole text; `answer` are its first sentences, `found` what no plan named."""
     messages = [f"- {message}" for message in analysis.messages] or ["- None."]
@@ -90,7 +90,7 @@ def _data(data: Responses) -> str:
     )
 
 
-def _exclusions(data: Responses, plan: Planned | None) -> list[str]:
+def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> list[str]:
     counts = plan.exclusions if plan else data.excluded
     if counts.empty:
         return ["The plan excludes nobody.", ""] if plan else []

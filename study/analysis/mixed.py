@@ -20,8 +20,8 @@ from scipy.stats import norm, t
 from core.errors import ForetellError
 from study.analysis import convergence, fitting, sentences, separation
 from study.analysis import formula as formulas
-from study.analysis.coding import check_response, coded_response
-from study.analysis.fitting import Settings
+from study.analysis.coding import check_response, code_response
+from study.analysis.fitting import FitSettings
 from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomEffect
 from study.analysis.separation import Floats, Mask, Separation
 
@@ -77,20 +77,20 @@ def fit(
     ForetellError
         The formula cannot be read, a column is missing or has missing values, or no fit was possible.
     """
-    settings = Settings(family, link, agq, reml, weights)
+    settings = FitSettings(family, link, agq, reml, weights)
     _check_formula(frame, formula)
-    data, text = formulas.prepared(frame, formula)
+    data, text = formulas.prepare_formula(frame, formula)
     _check(data, text, weights)
-    data, coded = coded_response(data, text) if family == "binomial" else (data, ())
+    data, coded = code_response(data, text) if family == "binomial" else (data, ())
     check_response(data, text, family)
-    model = replace(_fitted(data, text, settings, cell_name), link=link, weights=weights)
-    said = (*coded, *model.messages, *convergence.checked(data, replace(model, formula=text)))
+    model = replace(_fit_model(data, text, settings, cell_name), link=link, weights=weights)
+    said = (*coded, *model.messages, *convergence.check_convergence(data, replace(model, formula=text)))
     return replace(model, formula=formula, messages=said)
 
 
-def _fitted(frame: pd.DataFrame, formula: str, settings: Settings, cell_name: CellName) -> MixedModel:
+def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_name: CellName) -> MixedModel:
     raw = fitting.run(frame, formula, settings)
-    design, names = glmm.model_matrix(frame, formulas.fixed(formula))
+    design, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
     if settings.family == "binomial":
         successes, failures = _outcomes(raw)
@@ -122,7 +122,7 @@ def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
             raise ForetellError(
                 f"Column {name!r} has {missing} missing values: drop or fill those rows before fitting."
             )
-    for name in formulas.columns(frame, formulas.fixed(formula)):
+    for name in formulas.columns(frame, formulas.extract_fixed_effects(formula)):
         levels = 0 if pd.api.types.is_numeric_dtype(frame[name]) else frame[name].nunique()
         if levels > MOST_LEVELS:
             raise ForetellError(
@@ -160,10 +160,10 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
         n=int(raw.nobs),
         converged=bool(raw.converged),
         messages=(
-            *sentences.aliased(dropped),
+            *sentences.describe_aliased_columns(dropped),
             *sentences.boundary(random),
-            *(sentences.outsized(coefficients) if raw.family == "binomial" else ()),
-            *sentences.said(raw),
+            *(sentences.describe_outsized_estimates(coefficients) if raw.family == "binomial" else ()),
+            *sentences.list_warnings(raw),
         ),
         dropped=dropped,
         family=str(raw.family),
@@ -238,7 +238,7 @@ def _symmetric(entries: Floats, q: int) -> Floats:
 def _limit(
     frame: pd.DataFrame,
     formula: str,
-    settings: Settings,
+    settings: FitSettings,
     raw: Any,
     design: Floats,
     kept: Mask,
@@ -267,10 +267,10 @@ def _limit(
         n=int(raw.nobs),
         converged=False,
         messages=(
-            *sentences.separated(cells, tuple(diverging)),
-            *sentences.aliased(dropped),
+            *sentences.describe_separation(cells, tuple(diverging)),
+            *sentences.describe_aliased_columns(dropped),
             *sentences.boundary(random),
-            *sentences.said(inner),
+            *sentences.list_warnings(inner),
         ),
         dropped=dropped,
         diverging=diverging,
@@ -281,7 +281,7 @@ def _limit(
 
 
 def _inner_fit(
-    frame: pd.DataFrame, formula: str, settings: Settings, raw: Any, names: list[str], design: Floats, rows: Mask
+    frame: pd.DataFrame, formula: str, settings: FitSettings, raw: Any, names: list[str], design: Floats, rows: Mask
 ) -> Any:
     """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
     if not rows.any():
@@ -309,7 +309,7 @@ def _cells(
     frame: pd.DataFrame, formula: str, rows: Mask, successes: Mask, weights: Floats, cell_name: CellName
 ) -> list[str]:
     """One clause per separated cell: which it is, how many answers, all right or all wrong."""
-    names = formulas.columns(frame, formulas.fixed(formula))
+    names = formulas.columns(frame, formulas.extract_fixed_effects(formula))
     table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_answers=weights[rows])
     cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_answers"].sum()
     clauses = []

@@ -159,4 +159,4 @@ def cell_name(cell: Mapping[str, Any]) -> str:
     words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")
     if not {"saliency", "examples"} <= set(cell):
         return words
-    return f"{words} in condition {responses.CONDITIONS[int(cell['saliency']), int(cell['examples'])]}"
+    return f"{words} in condition {responses.CONDITION_OF_FACTORS[int(cell['saliency']), int(cell['examples'])]}"

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from core.types import Progress, silent
 
-Item = TypeVar("Item")
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 _AT_ONCE = 4
@@ -19,8 +19,8 @@ _AT_ONCE = 4
 
 
 def each(
-    work: Callable[[Item], Result],
-    items: Sequence[Item],
+    work: Callable[[Argument], Result],
+    items: Sequence[Argument],
     *,
     workers: int | None = None,
     what: str = "Working",
@@ -42,7 +42,7 @@ def each(
     with ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(work, item) for item in items]
         try:
-            _told(futures, what, progress)
+            _report_progress(futures, what, progress)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -63,7 +63,9 @@ def measure_start(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _one_by_one(work: Callable[[Item], Result], items: Sequence[Item], what: str, progress: Progress) -> list[Result]:
+def _one_by_one(
+    work: Callable[[Argument], Result], items: Sequence[Argument], what: str, progress: Progress
+) -> list[Result]:
     results = []
     for done, item in enumerate(items):
         progress(done, len(items), what)
@@ -72,7 +74,7 @@ def _one_by_one(work: Callable[[Item], Result], items: Sequence[Item], what: str
     return results
 
 
-def _told(futures: Sequence[Future[Result]], what: str, progress: Progress) -> None:
+def _report_progress(futures: Sequence[Future[Result]], what: str, progress: Progress) -> None:
     for done, future in enumerate(as_completed(futures), start=1):
         future.result()
         progress(done, len(futures), what)

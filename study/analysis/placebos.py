@@ -22,7 +22,7 @@ from study.conditions import CONDITIONS
 FIXED = "trial_type * condition"
 
 
-def asked(data: Responses) -> list[Contrast]:
+def list_default_contrasts(data: Responses) -> list[Contrast]:
     """What is asked where nothing was planned, for each trial type: the true explanation against its placebo, and what
     is neither map nor examples against the picture alone."""
     present = set(data.every["condition"])

@@ -17,14 +17,14 @@ from study.analysis.bounds import bounds
 from study.analysis.contrasts import Contrast
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
-from study.plan.preregistration import Exclusions, Plan
+from study.plan.preregistration import AnalysisPlan, Exclusions
 
 if TYPE_CHECKING:
-    from study.analysis.records import Look
+    from study.analysis.records import InterimAnalysis
 
 
 @dataclass(frozen=True)
-class Kept:
+class PlannedData:
     """What the plan leaves to analyse.
 
     Attributes
@@ -43,7 +43,7 @@ class Kept:
         last one made. Intervals cover 1 - level.
     """
 
-    plan: Plan
+    plan: AnalysisPlan
     data: Responses
     exclusions: pd.DataFrame
     stopping: str
@@ -52,7 +52,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Planned(Kept):
+class PlannedAnalysis(PlannedData):
     """What the plan gave.
 
     Attributes
@@ -68,8 +68,8 @@ class Planned(Kept):
 
 
 def execute(
-    data: Responses, plan: Plan, *, looks: Sequence[Look] | None = None, progress: Progress = silent
-) -> Planned:
+    data: Responses, plan: AnalysisPlan, *, looks: Sequence[InterimAnalysis] | None = None, progress: Progress = silent
+) -> PlannedAnalysis:
     """Do what the plan says.
 
     Parameters
@@ -82,10 +82,10 @@ def execute(
     ForetellError
         A rule needs a column that the responses do not have, or nobody is left.
     """
-    return fitted(keep(data, plan, looks), progress=progress)
+    return fit_plan(keep(data, plan, looks), progress=progress)
 
 
-def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Kept:
+def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None = None) -> PlannedData:
     """Leave out what the plan leaves out, before any model is fitted.
 
     Raises
@@ -94,7 +94,7 @@ def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Ke
         A rule needs a column that the responses do not have, or nobody is left.
     """
     every, counts = exclude(data.every, plan.exclusions)
-    misled = every["condition"].isin(conditions.beside())
+    misled = every["condition"].isin(conditions.list_separate_conditions())
     kept = every[~misled]
     if kept["participant"].nunique() < 2:
         raise ForetellError(
@@ -105,19 +105,19 @@ def keep(data: Responses, plan: Plan, looks: Sequence[Look] | None = None) -> Ke
     stayed = Responses(next(parts), data.dropped, data.messages, next(parts), data.excluded)
     counts = pd.concat([data.excluded, counts], ignore_index=True) if len(data.excluded) else counts
     final, sentence = _stopping(every, plan, looks)
-    return Kept(plan, stayed, counts, sentence, final, significance(plan, looks))
+    return PlannedData(plan, stayed, counts, sentence, final, significance(plan, looks))
 
 
-def fitted(kept: Kept, *, progress: Progress = silent) -> Planned:
+def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
     """The planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
     table = placebos.together(data, analysis.largest, asked, level=1 - kept.level) if asked else pd.DataFrame()
-    return Planned(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
+    return PlannedAnalysis(plan, data, kept.exclusions, kept.stopping, kept.final, kept.level, analysis, table)
 
 
-def significance(plan: Plan, looks: Sequence[Look] | None) -> float:
+def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> float:
     """The two-sided p that the bound of the last look corresponds to, the final one's if none is known; else alpha."""
     if plan.stopping is None:
         return plan.alpha
@@ -129,18 +129,18 @@ def significance(plan: Plan, looks: Sequence[Look] | None) -> float:
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows that stay, and what each rule took: rule, people, answers. A person is counted at the first rule."""
     rows, kept = [], frame
-    for rule, out in _people(frame, rules):
+    for rule, out in _list_participant_rules(frame, rules):
         hit = kept["participant"].isin(out)
         rows.append((rule, kept.loc[hit, "participant"].nunique(), int(hit.sum())))
         kept = kept[~hit]
-    for rule, column, low, high in _answers(rules):
+    for rule, column, low, high in _list_response_rules(rules):
         hit = ~_column(kept, column, rule).between(low, high) & kept[column].notna()
         rows.append((rule, 0, int(hit.sum())))
         kept = kept[~hit]
     return kept, pd.DataFrame(rows, columns=["rule", "people", "answers"])
 
 
-def _people(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
+def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
     """Each rule about people in words, and whom it hits."""
     people = frame.groupby("participant")
     if rules.fewest_answers is not None:
@@ -156,7 +156,7 @@ def _people(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[
         yield rule, list(right.index[right < rules.least_accuracy])
 
 
-def _answers(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
+def _list_response_rules(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
     """Each rule about single answers in words, its column, and what stays (both ends included)."""
     if rules.fastest_ms is not None:
         yield f"answers faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
@@ -170,11 +170,11 @@ def _column(frame: pd.DataFrame, name: str, rule: str) -> pd.Series[float]:
     return frame[name]
 
 
-def _stopping(frame: pd.DataFrame, plan: Plan, looks: Sequence[Look] | None) -> tuple[bool, str]:
+def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> tuple[bool, str]:
     if plan.participants is None:
         return True, "The plan names no number of participants at which collection stops."
-    if looks and looks[-1].closing:
-        return True, _ended(looks[-1])
+    if looks and looks[-1].is_final:
+        return True, _describe_ending(looks[-1])
     fewest = int(frame.groupby("condition")["participant"].nunique().min())
     if fewest < plan.participants:
         return False, (
@@ -184,16 +184,16 @@ def _stopping(frame: pd.DataFrame, plan: Plan, looks: Sequence[Look] | None) -> 
     return True, f"The planned {plan.participants} participants per condition were reached after exclusions."
 
 
-def _ended(look: Look) -> str:
+def _describe_ending(look: InterimAnalysis) -> str:
     """How a look ended the collection. What it means for the other numbers: Jennison & Turnbull (1999), chapter 8."""
-    beyond = "beyond" if look.crossed else "within"
+    beyond = "beyond" if look.is_crossed else "within"
     said = f"{look.sentence} Its |z| was {abs(look.z):.2f}, {beyond} the bound of {look.bound:.2f}: that test decides."
-    if look.last:
+    if look.is_last:
         return said
     return f"{said} The p values and intervals here do not know of the looks; effects at an early end look too large."
 
 
-def _unless(plan: Plan, looks: Sequence[Look] | None) -> str:
+def _unless(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> str:
     if plan.stopping is None:
         return ""
     if looks is None:

@@ -32,7 +32,7 @@ def intervals(
     if line is not None:
         figure.add_hline(y=line, line=DOTTED)
     figure.update_xaxes(tickmode="array", tickvals=list(range(len(values))), ticktext=values, showgrid=False)
-    return laid_out(figure, title, percent)
+    return apply_layout(figure, title, percent)
 
 
 def curves(
@@ -45,7 +45,7 @@ def curves(
         trace.update(mode="lines+markers", line={"color": PALETTE[k % len(PALETTE)], "width": 2})
         figure.add_trace(trace)
     figure.update_xaxes(title=x_title, showgrid=False)
-    return laid_out(figure, title, percent)
+    return apply_layout(figure, title, percent)
 
 
 def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title: str, title: str) -> go.Figure:
@@ -57,7 +57,7 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
             go.Scatter(x=part[x], y=part[y], mode="markers", marker=marker, name=str(name), text=part[text])
         )
     figure.update_xaxes(title=x_title, showgrid=False)
-    return laid_out(figure, title, percent=True)
+    return apply_layout(figure, title, percent=True)
 
 
 def diagonal(figure: go.Figure) -> go.Figure:
@@ -95,7 +95,7 @@ def whiskers(part: pd.DataFrame, y: str, color: str) -> dict[str, object]:
     }
 
 
-def laid_out(figure: go.Figure, title: str, percent: bool) -> go.Figure:
+def apply_layout(figure: go.Figure, title: str, percent: bool) -> go.Figure:
     """With the look that all plots share; ``title`` is that of the upright axis."""
     figure.update_layout(
         paper_bgcolor="rgba(0,0,0,0)",

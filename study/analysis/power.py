@@ -25,7 +25,7 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import fitting, mixed, parallel, plots, random_effects
 from study.analysis.nested import FIXED
-from study.analysis.truths import Effects, Truth
+from study.analysis.truths import AdditiveTruth, Truth
 
 TARGET = 0.8
 """The power that a study should have at least."""
@@ -62,7 +62,7 @@ def curve(
     studies
         Simulated for each size and effect.
     effects
-        Multiples of the assumed effects of explanations; others than 1 only where the truth is `Effects`.
+        Multiples of the assumed effects of explanations; others than 1 only where the truth is `AdditiveTruth`.
     workers
         Processes; every core if None.
 
@@ -80,7 +80,7 @@ def curve(
         raise ForetellError(
             "Power needs at least 1 simulated study and sizes of at least 2 participants per condition."
         )
-    if set(effects) != {1.0} and not isinstance(truth, Effects):
+    if set(effects) != {1.0} and not isinstance(truth, AdditiveTruth):
         raise ForetellError(
             "Only effects stated as coefficients can be made larger or smaller, not theories of people."
         )
@@ -103,7 +103,7 @@ def curve(
 
 def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, float]:
     """p of each test in one simulated study; NaN where a fit failed."""
-    world = truth.scaled(task.effect) if isinstance(truth, Effects) else truth
+    world = truth.scale(task.effect) if isinstance(truth, AdditiveTruth) else truth
     frame = world.study(task.per_condition, np.random.default_rng(task.seed))
     made = fits(frame, *random_effects.split(models), cache(partial(run, frame)))
     return {f"{small} - {large}": chance(made[small], made[large]) for small, large in pairwise(models)}
@@ -140,7 +140,7 @@ def fits(
 
 def run(frame: pd.DataFrame, fixed: str, random: str) -> Any:
     """A fit without what a power curve does not read: standard errors, checks, words."""
-    return fitting.run(frame, f"correct ~ {fixed} + {random}", fitting.Settings(), errors=False)
+    return fitting.run(frame, f"correct ~ {fixed} + {random}", fitting.FitSettings(), errors=False)
 
 
 def _loglik(frame: pd.DataFrame, fixed: str, random: str, raw: Any) -> tuple[float, int]:

@@ -14,7 +14,7 @@ def lines(model: MixedModel) -> list[str]:
     statistic = "t" if any(c.df is not None for c in model.coefficients) else "z"
     head = ["term", "estimate", "SE", *(["df"] if statistic == "t" else []), statistic, "p"]
     rows = [_coefficient(model, c, statistic) for c in model.coefficients]
-    text = _aligned([head, *rows])
+    text = _align_columns([head, *rows])
     for effect in model.random:
         se = "" if effect.se is None else f" (SE {effect.se:.4f})"
         text.append(f"SD {effect.group} {effect.term}: {effect.sd:.4f}{se}")
@@ -42,7 +42,7 @@ def _number(value: float | None) -> str:
     return f"{value:.4f}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     made = []
     for row in rows:

@@ -21,7 +21,7 @@ from study.plan.preregistration import PREDICTORS
 
 INTERCEPTS = "(1|participant) + (1|category)"
 """The paper's random effects."""
-Effects = Sequence[tuple[str, Sequence[str], Floats]]
+EffectColumns = Sequence[tuple[str, Sequence[str], Floats]]
 Fit = TypeVar("Fit")
 GROUPS = ("participant", "category")
 EDGE = 1e-5
@@ -34,7 +34,7 @@ RULE = (
 )
 
 
-def supported(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+def find_supported_slopes(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     """The predictors that vary within the levels of each grouping, so that their effect can differ between them."""
     return {group: tuple(name for name in PREDICTORS if _varies(frame, group, name)) for group in GROUPS}
 
@@ -44,11 +44,11 @@ def _varies(frame: pd.DataFrame, group: str, name: str) -> bool:
     return int((frame.groupby(group, observed=True)[name].nunique() > 1).sum()) > 1
 
 
-def omitted(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
+def find_omitted_slopes(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
     """The slopes that the design supports and the random effects leave out, by grouping."""
     return {
         group: tuple(name for name in names if name not in _slopes(random, group))
-        for group, names in supported(frame).items()
+        for group, names in find_supported_slopes(frame).items()
     }
 
 
@@ -57,7 +57,7 @@ def omission(frame: pd.DataFrame, random: str) -> str | None:
     words = {"trial_type": "trial type"}
     lost = [
         f"of {' and '.join(words.get(n, n) for n in names)} by {group}"
-        for group, names in omitted(frame, random).items()
+        for group, names in find_omitted_slopes(frame, random).items()
         if names
     ]
     if not lost:
@@ -73,7 +73,7 @@ def sensible(frame: pd.DataFrame) -> str:
 
     Trial type by participant and each explanation by category, where the design supports them.
     """
-    within = supported(frame)
+    within = find_supported_slopes(frame)
     kinds = [name for name in within["participant"] if name == "trial_type"]
     shown = [name for name in within["category"] if name != "trial_type"]
     return f"{_term(kinds, 'participant')} + {_term(shown, 'category')}"
@@ -85,7 +85,9 @@ def _term(slopes: Sequence[str], group: str) -> str:
 
 def split(models: Mapping[str, str]) -> tuple[dict[str, str], str]:
     """Fixed effects of each model, and the random effects, which are the same in all; intercepts where none are."""
-    fixed = {name: formulas.fixed(f"~{terms}").removeprefix("~").strip() for name, terms in models.items()}
+    fixed = {
+        name: formulas.extract_fixed_effects(f"~{terms}").removeprefix("~").strip() for name, terms in models.items()
+    }
     random = formulas.random(f"~{next(iter(models.values()))}").removeprefix(" + ")
     return fixed, random or INTERCEPTS
 
@@ -108,7 +110,7 @@ def _by_condition(term: RandomTerm) -> str:
     return f"({' + '.join([*columns, *kept]) or '1'}{'|' if term.correlated else '||'}{term.group})"
 
 
-def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], Effects]) -> tuple[Fit, str]:
+def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], EffectColumns]) -> tuple[Fit, str]:
     """The fit with as many of the random effects as it is not singular with (`RULE`), and those.
 
     Parameters
@@ -122,7 +124,7 @@ def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], Effe
     return made, random
 
 
-def simpler(random: str, effects: Effects) -> str | None:
+def simpler(random: str, effects: EffectColumns) -> str | None:
     """The next random effects by `RULE`; None where the fit is not singular, or only intercepts are left."""
     if not any(is_singular(covariance) for _, _, covariance in effects):
         return None

@@ -69,8 +69,8 @@ def bootstrap(
         raise ForetellError(f"resamples is {resamples}: draw at least 1, and 1,000 for a p-value of three digits.")
     if smaller.n != larger.n or {smaller.family, larger.family} != {"binomial"}:
         raise ForetellError("The bootstrap compares two binomial models of the same rows.")
-    data, text = formulas.prepared(frame, smaller.formula)
-    work = partial(_draw, data, text, smaller, formulas.prepared(frame, larger.formula)[1])
+    data, text = formulas.prepare_formula(frame, smaller.formula)
+    work = partial(_draw, data, text, smaller, formulas.prepare_formula(frame, larger.formula)[1])
     items = [(seed, number) for number in range(resamples)]
     found = parallel.each(work, items, workers=workers, what="Data under the smaller model", progress=progress)
     draws = np.sort([value for value in found if not math.isnan(value)])
@@ -80,7 +80,7 @@ def bootstrap(
     return BootstrapTest(chisq, df, p, error, float(chi2.sf(chisq, df)), draws, resamples - len(draws))
 
 
-def simulated(frame: pd.DataFrame, formula: str, model: MixedModel, rng: np.random.Generator) -> Floats:
+def simulate_responses(frame: pd.DataFrame, formula: str, model: MixedModel, rng: np.random.Generator) -> Floats:
     """(n,) successes drawn from a fitted binomial model, with new people and new categories."""
     eta = model.design(frame, formula) @ np.array([c.estimate for c in model.coefficients])
     columns = formulas.slopes(frame, formula)
@@ -95,7 +95,7 @@ def simulated(frame: pd.DataFrame, formula: str, model: MixedModel, rng: np.rand
 
 def _draw(frame: pd.DataFrame, small: str, model: MixedModel, large: str, stream: tuple[int, int]) -> float:
     """One statistic under the smaller model, NaN where a fit failed."""
-    hits = simulated(frame, small, model, np.random.default_rng(stream))
+    hits = simulate_responses(frame, small, model, np.random.default_rng(stream))
     answers = formulas.response(frame, small, model.weights)[1]
     data = frame.assign(foretell_hits=hits, foretell_misses=answers - hits)
     try:

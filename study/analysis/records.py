@@ -152,7 +152,7 @@ class MixedModel:
 
     def design(self, frame: pd.DataFrame, formula: str | None = None) -> Floats:
         """(n, p) columns of the fixed effects for other rows of the same factors."""
-        columns, names = glmm.model_matrix(frame, formulas.fixed(formula or self.formula))
+        columns, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula or self.formula))
         place = {name: k for k, name in enumerate(names)}
         return np.asarray(columns, dtype=np.float64)[:, [place[c.term] for c in self.coefficients]]
 
@@ -203,7 +203,7 @@ def _random(effect: RandomEffect) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimAnalysis:
     """One look.
 
     Attributes
@@ -224,26 +224,26 @@ class Look:
     z: float
 
     @property
-    def crossed(self) -> bool:
+    def is_crossed(self) -> bool:
         """Whether the contrast is beyond its bound."""
         return bool(abs(self.z) > self.bound)
 
     @property
-    def last(self) -> bool:
+    def is_last(self) -> bool:
         """Whether everybody planned is there."""
         return self.number == self.of
 
     @property
-    def closing(self) -> bool:
+    def is_final(self) -> bool:
         """Whether it ends the collection."""
-        return self.crossed or self.last
+        return self.is_crossed or self.is_last
 
     @property
     def sentence(self) -> str:
         """What to do, and nothing else: not which way the contrast goes, nor how near the bound it is."""
         where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"
-        if self.crossed:
+        if self.is_crossed:
             return f"{where}: the bound is crossed. The collection is closed."
-        if self.last:
+        if self.is_last:
             return f"{where}: the bound is not crossed, and this was the planned end. The collection is closed."
         return f"{where}: the bound is not crossed. Go on."

@@ -26,7 +26,7 @@ from study.analysis import (
     random_effects,
 )
 from study.analysis.nested import NestedAnalysis, RatioTest
-from study.analysis.planned import Planned
+from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text, words
@@ -128,7 +128,7 @@ def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HeadlineResult:
     """What the analysis says first: the size of each effect, then the tests.
 
     Attributes
@@ -154,13 +154,13 @@ class Answer:
         return [*said, self.omission] if self.omission else said
 
 
-def answer(analysis: NestedAnalysis, data: Responses, plan: Planned | None) -> Answer:
+def answer(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
     """The planned contrasts at the plan's level; without a plan each explanation against none."""
     omission = random_effects.omission(data.frame, analysis.random)
     if plan is not None:
-        return Answer(analysis, plan.contrasts, plan.level, omission)
-    made = placebos.together(data, analysis.largest, _asked(data))
-    return Answer(analysis, made, headline.LEVEL, omission)
+        return HeadlineResult(analysis, plan.contrasts, plan.level, omission)
+    made = placebos.together(data, analysis.largest, _list_contrasts(data))
+    return HeadlineResult(analysis, made, headline.LEVEL, omission)
 
 
 def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
@@ -174,9 +174,9 @@ def write(
     out: Path,
     *,
     seed: int = 0,
-    plan: Planned | None = None,
+    plan: PlannedAnalysis | None = None,
     manifest: Manifest | None = None,
-    found: Answer | None = None,
+    found: HeadlineResult | None = None,
     progress: Progress = silent,
 ) -> tuple[Path, ...]:
     """Write the results into `out`: the same bytes for the same rows, study, plan, seed, code and versions.
@@ -200,10 +200,10 @@ def write(
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
     model = analysis.largest
     offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
-    checks = [exploratory.with_slopes(data, analysis, plan), exploratory.other_roads(data.frame, model)]
+    checks = [exploratory.with_slopes(data, analysis, plan), exploratory.offer_robustness_checks(data.frame, model)]
     measures, absent = exploratory.measures([*checks, *offers], progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
-    lines = [*said.sentences, _planned(plan, manifest), *caveats(manifest)]
+    lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
     notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
         "table1": table(model),
@@ -220,20 +220,20 @@ def write(
         "table1.tex": latex(model),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
         "report.md": markdown.report(TITLE, lines, analysis, data, measures, made_from, seed, plan),
-        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan, data.simulated),
+        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan, data.has_simulated),
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
 def _page(
-    answer: Answer,
+    answer: HeadlineResult,
     lines: Sequence[str],
     notes: Sequence[str],
     tables: dict[str, pd.DataFrame],
     figure: go.Figure,
     found: list[exploratory.Measure],
     made_from: Mapping[str, str],
-    plan: Planned | None,
+    plan: PlannedAnalysis | None,
     simulated: bool,
 ) -> str:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
@@ -253,24 +253,24 @@ def _page(
             if "exclusions" in tables
             else []
         ),
-        *document.labelled(found),
+        *document.list_exploratory_sections(found),
     ]
     return document.page(TITLE, lines, sections, notes, made_from)
 
 
-def _exclusions(data: Responses, plan: Planned | None) -> dict[str, pd.DataFrame]:
+def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.DataFrame]:
     """The table of exclusions: the plan's, or what researchers excluded where no plan applies."""
     if plan is not None:
         return {"exclusions": plan.exclusions}
     return {"exclusions": data.excluded} if len(data.excluded) else {}
 
 
-def _asked(data: Responses) -> list[contrasts.Contrast]:
+def _list_contrasts(data: Responses) -> list[contrasts.Contrast]:
     """Each explanation against none, and against its placebo where there was one."""
-    return [*contrasts.DEFAULT, *placebos.asked(data)]
+    return [*contrasts.DEFAULT, *placebos.list_default_contrasts(data)]
 
 
-def _planned(plan: Planned | None, manifest: Manifest | None) -> str:
+def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> str:
     if plan is None:
         return "No analysis plan was given: everything here is exploratory."
     what = f"models, contrasts, exclusions and stopping rule (alpha = {headline.alpha_text(plan.plan.alpha)})"

@@ -15,7 +15,7 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.bundle import TRIAL_TYPES
-from study.conditions import beside
+from study.conditions import list_separate_conditions
 
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
@@ -23,7 +23,7 @@ NUMBERS = ("rt_ms", "confidence")
 CONFIDENCE = "how sure the person was of her answer: the probability she gave it, from 0 to 1"
 """Meaning of the one column that Foretell's own export does not have."""
 FLAGS = ("saliency", "examples", "correct")
-CONDITIONS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
+CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
@@ -72,7 +72,7 @@ class Responses:
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
-    def simulated(self) -> bool:
+    def has_simulated(self) -> bool:
         """Whether any answer is a simulated participant's."""
         return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
 
@@ -175,7 +175,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     ForetellError
         All problems at once, each with where, what and remedy.
     """
-    renamed, problems = _renamed(frame, columns or {})
+    renamed, problems = _rename_columns(frame, columns or {})
     if not problems and renamed.empty:
         problems = ["There are no rows: collect or export some answers first."]
     if problems:
@@ -188,7 +188,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     problems = list(_contradictions(tidy))
     if problems:
         raise _refusal(name, problems)
-    misled = tidy["condition"].isin(beside())
+    misled = tidy["condition"].isin(list_separate_conditions())
     if misled.all():
         raise _refusal(
             name, ["Every answer is of a condition beside the two factors: there is nothing to compare it with."]
@@ -203,7 +203,7 @@ def _refusal(name: str, problems: list[str]) -> ForetellError:
     return ForetellError(f"{name}: {len(problems)} problems.\n" + "\n".join(f"- {problem}" for problem in problems))
 
 
-def _renamed(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
+def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
     """Our columns under our names, and what stands in the way."""
     problems = [
         f"Column {ours!r} is not one of ours: map one of {', '.join(REQUIRED + OPTIONAL)}."
@@ -213,14 +213,14 @@ def _renamed(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFr
     sources = {ours: columns.get(ours, ours) for ours in REQUIRED + OPTIONAL}
     for ours, theirs in sources.items():
         if theirs not in frame.columns and (ours in REQUIRED or ours in columns):
-            problems.append(_missing_column(ours, theirs, [str(column) for column in frame.columns]))
+            problems.append(_describe_missing_column(ours, theirs, [str(column) for column in frame.columns]))
     if problems:
         return frame, problems
     present = {ours: frame[theirs] for ours, theirs in sources.items() if theirs in frame.columns}
     return pd.DataFrame(present).reset_index(drop=True), []
 
 
-def _missing_column(ours: str, theirs: str, known: list[str]) -> str:
+def _describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
     near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
     return f"Column {theirs!r} is missing. {hint} Map yours with {ours}=NAME."
@@ -278,8 +278,8 @@ def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
 
 def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
     """A condition named one way and coded another."""
-    coded = _coded_condition(frame)
-    wrong = frame[frame["condition"].isin(CONDITIONS.values()) & (frame["condition"] != coded)]
+    coded = _code_condition(frame)
+    wrong = frame[frame["condition"].isin(CONDITION_OF_FACTORS.values()) & (frame["condition"] != coded)]
     if len(wrong):
         row = wrong.index[0]
         yield (
@@ -293,9 +293,9 @@ def _numbers(column: pd.Series[object]) -> pd.Series[float]:
     return column.astype(str).str.strip().str.lower().map(_TRUE_FALSE)
 
 
-def _coded_condition(frame: pd.DataFrame) -> pd.Series[str]:
+def _code_condition(frame: pd.DataFrame) -> pd.Series[str]:
     pairs = zip(frame["saliency"], frame["examples"], strict=True)
-    return pd.Series([CONDITIONS[pair] for pair in pairs], index=frame.index, dtype="str")
+    return pd.Series([CONDITION_OF_FACTORS[pair] for pair in pairs], index=frame.index, dtype="str")
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -307,7 +307,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
             **{flag: _numbers(frame[flag]).astype(np.int64) for flag in FLAGS},
         }
     )
-    coded = _coded_condition(tidy)
+    coded = _code_condition(tidy)
     tidy["condition"] = coded
     if "condition" in frame:
         tidy["condition"] = frame["condition"].astype("str").where(frame["condition"].notna(), coded)
@@ -334,7 +334,7 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:
             yield f"{said} ({count} of {len(complete)} answers)."
-    misled = int(complete["condition"].isin(beside()).sum()) if "condition" in complete else 0
+    misled = int(complete["condition"].isin(list_separate_conditions()).sum()) if "condition" in complete else 0
     if misled:
         yield (
             f"{misled} of {len(complete)} answers are of conditions beside the two factors (placebos, concepts): they "

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from core.types import Progress, silent
 from study.analysis import nested, planned, report, responses
-from study.analysis.records import Look
-from study.analysis.report import Answer
+from study.analysis.records import InterimAnalysis
+from study.analysis.report import HeadlineResult
 from study.analysis.responses import Responses
 from study.bundle import Manifest
-from study.plan.preregistration import Plan
+from study.plan.preregistration import AnalysisPlan
 
 
 def write(
@@ -19,11 +19,11 @@ def write(
     out: Path,
     seed: int = 0,
     *,
-    plan: Plan | None = None,
+    plan: AnalysisPlan | None = None,
     manifest: Manifest | None = None,
-    looks: Sequence[Look] | None = None,
+    looks: Sequence[InterimAnalysis] | None = None,
     progress: Progress = silent,
-) -> Answer:
+) -> HeadlineResult:
     """Write models, tables, figures and reports into `out`.
 
     Parameters
@@ -49,11 +49,11 @@ def analyze_file(
     columns: Mapping[str, str] | None = None,
     seed: int = 0,
     *,
-    plan: Plan | None = None,
+    plan: AnalysisPlan | None = None,
     manifest: Manifest | None = None,
-    looks: Sequence[Look] | None = None,
+    looks: Sequence[InterimAnalysis] | None = None,
     progress: Progress = silent,
-) -> Answer:
+) -> HeadlineResult:
     """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
 
     Parameters

@@ -102,7 +102,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
         `plain` with every number that the random terms change.
     """
     kept = ~np.asarray(plain.aliased, dtype=bool)
-    design = np.asarray(glmm.model_matrix(frame, formulas.fixed(formula))[0], dtype=np.float64)[:, kept]
+    design = np.asarray(glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))[0], dtype=np.float64)[:, kept]
     answers = np.ones(plain.nobs) if plain.weights is None else np.asarray(plain.weights, dtype=np.float64)
     terms = formulas.blocks(frame, formula)
     blocks = []
@@ -116,8 +116,8 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
     spread = np.full((len(start), len(start)), math.nan)
     if errors:
         spread = _spread(likelihood, found)
-        found = _polished(likelihood, found, spread)
-    made = _described(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
+        found = _take_newton_step(likelihood, found, spread)
+    made = _build_result(plain, kept, found, likelihood, [(group, names) for group, names, _ in terms], spread)
     return starts.with_maxima(made, maxima)
 
 
@@ -177,7 +177,7 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
     return np.concatenate([beta, *factors]), scale
 
 
-def _polished(likelihood: Laplace, found: Maximum, spread: Floats) -> Maximum:
+def _take_newton_step(likelihood: Laplace, found: Maximum, spread: Floats) -> Maximum:
     """One step of Newton's from where the search ended, if it leads up."""
     parameters = found.parameters + np.nan_to_num(spread) @ found.point.gradient
     point = likelihood.at(parameters)
@@ -193,7 +193,7 @@ def _spread(likelihood: Laplace, found: Maximum) -> Floats:
     return whole
 
 
-def _described(
+def _build_result(
     plain: Any,
     kept: np.ndarray,
     found: Maximum,

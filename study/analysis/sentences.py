@@ -37,7 +37,7 @@ def words(term: str) -> str:
     return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 
-def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
+def describe_separation(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
     """Which cells are certain, and which coefficients that leaves without an estimate."""
     shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")
     return (
@@ -46,7 +46,7 @@ def separated(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ..
     )
 
 
-def aliased(dropped: tuple[str, ...]) -> tuple[str, ...]:
+def describe_aliased_columns(dropped: tuple[str, ...]) -> tuple[str, ...]:
     """Columns that repeat others in these data."""
     if not dropped:
         return ()
@@ -67,7 +67,7 @@ def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
     )
 
 
-def outsized(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
+def describe_outsized_estimates(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
     """Estimates that need a second look, and standard errors that could not be computed."""
     return tuple(
         f"The estimate of {c.term} is {c.estimate:.1f} log-odds per unit. Unless its unit is a large step of the "
@@ -89,7 +89,7 @@ def several_maxima(raw: Any) -> tuple[str, ...]:
     )
 
 
-def said(raw: Any) -> tuple[str, ...]:
+def list_warnings(raw: Any) -> tuple[str, ...]:
     """What `glmm` warned of, beyond what is said here in plainer words, and several maxima."""
     return several_maxima(raw) + tuple(
         f"{w['title']}. {w['message']}" for w in raw.warnings if w["kind"] not in _SAID_OTHERWISE

@@ -59,13 +59,13 @@ def compare(
         )
     named = random_effects.split(fixed)[0]
     pair = [analysis, nested.analyze(data, fixed=named, random=other)]
-    parts = [_described(one, wanted, level) for one in (pair if plain else reversed(pair))]
+    parts = [_tabulate_analysis(one, wanted, level) for one in (pair if plain else reversed(pair))]
     order = {name: k for k, name in enumerate(parts[0]["result"])}
     both = pd.concat(parts, ignore_index=True)
     return both.sort_values("result", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
-def _described(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float) -> pd.DataFrame:
+def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], level: float) -> pd.DataFrame:
     tests = pd.DataFrame(
         [(f"{t.smaller} vs {t.larger}", t.chisq, t.df, t.p) for t in analysis.tests],
         columns=["result", "chisq", "df", "p"],

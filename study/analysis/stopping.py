@@ -11,24 +11,26 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import planned, responses
 from study.analysis.bounds import bounds
-from study.analysis.records import Look
-from study.plan.preregistration import Plan, Stopping
+from study.analysis.records import InterimAnalysis
+from study.plan.preregistration import AnalysisPlan, Stopping
 
 
-def schedule(plan: Plan) -> pd.DataFrame:
+def schedule(plan: AnalysisPlan) -> pd.DataFrame:
     """look, participants (per condition), bound (on ``|z|``)."""
-    stopping = _declared(plan)
+    stopping = _require_stopping(plan)
     found = bounds([n / stopping.looks[-1] for n in stopping.looks], plan.alpha, stopping.spending)
     return pd.DataFrame({"look": np.arange(len(found)) + 1, "participants": stopping.looks, "bound": found})
 
 
-def due(finished: Mapping[str, int], plan: Plan) -> int:
+def due(finished: Mapping[str, int], plan: AnalysisPlan) -> int:
     """The number of the last look that so many finished people per condition allow; 0 before the first."""
     fewest = min(finished.values(), default=0)
-    return sum(fewest >= participants for participants in _declared(plan).looks)
+    return sum(fewest >= participants for participants in _require_stopping(plan).looks)
 
 
-def look(frame: pd.DataFrame, plan: Plan, number: int, progress: Progress = silent) -> Look:
+def run_interim_analysis(
+    frame: pd.DataFrame, plan: AnalysisPlan, number: int, progress: Progress = silent
+) -> InterimAnalysis:
     """One look, the same whenever it is made: at those who finished first in each condition.
 
     Parameters
@@ -45,10 +47,10 @@ def look(frame: pd.DataFrame, plan: Plan, number: int, progress: Progress = sile
     participants = int(planned_look["participants"])
     data = responses.prepare(_first(frame, participants), name="The answers of this look")
     largest = dict([list(plan.models.items())[-1]])
-    only = plan.model_copy(update={"models": largest, "contrasts": (_declared(plan).contrast,)})
+    only = plan.model_copy(update={"models": largest, "contrasts": (_require_stopping(plan).contrast,)})
     found = planned.execute(data, only, progress=progress)
     z = float(found.contrasts["z"].iloc[0])
-    return Look(number, len(_declared(plan).looks), participants, float(planned_look["bound"]), z)
+    return InterimAnalysis(number, len(_require_stopping(plan).looks), participants, float(planned_look["bound"]), z)
 
 
 def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:
@@ -58,7 +60,7 @@ def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:
     return frame[frame["participant"].isin(chosen)]
 
 
-def _declared(plan: Plan) -> Stopping:
+def _require_stopping(plan: AnalysisPlan) -> Stopping:
     if plan.stopping is None:
         raise ForetellError("The plan declares no looks: add [analysis.stopping] to the study file before the data.")
     return plan.stopping

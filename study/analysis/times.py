@@ -37,7 +37,7 @@ def analyze(frame: pd.DataFrame) -> TimesAnalysis:
     ForetellError
         There is no column ``rt_ms``, or no positive time in it.
     """
-    timed, messages = _timed(frame)
+    timed, messages = _select_timed(frame)
     models = {
         name: mixed.fit(timed, f"log_rt ~ {fixed} + {RANDOM}", family="gaussian") for name, fixed in FIXED.items()
     }
@@ -46,7 +46,7 @@ def analyze(frame: pd.DataFrame) -> TimesAnalysis:
     return TimesAnalysis(models, tests, reml, messages)
 
 
-def _timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _select_timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     if "rt_ms" not in frame:
         raise ForetellError("The responses have no column 'rt_ms': map the column of response times in milliseconds.")
     timed = frame[frame["rt_ms"] > 0]

@@ -16,7 +16,7 @@ from core.errors import ForetellError
 from study.analysis.contrasts import FACTORS
 from study.analysis.records import MixedModel
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.simulated_participants import PERSON_SD, sample_mixture
+from study.plan.simulated_participants import PARTICIPANT_SD, sample_mixture
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ TABLE_1: Mapping[str, tuple[float, float, float]] = {
 """Folke et al. (2021), Table 1: each factor's effect at adversarial incorrect, and what standard incorrect and
 standard correct add to it, log-odds."""
 CATEGORY_SD = 0.6
-"""Between categories, crossed with trial types: with `PERSON_SD` it reproduces the paper's standard errors."""
+"""Between categories, crossed with trial types: with `PARTICIPANT_SD` it reproduces the paper's standard errors."""
 
 
 class Truth(Protocol):
@@ -41,7 +41,7 @@ class Truth(Protocol):
 
 
 @dataclass(frozen=True)
-class Effects:
+class AdditiveTruth:
     """Log-odds that add up: the interaction model with known coefficients.
 
     Attributes
@@ -59,7 +59,7 @@ class Effects:
     """
 
     coefficients: Mapping[str, tuple[float, float, float]]
-    person_sd: float = PERSON_SD
+    person_sd: float = PARTICIPANT_SD
     category_sd: float = CATEGORY_SD
     conditions: Sequence[str] = tuple(FACTORS)
     categories: int = 30
@@ -67,14 +67,14 @@ class Effects:
     person_slope_sd: float = 0.0
     category_slope_sd: float = 0.0
 
-    def scaled(self, factor: float) -> Effects:
+    def scale(self, factor: float) -> AdditiveTruth:
         """The same world with every effect of an explanation `factor` times as large."""
         scaled = {
             name: (v[0] * factor, v[1] * factor, v[2] * factor) if name else v for name, v in self.coefficients.items()
         }
         return replace(self, coefficients=scaled)
 
-    def with_slopes(self, sds: Mapping[str, float]) -> Effects:
+    def with_slopes(self, sds: Mapping[str, float]) -> AdditiveTruth:
         """The same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
         return replace(
             self,
@@ -140,7 +140,7 @@ class Theories:
         return _frame(right, names, category, kind)
 
 
-def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> Effects:
+def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:
     """A pilot's interaction model as the truth.
 
     Raises
@@ -158,7 +158,7 @@ def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, pe
             raise ForetellError(f"The pilot does not determine {lost[0]}: plan from Table 1 or from simulated people.")
         found[name] = (known[terms[0]], known[terms[1]], known[terms[2]])
     sd = {effect.group: effect.sd for effect in model.random}
-    return Effects(found, sd["participant"], sd["category"], conditions, categories, per_type)
+    return AdditiveTruth(found, sd["participant"], sd["category"], conditions, categories, per_type)
 
 
 def _frame(right: NDArray[np.bool_], conditions: NDArray[np.str_], category: Floats, kind: Floats) -> pd.DataFrame:

@@ -12,7 +12,7 @@ RATIO = (3 / 4, 4 / 3)
 TRIES = 10
 
 
-def augmented(picture: Tensor, copies: int, seed: int) -> Tensor:
+def augment_image(picture: Tensor, copies: int, seed: int) -> Tensor:
     """``copies`` of a network's input (C, H, W), each a random part resized to the whole: (copies, C, H, W).
 
     The recipe of the ImageNet training that Folke et al. 2021 refer to: area 8 to 100 %, aspect 3:4 to 4:3

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.teaching.kfac import KroneckerPrior, with_bias
-from core.teaching.probabilistic import probabilistic_answers
+from core.teaching.probabilistic import predict_with_sampled_heads
 from data.types import ImageSet
 from study.network.reading import batches
 from study.network.sources import UNMATCHED, class_of_labels
@@ -30,7 +30,7 @@ FAR = 0.05
 
 
 @dataclass(frozen=True)
-class Averaged:
+class AveragedAccuracy:
     """Top-1 and top-5 accuracy of the averaged classifier and of the plain one, on ``images``."""
 
     averaged: tuple[float, float]
@@ -53,7 +53,7 @@ class Averaged:
         )
 
 
-def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], seed: int) -> Averaged | None:
+def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], seed: int) -> AveragedAccuracy | None:
     """Compare both on images with these features (N, M) and true classes (N,), -1 where not known; None without any.
 
     Only the classes of these images compete: a class without any has a prior that says nothing, and is no option of a
@@ -65,12 +65,14 @@ def compare(prior: KroneckerPrior, features: Tensor, truth: NDArray[np.int64], s
         return None
     chosen = features[torch.from_numpy(rows)].double()
     classes, labels = torch.unique(torch.from_numpy(truth[rows]), return_inverse=True)
-    answers, _ = probabilistic_answers(prior, chosen, DRAWS, torch.Generator().manual_seed(seed))
+    answers, _ = predict_with_sampled_heads(prior, chosen, DRAWS, torch.Generator().manual_seed(seed))
     plain = with_bias(chosen) @ prior.head.T
-    return Averaged(_accuracy(answers[:, classes], labels), _accuracy(plain[:, classes], labels), len(rows))
+    return AveragedAccuracy(_accuracy(answers[:, classes], labels), _accuracy(plain[:, classes], labels), len(rows))
 
 
-def compare_on(classifier: Classifier, images: ImageSet, prior: KroneckerPrior, seed: int = 0) -> Averaged | None:
+def compare_on(
+    classifier: Classifier, images: ImageSet, prior: KroneckerPrior, seed: int = 0
+) -> AveragedAccuracy | None:
     """Compare both on images spread over a set."""
     truth = class_of_labels(images, classifier, refuse=False)
     spread = np.unique(np.linspace(0, len(images) - 1, MOST).astype(int))

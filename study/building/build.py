@@ -18,16 +18,16 @@ from core.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.building.averaged import AVERAGED, Averaged, compare
-from study.building.design import ROLE_OF_TYPE, Material
+from study.building.averaged import AVERAGED, AveragedAccuracy, compare
+from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
-from study.building.plan import Plan, PlannedTrial, Planner
+from study.building.plan import PlannedTrial, Planner, TrialPlan
 from study.building.stimuli import StimulusStudio
 from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import shared
-from study.network.placement import DRAWING, MEASURED, measured_caveat
+from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.predictions import predict, transforms_digest
 from study.network.priors import StoredPrior, load_prior
 from study.network.sources import open_classifier, open_sets
@@ -60,10 +60,10 @@ class Sources:
 
 def open_sources(path: Path, device: str | None = None) -> Sources:
     """Read a study file and open its classifier and image sets."""
-    return opened(read(path), path.resolve().parent, device)
+    return open_config_sources(read(path), path.resolve().parent, device)
 
 
-def opened(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
     """What a study file's content names, files relative to ``base``."""
     sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
     whole = config.classifier.resize == "whole"
@@ -90,12 +90,12 @@ def build(
         Further workers to start (`study.building.workers`).
     """
     if helpers is not None:
-        with helpers.started(_build_alone, path, home, device):
+        with helpers.start(_build_alone, path, home, device):
             return build(path, home, progress, device=device)
     sources = open_sources(path, device)
     folder = home / "bundles" / f"{sources.config.study.name}-{sources.key[:12]}"
     if (folder / MANIFEST).is_file():
-        if not any(Bundle(folder).damaged()):
+        if not any(Bundle(folder).find_damage()):
             return Bundle(folder)
         (folder / MANIFEST).unlink()
     return _freeze(sources, folder, home / "cache", progress)
@@ -105,7 +105,7 @@ def _build_alone(path: Path, home: Path, progress: Progress, device: str | None)
     return build(path, home, progress, device=device)
 
 
-def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> Material:
+def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> SetPredictions:
     """Return the network's predictions for the sets of a study, from the cache or made now."""
     classifier, sets = sources.classifier, sources.sets
     predictions = {
@@ -113,10 +113,12 @@ def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> M
         for role in ("pool", "standard", "adversarial")
     }
     one_way = sources.config.trials.confusion == "target"
-    return Material(classifier.categories, **predictions, one_way=one_way)
+    return SetPredictions(classifier.categories, **predictions, one_way=one_way)
 
 
-def planner_of(sources: Sources, cache: Path, progress: Progress = silent, material: Material | None = None) -> Planner:
+def planner_of(
+    sources: Sources, cache: Path, progress: Progress = silent, material: SetPredictions | None = None
+) -> Planner:
     """Return what chooses the trials of a study, of predictions given or those of `material_of`."""
     material = material or material_of(sources, cache, progress)
     prior = sources.prior.prior if sources.prior else None
@@ -133,8 +135,8 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     made = shared(
         [*plan.trials, *plan.practice],
         lambda planned: units / f"{planned.id}.json",
-        lambda planned: _stored(studio, units / f"{planned.id}.json"),
-        lambda planned, beat: _made(studio, planned, units / f"{planned.id}.json", beat),
+        lambda planned: _load_trial(studio, units / f"{planned.id}.json"),
+        lambda planned, beat: _make_trial(studio, planned, units / f"{planned.id}.json", beat),
         progress,
         "explaining trials",
     )
@@ -144,7 +146,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     return Bundle(folder)
 
 
-def _stored(studio: StimulusStudio, path: Path) -> Trial | None:
+def _load_trial(studio: StimulusStudio, path: Path) -> Trial | None:
     """A finished trial from disk, if its assets are all there and whole."""
     try:
         trial = Trial.model_validate_json(path.read_bytes())
@@ -153,7 +155,7 @@ def _stored(studio: StimulusStudio, path: Path) -> Trial | None:
     return trial if all(_whole(studio.assets / f"{name}.webp") for name in trial.assets.every) else None
 
 
-def _made(studio: StimulusStudio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
+def _make_trial(studio: StimulusStudio, planned: PlannedTrial, path: Path, progress: Progress) -> Trial:
     trial = studio.make(planned, progress)
     write_whole(path, trial.model_dump_json().encode())
     return trial
@@ -170,12 +172,12 @@ def _whole(path: Path) -> bool:
 
 def _manifest(
     sources: Sources,
-    plan: Plan,
+    plan: TrialPlan,
     made: list[Trial],
-    material: Material,
+    material: SetPredictions,
     folder: Path,
     prior: KroneckerPrior,
-    averaged: Averaged | None,
+    averaged: AveragedAccuracy | None,
 ) -> Manifest:
     config, classifier = sources.config, sources.classifier
     assets = sorted({name for trial in made for name in trial.assets.every})
@@ -209,7 +211,7 @@ def _manifest(
         dropped=plan.dropped,
         assets={name: (folder / f"{name}.webp").stat().st_size for name in assets},
     )
-    return manifest.model_copy(update={"study_hash": manifest.hashed()})
+    return manifest.model_copy(update={"study_hash": manifest.compute_hash()})
 
 
 def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
@@ -233,19 +235,19 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
     First the bytes of every asset against their names; then, unless ``render`` is False, the whole study is made
     again from its own settings and compared asset by asset.
     """
-    faults = list(bundle.damaged())
+    faults = list(bundle.find_damage())
     if faults or not render:
         return faults
     config = StudyConfig.model_validate(bundle.manifest.config)
     base = Path(bundle.manifest.environment["base"])
     try:
-        sources = opened(config, base)
+        sources = open_config_sources(config, base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:
         again = _freeze(sources, Path(scratch) / "bundle", Path(scratch) / "cache", progress).manifest
     return [
-        *measured_caveat(bundle.manifest, _geometries(bundle.manifest, sources)),
+        *describe_misplacement(bundle.manifest, _geometries(bundle.manifest, sources)),
         *differences(bundle.manifest, again),
     ]
 

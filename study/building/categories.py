@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import ForetellError
-from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, Material, suitable
+from study.building.design import MIN_POOL_IMAGES, ROLE_OF_TYPE, SetPredictions, suitable
 from study.bundle import TRIAL_TYPES, TrialType
 from study.network.predictions import Indices
 from study.network.sources import plain
@@ -50,7 +50,7 @@ class Supply:
     image counts for a trial type only if examples of both of its options can be shown.
     """
 
-    material: Material
+    material: SetPredictions
     per_type: int
 
     @cached_property
@@ -76,7 +76,7 @@ class Supply:
         order = sorted(complete.tolist(), key=lambda k: (self.material.accuracy[k], k))
         return np.array(order, dtype=np.int64)
 
-    def missing(self, category: int) -> list[str]:
+    def list_missing(self, category: int) -> list[str]:
         """Return what has to be added for this category, one phrase each."""
         needed = [MIN_POOL_IMAGES] + [self.per_type] * len(TRIAL_TYPES)
         offered = [int(self.pool[category]), *self.trials[category].tolist()]
@@ -99,7 +99,7 @@ class Supply:
                 "category": plain(self.material.categories[k]),
                 "pool": int(self.pool[k]),
                 **{TYPE_WORDS[t]: int(count) for t, count in zip(TRIAL_TYPES, self.trials[k], strict=True)},
-                "missing": ", ".join(self.missing(k)),
+                "missing": ", ".join(self.list_missing(k)),
             }
             for k in self.with_images
         ]
@@ -124,8 +124,8 @@ class Supply:
         return pool + int((self.per_type - self.trials[category]).clip(min=0).sum())
 
 
-def chosen_categories(
-    material: Material, wanted: int | Sequence[str], per_type: int, spread: str = "ranks"
+def choose_categories(
+    material: SetPredictions, wanted: int | Sequence[str], per_type: int, spread: str = "ranks"
 ) -> list[int]:
     """Return the study's categories: those named, or ``wanted`` of them spread over the range of accuracy.
 
@@ -141,7 +141,7 @@ def chosen_categories(
     """
     supply = Supply(material, per_type)
     if not isinstance(wanted, int):
-        return _named(supply, wanted)
+        return _find_named(supply, wanted)
     complete = supply.complete
     if len(complete) < wanted:
         raise CategoryShortage(supply, wanted)
@@ -151,7 +151,7 @@ def chosen_categories(
     return [int(k) for k in complete[places]]
 
 
-def _evenly_by_accuracy(material: Material, complete: list[int], wanted: int) -> list[int]:
+def _evenly_by_accuracy(material: SetPredictions, complete: list[int], wanted: int) -> list[int]:
     """Return for each of evenly spaced accuracies the nearest category that is not taken yet, by accuracy."""
     accuracy, left, chosen = material.accuracy, list(complete), []
     for goal in np.linspace(accuracy[complete[0]], accuracy[complete[-1]], wanted):
@@ -161,7 +161,7 @@ def _evenly_by_accuracy(material: Material, complete: list[int], wanted: int) ->
     return sorted(chosen, key=complete.index)
 
 
-def _named(supply: Supply, names: Sequence[str]) -> list[int]:
+def _find_named(supply: Supply, names: Sequence[str]) -> list[int]:
     """Return the classes of these names, or say of all of them at once what is wrong."""
     index = {plain(name).casefold(): k for k, name in reversed(list(enumerate(supply.material.categories)))}
     chosen = [index.get(plain(name).casefold(), -1) for name in names]
@@ -169,7 +169,7 @@ def _named(supply: Supply, names: Sequence[str]) -> list[int]:
     for name, category in zip(names, chosen, strict=True):
         if category < 0:
             faults.append(f"trials.categories names {name!r}, which is no class of the network.")
-        elif missing := supply.missing(category):
+        elif missing := supply.list_missing(category):
             faults.append(f"Category {name!r} has too few images. Missing: {', '.join(missing)}.")
     if faults:
         raise ForetellError("\n".join(faults))
@@ -186,7 +186,7 @@ def _shortage(supply: Supply, wanted: int) -> tuple[str, str]:
     )
     nearest = [k for k in supply.with_images if k not in complete][: wanted - found]
     names = [plain(supply.material.categories[k]) for k in nearest]
-    additions = [f"{name} ({', '.join(supply.missing(k))})" for name, k in zip(names, nearest, strict=True)]
+    additions = [f"{name} ({', '.join(supply.list_missing(k))})" for name, k in zip(names, nearest, strict=True)]
     more = f" and {len(additions) - MOST_ADDITIONS} more" if len(additions) > MOST_ADDITIONS else ""
     return reason, f"Images to add: {'; '.join(additions[:MOST_ADDITIONS])}{more}." if additions else ""
 

@@ -22,8 +22,8 @@ from data.types import ImageSet
 from study.building.averaged import compare
 from study.building.build import Sources, material_of, open_sources, planner_of
 from study.building.categories import CategoryShortage, Supply, count_of, describe
-from study.building.design import Material
-from study.building.plan import Plan, Planner
+from study.building.design import SetPredictions
+from study.building.plan import Planner, TrialPlan
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, class_of_labels
@@ -35,7 +35,7 @@ MOST_NAMES = 5
 
 
 @dataclass(frozen=True)
-class Check:
+class StudyCheck:
     """What is known of a study before it is built.
 
     Attributes
@@ -70,7 +70,9 @@ class Check:
         return [*told, *self.notes, *self.obstacles]
 
 
-def check(path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, workers: int = 1) -> Check:
+def check(
+    path: Path, home: Path, progress: Progress = silent, *, device: str | None = None, workers: int = 1
+) -> StudyCheck:
     """Examine the study of a study file without building it.
 
     Parameters
@@ -85,14 +87,14 @@ def check(path: Path, home: Path, progress: Progress = silent, *, device: str | 
     """
     sources = open_sources(path, device)
     sets = tuple(_set_line(role, images, sources.classifier) for role, images in sources.sets.items())
-    unmatched = tuple(_unmatched(sources))
+    unmatched = tuple(_list_unmatched_sets(sources))
     if unmatched:
-        return Check(sets, (), unmatched, None)
-    return _planned(sources, home / "cache", progress, sets, workers)
+        return StudyCheck(sets, (), unmatched, None)
+    return _check_plan(sources, home / "cache", progress, sets, workers)
 
 
 @one_thread()
-def _planned(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int) -> Check:
+def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int) -> StudyCheck:
     material = material_of(sources, cache, progress)
     supply = Supply(material, sources.config.trials.per_type)
     notes: tuple[str, ...] = ()
@@ -101,16 +103,16 @@ def _planned(sources: Sources, cache: Path, progress: Progress, sets: tuple[str,
         notes = tuple(_prior_notes(planner, material))
         plan = planner.plan(progress)
     except CategoryShortage as error:
-        return Check(sets, notes, (error.summary,), supply)
+        return StudyCheck(sets, notes, (error.summary,), supply)
     except ForetellError as error:
-        return Check(sets, notes, (str(error),), supply)
+        return StudyCheck(sets, notes, (str(error),), supply)
     seconds = _seconds(sources, plan) / workers
     notes += (
         *_legend_notes(sources.config),
         *_plan_notes(plan, sources),
         f"Estimated duration of the build: {_duration(seconds)}.",
     )
-    return Check(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
+    return StudyCheck(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
 
 
 def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
@@ -128,7 +130,7 @@ def _set_line(role: str, images: ImageSet, classifier: Classifier) -> str:
     return "; ".join(parts)
 
 
-def _unmatched(sources: Sources) -> Iterator[str]:
+def _list_unmatched_sets(sources: Sources) -> Iterator[str]:
     """Yield a sentence for each set of which no category is a class of the network."""
     for images in {images.digest: images for images in sources.sets.values()}.values():
         try:
@@ -137,7 +139,7 @@ def _unmatched(sources: Sources) -> Iterator[str]:
             yield str(error)
 
 
-def _prior_notes(planner: Planner, material: Material) -> Iterator[str]:
+def _prior_notes(planner: Planner, material: SetPredictions) -> Iterator[str]:
     """Yield what the learner's prior needed, and how accurate the classifier averaged over it is."""
     prior, settings = planner.prior, planner.config.teaching
     if settings.prior is None and prior.damping != settings.damping:
@@ -161,7 +163,7 @@ def _legend_notes(config: StudyConfig) -> Iterator[str]:
         )
 
 
-def _plan_notes(plan: Plan, sources: Sources) -> Iterator[str]:
+def _plan_notes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     """Yield the size of the plan, dropped trials and missing practice."""
     yield f"Planned: {count_of(len(plan.trials), 'trial')} and {len(plan.practice)} for practice."
     for dropped in plan.dropped:
@@ -171,16 +173,16 @@ def _plan_notes(plan: Plan, sources: Sources) -> Iterator[str]:
         yield f"{count_of(missing, 'practice trial')} cannot be made: no images are left for practice."
 
 
-def _nothing_planned(plan: Plan) -> Iterator[str]:
+def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
     if not plan.trials:
         yield 'Every trial was dropped, for the reasons above. policy = "best" under [teaching] has no threshold.'
 
 
-def _seconds(sources: Sources, plan: Plan) -> float:
+def _seconds(sources: Sources, plan: TrialPlan) -> float:
     """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
     config, classifier = sources.config, sources.classifier
     one = cost(config.saliency.method, config.saliency.parameters, classifier)
-    extra = sum(CONDITIONS[name].beside and CONDITIONS[name].shows_saliency for name in config.conditions)
+    extra = sum(CONDITIONS[name].is_separate and CONDITIONS[name].shows_saliency for name in config.conditions)
     maps = HEATMAPS + int(extra)
     each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)
     return (len(plan.trials) + len(plan.practice)) * pace(classifier).seconds(each)

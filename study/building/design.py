@@ -39,7 +39,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Material:
+class SetPredictions:
     """The network's predictions for the three sets, and its class names.
 
     ``one_way`` counts as confusion only the images of a category that are taken for another, not the reverse.
@@ -76,7 +76,7 @@ class Material:
         return enough
 
 
-def foil(material: Material, target: int) -> int:
+def foil(material: SetPredictions, target: int) -> int:
     """The category most confusable with ``target``, among those the pool can teach.
 
     By the confusion matrix of the standard set, both ways or one (`Material.one_way`); the mean probabilities decide
@@ -92,7 +92,7 @@ def foil(material: Material, target: int) -> int:
     return int(score.argmax())
 
 
-def suitable(material: Material, trial_type: TrialType) -> NDArray[np.bool_]:
+def suitable(material: SetPredictions, trial_type: TrialType) -> NDArray[np.bool_]:
     """Return, for each image of the type's set, whether it can be a trial once its own category can be taught.
 
     The network is right or wrong as the type demands, the label is one of its classes, and the other option can be
@@ -106,7 +106,7 @@ def suitable(material: Material, trial_type: TrialType) -> NDArray[np.bool_]:
     return fits
 
 
-def candidates(material: Material, category: int, trial_type: TrialType) -> list[Candidate]:
+def candidates(material: SetPredictions, category: int, trial_type: TrialType) -> list[Candidate]:
     """Return every image of true class ``category`` that can be a trial of the type, in set order."""
     role = ROLE_OF_TYPE[trial_type]
     predictions = material.of(role)
@@ -118,7 +118,7 @@ def candidates(material: Material, category: int, trial_type: TrialType) -> list
     ]
 
 
-def shuffled(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:
+def shuffle_candidates(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:
     """The candidates in a random order."""
     for i in rng.permutation(len(found)):
         yield found[int(i)]

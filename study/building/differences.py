@@ -17,7 +17,7 @@ _NAMED = 5
 
 def differences(frozen: Manifest, again: Manifest) -> list[str]:
     """One sentence for each kind of difference; none where both have one hash."""
-    if frozen.hashed() == again.hashed():
+    if frozen.compute_hash() == again.compute_hash():
         return []
     faults = [
         f"The image set {role!r} ({frozen.sets[role]['name']}) is not the one the study was made from."
@@ -33,7 +33,9 @@ def differences(frozen: Manifest, again: Manifest) -> list[str]:
 def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
     known = {trial.id: trial for trial in (*again.trials, *again.practice)}
     changed = {trial.id: trial for trial in (*frozen.trials, *frozen.practice) if known.get(trial.id) != trial}
-    rounded = {name: off for name, trial in changed.items() if (off := _rounded(trial, known.get(name))) is not None}
+    rounded = {
+        name: off for name, trial in changed.items() if (off := _compute_deviation(trial, known.get(name))) is not None
+    }
     other = [name for name in changed if name not in rounded]
     if other:
         yield f"{len(other)} trial(s) render differently now: {', '.join(other[:_NAMED])}."
@@ -46,9 +48,9 @@ def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
         )
 
 
-def _rounded(frozen: Trial, again: Trial | None) -> float | None:
+def _compute_deviation(frozen: Trial, again: Trial | None) -> float | None:
     """How far the measured numbers are apart, relative to the larger; None where something else differs."""
-    if again is None or _shown(frozen) != _shown(again):
+    if again is None or _extract_shown(frozen) != _extract_shown(again):
         return None
     pairs = [_split(trial.model_dump(include=_MEASURED)) for trial in (frozen, again)]
     (words, numbers), (other_words, others) = pairs
@@ -58,7 +60,7 @@ def _rounded(frozen: Trial, again: Trial | None) -> float | None:
     return float(np.max(np.abs(one - two) / np.maximum(np.maximum(np.abs(one), np.abs(two)), 1e-12), initial=0.0))
 
 
-def _shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
+def _extract_shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
     return trial.model_dump(exclude={*_MEASURED, "assets"}), trial.assets.every
 
 

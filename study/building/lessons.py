@@ -13,7 +13,7 @@ from core.teaching.examples import Policy
 from core.teaching.scoring import Scorer
 from core.types import TeachingSet
 from study.building.design import Candidate
-from study.building.plan import Planner, Question
+from study.building.plan import Planner, TeachingProblem
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,13 @@ def _steps(scorer: Scorer, chosen: TeachingSet, ids: tuple[str, ...]) -> tuple[B
     labels = torch.tensor([1.0 if k < half else 0.0 for k in turns], dtype=torch.float64)
     beliefs = [Belief((), scorer.at_mean, scorer.at_variance**0.5, scorer.before)]
     for count in range(1, len(members) + 1):
-        found = scorer.learned(torch.tensor([members[:count]]), labels[:count])
+        found = scorer.predict_after(torch.tensor([members[:count]]), labels[:count])
         moments = float(found.mean), float(found.variance) ** 0.5, float(found.probability)
         beliefs.append(Belief(tuple(ids[i] for i in members[:count]), *moments))
     return tuple(beliefs)
 
 
-def _places(planner: Planner, question: Question) -> tuple[Tensor, float]:
+def _places(planner: Planner, question: TeachingProblem) -> tuple[Tensor, float]:
     """Kernel principal components of the prior covariance between all pictures of the question."""
     candidate = question.candidate
     shown = torch.cat([planner.material.pool.features[question.pool], question.image[None]])

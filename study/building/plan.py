@@ -17,8 +17,8 @@ from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.kfac import KroneckerPrior, fit_prior
 from core.types import Progress, TeachingSet
 from data.types import ImageSet
-from study.building.categories import chosen_categories
-from study.building.design import Candidate, Material, candidates, shuffled
+from study.building.categories import choose_categories
+from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
@@ -32,7 +32,7 @@ WRONG = "wrong_examples"
 
 
 @dataclass(frozen=True)
-class Question:
+class TeachingProblem:
     """A target's features (M,) and the pool indices (N,) of its possible examples, ``targets`` of the target first."""
 
     candidate: Candidate
@@ -58,7 +58,7 @@ class PlannedTrial:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrialPlan:
     """The trials of a study, its practice trials, and what was dropped and why.
 
     ``repeats`` are the pool's near-duplicates that were left out, each with the picture that it repeats, by their ids.
@@ -76,7 +76,7 @@ class Planner:
     def __init__(
         self,
         config: StudyConfig,
-        material: Material,
+        material: SetPredictions,
         sets: dict[str, ImageSet],
         classifier: Classifier,
         cache: Path,
@@ -94,18 +94,18 @@ class Planner:
             ground = Ground(config.trials.strata, classifier, sets, self.prior, base, cache, self.seed)
             self._strata = Stratifier(ground)
 
-    def plan(self, progress: Progress) -> Plan:
+    def plan(self, progress: Progress) -> TrialPlan:
         """The whole plan, in the same order for the same study file and images."""
         settings = self.config.trials
-        categories = chosen_categories(self.material, settings.categories, settings.per_type, settings.spread)
+        categories = choose_categories(self.material, settings.categories, settings.per_type, settings.spread)
         found: list[tuple[Candidate, TeachingSet]] = []
         for done, category in enumerate(categories, 1):
             for kind, trial_type in enumerate(TRIAL_TYPES):
                 found += self._trials(category, trial_type, settings.per_type, done + kind)
             progress(done, len(categories), "choosing trials and examples")
         practice = self._practice(categories, {_key(c) for c, _ in found})
-        trials, practised = self._named("t", found), self._named("p", practice)
-        return Plan(trials, practised, tuple(self.dropped), self.pool.repeats)
+        trials, practised = self._name_trials("t", found), self._name_trials("p", practice)
+        return TrialPlan(trials, practised, tuple(self.dropped), self.pool.repeats)
 
     def _prior_of_the_pool(self) -> KroneckerPrior:
         teaching = self.config.teaching
@@ -119,9 +119,9 @@ class Planner:
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
         found = candidates(self.material, category, trial_type)
         if self._strata is None:
-            yield from shuffled(found, rng)
+            yield from shuffle_candidates(found, rng)
             return
-        for ranked in self._strata.ordered(found, turn, rng):
+        for ranked in self._strata.order_candidates(found, turn, rng):
             self._doubts[_key(ranked.candidate)] = self._strata.facts(ranked)
             yield ranked.candidate
 
@@ -147,7 +147,7 @@ class Planner:
         self.dropped.append({"category": name, "trial_type": trial_type, "reason": reason})
         return found
 
-    def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> Question | str:
+    def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> TeachingProblem | str:
         """What a target picture asks of the pool, or why the pool cannot teach it.
 
         ``shown`` are the categories of the possible examples, where they are not those of the two options.
@@ -160,9 +160,9 @@ class Planner:
             if len(side) < PER_CATEGORY:
                 name, count = plain(self.classifier.categories[category]), len(side)
                 return f"the pool has {count} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
-        return Question(candidate, torch.cat(sides), len(sides[0]), image)
+        return TeachingProblem(candidate, torch.cat(sides), len(sides[0]), image)
 
-    def search(self, question: Question, teaching: Teaching) -> Search:
+    def search(self, question: TeachingProblem, teaching: Teaching) -> Search:
         """Score and choose teaching sets, of indices into the question's pool, as the settings say."""
         everyone = torch.arange(len(question.pool))
         return choose_examples(
@@ -221,7 +221,7 @@ class Planner:
         for k in range(self.config.trials.practice):
             trial_type = TRIAL_TYPES[-1 - k % len(TRIAL_TYPES)]  # an easy one first
             open_ones = [c for category in categories for c in candidates(self.material, category, trial_type)]
-            for candidate in shuffled(open_ones, rng):
+            for candidate in shuffle_candidates(open_ones, rng):
                 chosen = "used" if _key(candidate) in used else self._teach(candidate, best)
                 if not isinstance(chosen, str):
                     used.add(_key(candidate))
@@ -229,7 +229,7 @@ class Planner:
                     break
         return found
 
-    def _named(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
+    def _name_trials(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
         """Ids in order; the AI's answer is option b in half of the trials, at random."""
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
         flips = rng.permutation(np.arange(len(found)) % 2 == 1)
@@ -246,7 +246,7 @@ class Planner:
         )
 
 
-def _in_pool(question: Question, chosen: TeachingSet) -> TeachingSet:
+def _in_pool(question: TeachingProblem, chosen: TeachingSet) -> TeachingSet:
     """A teaching set of the question's indices, by those of the pool."""
     return replace(chosen, indices=tuple(question.pool[list(chosen.indices)].tolist()))
 

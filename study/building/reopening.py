@@ -9,7 +9,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
-from study.building.build import Sources, opened, planner_of
+from study.building.build import Sources, open_config_sources, planner_of
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner
 from study.building.stimuli import map_seed
@@ -19,7 +19,7 @@ from study.plan.config import StudyConfig
 
 
 @dataclass(frozen=True)
-class Reopened:
+class ReopenedStudy:
     """A bundle with everything it was made from; ``cache`` is the workspace's."""
 
     bundle: Bundle
@@ -37,7 +37,7 @@ class Reopened:
         other = foil(material, truth) if trial.trial_type == "std_correct" else truth
         return Candidate(trial.trial_type, role, index, truth, int(answers.predicted[index]), other)
 
-    def picture(self, trial: Trial) -> Image.Image:
+    def open_image(self, trial: Trial) -> Image.Image:
         """The target picture of a trial, as it is in its set."""
         candidate = self.candidate(trial)
         return self.sources.sets[candidate.role].open(candidate.index)
@@ -45,12 +45,12 @@ class Reopened:
     def target_map(self, trial: Trial, progress: Progress = silent) -> Explanation:
         """The map of a trial's target picture with its standard error: the one kept since the build, or made again."""
         classifier, config = self.sources.classifier, self.sources.config
-        inputs = classifier.preprocess(self.picture(trial))[None]
+        inputs = classifier.preprocess(self.open_image(trial))[None]
         maps = MapCache(classifier, config.saliency, self.cache)
         return maps.explain(inputs, [self.candidate(trial).target], map_seed(config, trial.id), progress)
 
 
-def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened:
+def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> ReopenedStudy:
     """Open what a bundle was made from.
 
     Raises
@@ -61,7 +61,7 @@ def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened
     manifest = bundle.manifest
     if not manifest.config:
         raise ForetellError(f"The study {manifest.name!r} does not say what it was made from. Build it again.")
-    sources = opened(StudyConfig.model_validate(manifest.config), Path(manifest.environment["base"]))
+    sources = open_config_sources(StudyConfig.model_validate(manifest.config), Path(manifest.environment["base"]))
     if sources.classifier.fingerprint != manifest.classifier["fingerprint"]:
         raise ForetellError(
             f"The classifier {manifest.classifier['name']!r} has other weights than when the study was frozen. "
@@ -72,4 +72,4 @@ def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened
         raise ForetellError(
             f"The image set {changed[0]!r} is not the one the study was made from. Build the study again."
         )
-    return Reopened(bundle, sources, planner_of(sources, cache, progress), cache)
+    return ReopenedStudy(bundle, sources, planner_of(sources, cache, progress), cache)

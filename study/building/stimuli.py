@@ -17,11 +17,11 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.faithfulness.curves import deletion, insertion
-from core.rendering import Pixels, overlay, scale_of
+from core.rendering import PixelArray, overlay, scale_of
 from core.types import Explanation, Progress, silent
 from core.views import View, view
 from data.types import ImageSet
-from study.building.design import Candidate, Material
+from study.building.design import Candidate, SetPredictions
 from study.building.plan import PlannedTrial
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
@@ -48,7 +48,7 @@ class StimulusStudio:
         config: StudyConfig,
         classifier: Classifier,
         sets: dict[str, ImageSet],
-        material: Material,
+        material: SetPredictions,
         assets: Path,
         cache: Path,
     ) -> None:
@@ -157,18 +157,18 @@ class StimulusStudio:
     def _cache_of(self, network: Classifier) -> MapCache:
         return MapCache(network, self.config.saliency, self.maps.folder.parent)
 
-    def drawn_values(self, explanation: Explanation) -> Pixels:
+    def drawn_values(self, explanation: Explanation) -> PixelArray:
         """Return the values (H, W) in [-1, 1] that the first heatmap of an explanation is drawn from."""
         return self._values(explanation, 0)
 
-    def relevance(self, material: TrialMaterial, evidence: Pixels) -> float:
+    def relevance(self, material: TrialMaterial, evidence: PixelArray) -> float:
         """Return how much more evidence (H, W) supports the object than what surrounds it, in [0, 1]."""
         return self._relevance(material, evidence)[0]
 
-    def _values(self, explanation: Explanation, i: int) -> Pixels:
-        return drawn_values(explanation, i, self.config.saliency.drawing)
+    def _values(self, explanation: Explanation, i: int) -> PixelArray:
+        return compute_drawn_values(explanation, i, self.config.saliency.drawing)
 
-    def overlay(self, view: View, values: Pixels) -> Image.Image:
+    def overlay(self, view: View, values: PixelArray) -> Image.Image:
         """Draw the values (H, W) of a heatmap, in [-1, 1], over an image."""
         return overlay(view.draw(self.size, "L"), values, self.size, self.config.saliency.opacity)
 
@@ -197,7 +197,7 @@ class StimulusStudio:
     def _name(self, k: int) -> str:
         return plain(self.classifier.categories[k])
 
-    def _relevance(self, material: TrialMaterial, evidence: Pixels) -> tuple[float, str]:
+    def _relevance(self, material: TrialMaterial, evidence: PixelArray) -> tuple[float, str]:
         """How much more the target's map supports the object than what surrounds it, and what counted as object.
 
         Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
@@ -255,7 +255,7 @@ class StimulusStudio:
         }
 
 
-def drawn_values(explanation: Explanation, i: int, drawing: str) -> Pixels:
+def compute_drawn_values(explanation: Explanation, i: int, drawing: str) -> PixelArray:
     """Return the values (H, W) in [-1, 1] that heatmap ``i`` is drawn from.
 
     ``"evidence"``: minus the method's zero, faded within the standard error. ``"values"``: as they are.
@@ -263,7 +263,7 @@ def drawn_values(explanation: Explanation, i: int, drawing: str) -> Pixels:
     if drawing == "values":
         explanation = replace(explanation, zero=0.0, error=None)
     error = None if explanation.error is None else explanation.error[i]
-    return scale_of(explanation, i).signed(explanation.map[i], error)
+    return scale_of(explanation, i).normalise_map(explanation.map[i], error)
 
 
 def map_seed(config: StudyConfig, trial: str) -> int:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from core.types import silent
-from study.building.design import Candidate, shuffled
-from study.building.measures.ground import Ground, Measured
+from study.building.design import Candidate, shuffle_candidates
+from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
 from study.plan.config import Strata
-from study.plan.measures import MEASURES, UNDER_NOISE
+from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest
 
@@ -28,7 +28,7 @@ BLOCK = 8
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedCandidate:
     """A candidate with the measure's value, its Monte Carlo error, and the stratum, 0 that of the lowest values."""
 
     candidate: Candidate
@@ -48,20 +48,22 @@ class Stratifier:
 
     def __init__(self, ground: Ground) -> None:
         self.settings, self._ground, self._folder = ground.settings, ground, ground.cache / "doubts"
-        given = {} if self.settings.measure in UNDER_NOISE else self.settings.given
-        self._measure: Measured = MEASURES[self.settings.measure](ground, **given)
+        given = {} if self.settings.measure in UNDER_NOISE else self.settings.parsed_parameters
+        self._measure: CandidateMeasure = IMAGE_MEASURES[self.settings.measure](ground, **given)
 
-    def ordered(self, found: Sequence[Candidate], first: int, rng: np.random.Generator) -> Iterator[Ranked]:
+    def order_candidates(
+        self, found: Sequence[Candidate], first: int, rng: np.random.Generator
+    ) -> Iterator[RankedCandidate]:
         """Candidates of one category and type, at random within each stratum; ``first`` is the one to begin with."""
-        chosen, bins = list(shuffled(found, rng))[: self.settings.candidates], self.settings.bins
-        values, errors = self._measured(chosen)
+        chosen, bins = list(shuffle_candidates(found, rng))[: self.settings.candidates], self.settings.bins
+        values, errors = self._measure_candidates(chosen)
         strata = strata_of(values, bins, exact=self.settings.measure not in UNDER_NOISE).tolist()
-        ranked = [Ranked(*row) for row in zip(chosen, values.tolist(), errors.tolist(), strata, strict=True)]
+        ranked = [RankedCandidate(*row) for row in zip(chosen, values.tolist(), errors.tolist(), strata, strict=True)]
         turns = [(first + k) % bins for k in range(bins)]
         for together in zip_longest(*([one for one in ranked if one.stratum == turn] for turn in turns)):
             yield from (one for one in together if one is not None)
 
-    def facts(self, ranked: Ranked) -> dict[str, Any]:
+    def facts(self, ranked: RankedCandidate) -> dict[str, Any]:
         """What a trial freezes of it; the value is None where it is infinite."""
         settings = self.settings
         return {
@@ -73,14 +75,14 @@ class Stratifier:
             "strata": settings.bins,
         }
 
-    def _measured(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _measure_candidates(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The measure of each candidate and its error, (n,) both; kept, as every build asks the same pictures."""
 
         def ask(block: range) -> dict[str, NDArray[Any]]:
             numbers = np.array([self._measure(chosen[i]) for i in block])
             return {"value": numbers[:, 0], "error": numbers[:, 1]}
 
-        columns = Blocks(self._folder, self._key(chosen), len(chosen), BLOCK).joined(ask, silent, "")
+        columns = Blocks(self._folder, self._key(chosen), len(chosen), BLOCK).join(ask, silent, "")
         return columns["value"], columns["error"]
 
     def _key(self, chosen: Sequence[Candidate]) -> str:

@@ -14,15 +14,15 @@ from core.classifier import Classifier
 from core.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.building.augmentation import augmented
+from study.building.augmentation import augment_image
 from study.network.claims import shared
 from study.network.duplicates import SAME, repeats, sketches
 from study.network.predictions import Predictions
 from study.plan.config import StudyConfig
-from study.workspace.files import replacing
+from study.workspace.files import open_replacement
 from study.workspace.seeds import seed_of
 
-SAME_PICTURE = 1e-4
+SAME_IMAGE = 1e-4
 """Relative distance of features below which a pool image counts as the target image itself."""
 
 
@@ -51,7 +51,7 @@ class TeachingPool:
         own = self._distinct(category)
         distances = (self.answers.features[own] - features).norm(dim=1) / (float(features.norm()) or 1.0)
         alike = self.answers.sketches[own] @ sketches(inputs)[0]
-        return own[(distances > SAME_PICTURE) & (alike < SAME)]
+        return own[(distances > SAME_IMAGE) & (alike < SAME)]
 
     def _distinct(self, category: int) -> Tensor:
         if category not in self._of_category:
@@ -66,7 +66,12 @@ class TeachingPool:
         if self.copies == 1:
             return self.answers.features[indices]
         found = shared(
-            indices.tolist(), self._file, self._stored, self._copied, silent, "asking the AI about augmented copies"
+            indices.tolist(),
+            self._file,
+            self._load_features,
+            self._compute_features,
+            silent,
+            "asking the AI about augmented copies",
         )
         return torch.stack(found)
 
@@ -78,15 +83,15 @@ class TeachingPool:
     def _seed(self, index: int) -> int:
         return seed_of(self.config.study.seed, "copies", self.images.ids[index])
 
-    def _stored(self, index: int) -> Tensor | None:
+    def _load_features(self, index: int) -> Tensor | None:
         """(copies, M), where they are there whole."""
         with suppress(OSError, ValueError, EOFError):
             return torch.from_numpy(np.load(self._file(index)))
         return None
 
-    def _copied(self, index: int, _: Progress = silent) -> Tensor:
+    def _compute_features(self, index: int, _: Progress = silent) -> Tensor:
         picture = self.classifier.preprocess(self.images.open(index))
-        found = self.classifier.features(augmented(picture, self.copies, self._seed(index)))
-        with replacing(self._file(index)) as file:
+        found = self.classifier.features(augment_image(picture, self.copies, self._seed(index)))
+        with open_replacement(self._file(index)) as file:
             np.save(file, found.numpy())
         return found

@@ -51,7 +51,7 @@ class Helpers:
             raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
 
     @contextmanager
-    def started(self, build: Build, path: Path, home: Path, device: str | None) -> Iterator[None]:
+    def start(self, build: Build, path: Path, home: Path, device: str | None) -> Iterator[None]:
         """The helpers at work while the block runs; each takes the next GPU where no device is named."""
         places = [device or _place(k + 1) for k in range(self.count)]
         start = _tasks if self.engine == "ray" else _processes

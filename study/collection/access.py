@@ -16,7 +16,7 @@ from argon2.exceptions import VerificationError
 from core.errors import ForetellError
 from study.collection.provider import Provider, is_address, plain, provider_of
 from study.participation.open_workspace import OpenWorkspace
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.store import Connection, audit, logins
 from study.store.rows import Row
 
@@ -32,7 +32,7 @@ MOST_TRIES_IN_ALL = 100
 """From all addresses together, but for browsers that were logged in before and for the provider's way."""
 PASSWORD, DEVICE = "password", "device"
 
-Standing = Literal["in", "out"]
+LoginState = Literal["in", "out"]
 """Whether the caller is logged in: nothing else, no address and no header, opens the researcher's pages."""
 Way = Literal["password", "sso"]
 
@@ -67,9 +67,9 @@ class Access:
         """How one can log in without a login link; empty where no password is set and no provider."""
         return self.workspace.identities.read(self._ways)
 
-    def standing(self, token: str) -> Standing:
+    def find_login_state(self, token: str) -> LoginState:
         """Whether this token is a login."""
-        return "in" if self.workspace.identities.read(lambda db: self._opened(db, token)) else "out"
+        return "in" if self.workspace.identities.read(lambda db: self._find_login(db, token)) else "out"
 
     def login_link(self) -> str:
         """The path of a new login link, for whoever may run commands on this machine; it works for 30 days.
@@ -77,22 +77,24 @@ class Access:
         Setting a password ends it, and every login that it opened.
         """
         secret, now = secrets.token_urlsafe(32), self.workspace.clock()
-        self.workspace.identities.write(lambda db: logins.add_link(db, _hashed(secret), now, now + LINK_NS))
+        self.workspace.identities.write(lambda db: logins.add_link(db, _hash_token(secret), now, now + LINK_NS))
         return f"/login?{LINK_KEY}={secret}"
 
     def login_by_link(self, secret: str) -> str:
-        """The token of a new login by the secret of a login link; raises `Refused` (401) for one that is not known."""
-        if not self.workspace.identities.read(lambda db: logins.is_link(db, _hashed(secret), self.workspace.clock())):
-            raise Refused(401, "This login link is not known, or its time is over. Make another one on the server.")
+        """The token of a new login by the secret of a login link; raises `Refusal` (401) for one that is not known."""
+        if not self.workspace.identities.read(
+            lambda db: logins.is_link(db, _hash_token(secret), self.workspace.clock())
+        ):
+            raise Refusal(401, "This login link is not known, or its time is over. Make another one on the server.")
         return self._log_in(None, None)
 
-    def person(self, token: str) -> str | None:
+    def find_address(self, token: str) -> str | None:
         """The e-mail address of who is logged in by this token; None of who has the password, or is out."""
-        login = self.workspace.identities.read(lambda db: self._opened(db, token))
+        login = self.workspace.identities.read(lambda db: self._find_login(db, token))
         return login["person"] if login else None
 
     def login(self, password: str, address: str, device: str = "") -> str:
-        """The token of a new login; raises `Refused`: 401 a wrong password, 429 too many tries, 403 none is set.
+        """The token of a new login; raises `Refusal`: 401 a wrong password, 429 too many tries, 403 none is set.
 
         The address is kept as a keyed hash, and no longer than tries are counted. A browser that was logged in before
         (its `device`, see `new_device`) has a count of its own, which no stranger can use up.
@@ -100,16 +102,16 @@ class Access:
         known = self._is_device(device)
         source = self._source(DEVICE, device) if known else self._source(PASSWORD, address)
 
-        def begun(db: Connection) -> str | None:
-            self._tried(db, source, limited_in_all=not known)
+        def begin_login(db: Connection) -> str | None:
+            self._limit_tries(db, source, limited_in_all=not known)
             return logins.password_hash(db)
 
-        hashed = self.workspace.identities.write(begun)
+        hashed = self.workspace.identities.write(begin_login)
         if hashed is None:
-            raise Refused(403, "No password is set. Set one on the server: python foretell.py password")
+            raise Refusal(403, "No password is set. Set one on the server: python foretell.py password")
         if not self._fits(hashed, password):
             self._note("refused a login", {})
-            raise Refused(401, "This is not the password.")
+            raise Refusal(401, "This is not the password.")
         return self._log_in(source, None)
 
     def new_device(self) -> str:
@@ -125,28 +127,28 @@ class Access:
         return hmac.new(self.workspace.key, f"device\0{nonce}".encode(), "sha256").hexdigest()
 
     def count_try(self, address: str) -> None:
-        """Count a try to log in by the provider; raises `Refused` (429) after too many.
+        """Count a try to log in by the provider; raises `Refusal` (429) after too many.
 
         Passwords have a count of their own: a provider that fails must not close the other way in.
         """
         source = self._source("sso", address)
-        self.workspace.identities.write(lambda db: self._tried(db, source, limited_in_all=False))
+        self.workspace.identities.write(lambda db: self._limit_tries(db, source, limited_in_all=False))
 
     def admit(self, claims: Mapping[str, Any], address: str) -> str:
-        """The token of a new login of who the provider's checked claims name; raises `Refused` (403).
+        """The token of a new login of who the provider's checked claims name; raises `Refusal` (403).
 
         The provider must vouch for the e-mail address (``email_verified``), and it must be on the list.
         """
         provider = self.provider
         if provider is None:
-            raise Refused(403, "No provider is set up.")
+            raise Refusal(403, "No provider is set up.")
         person = claims.get("email")
         if claims.get("email_verified") is not True or not isinstance(person, str) or not is_address(person):
             self.refuse("no verified e-mail address")
-            raise Refused(403, f"{provider.name} vouches for no e-mail address of yours. Ask {provider.contact}.")
+            raise Refusal(403, f"{provider.name} vouches for no e-mail address of yours. Ask {provider.contact}.")
         if not provider.allows(person):
             self.refuse("not on the list")
-            raise Refused(403, f"{person} may not see these pages. Ask {provider.contact} to be let in.")
+            raise Refusal(403, f"{person} may not see these pages. Ask {provider.contact} to be let in.")
         return self._log_in(self._source("sso", address), plain(person))
 
     def refuse(self, why: str) -> None:
@@ -155,17 +157,17 @@ class Access:
 
     def logout(self, token: str) -> None:
         """End a login."""
-        person = self.person(token)
-        if self.workspace.identities.write(lambda db: logins.close_login(db, _hashed(token))):
+        person = self.find_address(token)
+        if self.workspace.identities.write(lambda db: logins.close_login(db, _hash_token(token))):
             self._note("logged out", {}, person)
 
     def _ways(self, db: Connection) -> tuple[Way, ...]:
         by_password: tuple[Way, ...] = () if logins.password_hash(db) is None else ("password",)
         return by_password if self.provider is None else (*by_password, "sso")
 
-    def _opened(self, db: Connection, token: str) -> Row | None:
+    def _find_login(self, db: Connection, token: str) -> Row | None:
         """The login of this token; who was taken off the provider's list has none any more."""
-        login = logins.opened(db, _hashed(token), self.workspace.clock())
+        login = logins.find_login(db, _hash_token(token), self.workspace.clock())
         if login is None or login["person"] is None:
             return login
         return login if self.provider is not None and self.provider.allows(login["person"]) else None
@@ -176,7 +178,7 @@ class Access:
         def work(db: Connection) -> None:
             if source is not None:
                 logins.forget_tries(db, source)
-            logins.open_login(db, _hashed(token), person, now, now + LOGIN_NS)
+            logins.open_login(db, _hash_token(token), person, now, now + LOGIN_NS)
 
         self.workspace.identities.write(work)
         self._note("logged in", {}, person)
@@ -189,12 +191,12 @@ class Access:
         hashed = hmac.new(self.workspace.key, f"{way}\0{address}".encode(), "sha256").hexdigest()
         return f"{way}:{hashed}"
 
-    def _tried(self, db: Connection, source: str, *, limited_in_all: bool) -> None:
+    def _limit_tries(self, db: Connection, source: str, *, limited_in_all: bool) -> None:
         now = self.workspace.clock()
         since = now - WINDOW_NS
         in_all = logins.tries(db, since, f"{PASSWORD}:") if limited_in_all else 0
         if logins.tries(db, since, source) >= MOST_TRIES or in_all >= MOST_TRIES_IN_ALL:
-            raise Refused(429, f"Too many tries. Wait {WINDOW_NS // 60 // 10**9} minutes.")
+            raise Refusal(429, f"Too many tries. Wait {WINDOW_NS // 60 // 10**9} minutes.")
         logins.add_try(db, source, now)
 
     def _fits(self, hashed: str, password: str) -> bool:
@@ -205,5 +207,5 @@ class Access:
                 return False
 
 
-def _hashed(token: str) -> str:
+def _hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()

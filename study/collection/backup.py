@@ -16,7 +16,7 @@ from study.store import copies
 from study.workspace.workspace import database
 
 LABEL = "backup.json"
-ANSWERS, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key"
+RESPONSES, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key"
 
 
 class Label(BaseModel):
@@ -45,7 +45,7 @@ def backup(researcher: Researcher, out: Path) -> Path:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
     # Answers first: whoever comes meanwhile has an id too many, never an answer without its id.
-    copies.save(researcher.workspace.database, part / ANSWERS)
+    copies.save(researcher.workspace.database, part / RESPONSES)
     if _kind(researcher.workspace.database) == "sqlite":
         copies.save(f"sqlite:///{researcher.workspace.home / IDENTITIES}", part / IDENTITIES)
     shutil.copy2(researcher.workspace.key_file(), part / KEY)
@@ -76,7 +76,7 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / "foretell.ends").unlink(missing_ok=True)  # of another database, which is not there any more
-    copies.load(folder / ANSWERS, url)
+    copies.load(folder / RESPONSES, url)
     if label.database == "sqlite":
         copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
     shutil.copy2(folder / KEY, home / KEY)
@@ -95,11 +95,11 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
 def _copy_bundle(source: Path, target: Path) -> None:
     """Copy a bundle without links to folders: one that leads to itself would be copied until the disk is full."""
 
-    def skipped(folder: str, names: list[str]) -> list[str]:
+    def list_skipped(folder: str, names: list[str]) -> list[str]:
         paths = {name: Path(folder) / name for name in names}
         return [name for name, path in paths.items() if path.is_symlink() and not path.is_file()]
 
-    shutil.copytree(source, target, ignore=skipped)
+    shutil.copytree(source, target, ignore=list_skipped)
 
 
 def _kind(url: str) -> str:
@@ -118,7 +118,7 @@ def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:
     bundle = Bundle(folder / "bundles" / Path(study_hash).name)
     if bundle.study_hash != study_hash or name in ("", ".", "..") or Path(name).name != name:
         raise ForetellError(f"{folder / LABEL} does not fit the bundle {study_hash[:12]}…. Take another backup.")
-    for complaint in bundle.damaged():
+    for complaint in bundle.find_damage():
         raise ForetellError(complaint)
     place = home / "bundles" / name
     if place.exists() and Bundle(place).study_hash != study_hash:

@@ -47,7 +47,7 @@ DICTIONARY: dict[str, dict[str, str]] = {
     "received_at": {"meaning": "when the server received the answer", "unit": "ISO 8601, UTC"},
 }
 
-PERSONS: dict[str, dict[str, str]] = {
+PARTICIPANTS: dict[str, dict[str, str]] = {
     "participant": {"meaning": "pseudonym of the person, as in the table of answers"},
     "mode": {"meaning": "live: a participant; preview: the researcher looking; sim: a simulated person"},
     "condition": {"meaning": "condition the person was allocated to; empty before"},
@@ -78,7 +78,7 @@ PERSONS: dict[str, dict[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Table:
+class DescribedTable:
     """A table with what its columns mean; ``name`` is ``answers`` or ``people``."""
 
     name: str
@@ -88,17 +88,17 @@ class Table:
 
 def tables(
     researcher: Researcher, study: str, modes: Sequence[Mode], *, published: bool = False
-) -> tuple[Table, Table]:
+) -> tuple[DescribedTable, DescribedTable]:
     """The answers and the people, under our names or the published ones."""
 
-    def named(name: str, frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> Table:
+    def build_table(name: str, frame: pd.DataFrame, columns: Mapping[str, Mapping[str, str]]) -> DescribedTable:
         if published:
-            return Table(name, theirs.frame(frame), theirs.columns(columns))
-        return Table(name, frame, columns)
+            return DescribedTable(name, theirs.frame(frame), theirs.columns(columns))
+        return DescribedTable(name, frame, columns)
 
     return (
-        named("answers", researcher.responses(study, modes), DICTIONARY),
-        named("people", researcher.persons(study, modes), PERSONS),
+        build_table("answers", researcher.responses(study, modes), DICTIONARY),
+        build_table("people", researcher.load_participants(study, modes), PARTICIPANTS),
     )
 
 

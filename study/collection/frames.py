@@ -28,7 +28,7 @@ def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str,
     Parameters
     ----------
     rows
-        Of `study.store.responses.main_answers`.
+        Of `study.store.responses.list_main_responses`.
     trials
         The bundles' trials by (study hash, trial id).
     """

@@ -58,7 +58,7 @@ class Guests:
             raise self.workspace.unknown_study(study)
         return listed
 
-    def release_place(self, study: str, participant: str, reason: str) -> None:
+    def release_quota_place(self, study: str, participant: str, reason: str) -> None:
         """Give an unfinished participant's place to another; whoever had it may still finish, over the quota.
 
         Raises

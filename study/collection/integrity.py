@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from core.errors import ForetellError
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
-from study.participation.screens import PlannedTrial, assets, plan, planned
+from study.participation.screens import PresentedTrial, assets, lay_out_trial, plan
 from study.store import Connection, audit, repository, responses
 from study.store.rows import Row
 
@@ -34,7 +34,7 @@ def unplayable(manifest: Manifest) -> Iterator[str]:
 def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
     """Everybody loads `TrialAssets.every`, of any condition: the same bytes, if it is all that any condition shows."""
     for name in manifest.conditions:
-        extra = set(assets(planned("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
+        extra = set(assets(lay_out_trial("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
         if extra:
             more = sum(manifest.assets.get(sha256, 0) for sha256 in extra)
             yield (
@@ -45,20 +45,20 @@ def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
 
 def faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
     """One sentence per row that is wrong, in the order chain, people, places, audit."""
-    yield from responses.broken_links(db)
+    yield from responses.find_broken_links(db)
     for session in repository.every_session(db):
         try:
             yield from _person(db, session, manifest_of(session))
         except ForetellError as error:
             yield f"Session {session['session_id']} cannot be checked: {error}"
     yield from _places(db)
-    yield from audit.broken(db)
+    yield from audit.find_broken_entries(db)
 
 
 def _person(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
     """The plan made again from condition, sides and order; then each answer against it, then their number."""
     name = f"Session {session['session_id']}"
-    planned = repository.planned(db, session["session_id"], 0, session["practice"] + session["main"] + 1)
+    planned = repository.list_planned_trials(db, session["session_id"], 0, session["practice"] + session["main"] + 1)
     if session["stage"] in _BEFORE_A_PLACE or session["condition"] is None:
         if planned:
             yield f"{name} is at {session['stage']!r} and has a plan all the same."
@@ -75,7 +75,7 @@ def _person(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
         yield f"{name} is done with {len(answers)} of {len(expected)} answers."
 
 
-def _plan(name: str, planned: list[Row], expected: list[PlannedTrial]) -> Iterator[str]:
+def _plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
     if len(planned) != len(expected):
         yield f"{name} has a plan of {len(planned)} trials where its study makes {len(expected)}."
         return

@@ -11,18 +11,18 @@ import pandas as pd
 from core.errors import ForetellError
 from core.types import Progress
 from study.bundle import Manifest
-from study.plan.preregistration import Plan, frozen_with
+from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.store import Connection, audit, repository
 
 if TYPE_CHECKING:
-    from study.analysis.records import Look
+    from study.analysis.records import InterimAnalysis
 
-LOOKED = "looked as planned"
-_OF_A_LOOK = ("number", "of", "participants", "bound", "z")
+INTERIM_ANALYSIS = "looked as planned"
+_INTERIM_FIELDS = ("number", "of", "participants", "bound", "z")
 
 
 @dataclass(frozen=True)
-class Looks:
+class InterimStatus:
     """Where the looks of a study stand.
 
     Attributes
@@ -40,29 +40,29 @@ class Looks:
     due: int | None
 
 
-def plan_of(manifest: Manifest) -> Plan | None:
+def plan_of(manifest: Manifest) -> AnalysisPlan | None:
     """The plan of a study, if it declares looks."""
-    plan = frozen_with(manifest)
+    plan = load_frozen_plan(manifest)
     return plan if plan is not None and plan.stopping is not None else None
 
 
-def looks(db: Connection, manifest: Manifest, plan: Plan, people: pd.DataFrame) -> Looks:
+def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, people: pd.DataFrame) -> InterimStatus:
     """Of people the columns condition, stage and study_hash are read, and nothing of their answers."""
     from study.analysis import stopping  # the models take seconds to import
 
     done = people[(people["stage"] == "done") & (people["study_hash"] == manifest.study_hash)]
     finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
-    looked = made(db, manifest.study_hash)
+    looked = load_interim_analyses(db, manifest.study_hash)
     table = stopping.schedule(plan)
     verdicts = {look.number: look.sentence for look in looked}
     table["verdict"] = [verdicts.get(number, "") for number in table["look"]]
     following = len(looked) + 1
-    ended = bool(looked) and looked[-1].closing
+    ended = bool(looked) and looked[-1].is_final
     due = following if not ended and following <= stopping.due(finished, plan) else None
-    return Looks(table, min(finished.values()), due)
+    return InterimStatus(table, min(finished.values()), due)
 
 
-def due(study: str, standing: Looks | None) -> int:
+def due(study: str, standing: InterimStatus | None) -> int:
     """The number of the look to make now; raises `ForetellError` where there is none."""
     if standing is None:
         raise ForetellError(
@@ -78,31 +78,33 @@ def due(study: str, standing: Looks | None) -> int:
     return standing.due
 
 
-def make(manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.DataFrame, progress: Progress) -> Look:
+def make(
+    manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.DataFrame, progress: Progress
+) -> InterimAnalysis:
     """A look at the answers of those who finished this version of a study; nothing is kept yet."""
     from study.analysis import stopping
 
     plan, finished = plan_of(manifest), people.loc[people["stage"] == "done", "participant"]
     assert plan is not None
     mine = (answers["study_hash"] == manifest.study_hash) & answers["participant"].isin(set(finished))
-    return stopping.look(answers[mine], plan, number, progress)
+    return stopping.run_interim_analysis(answers[mine], plan, number, progress)
 
 
-def keep(db: Connection, study: str, study_hash: str, look: Look, now: int, actor: str) -> None:
+def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now: int, actor: str) -> None:
     """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
-    if look.number in {earlier.number for earlier in made(db, study_hash)}:
+    if look.number in {earlier.number for earlier in load_interim_analyses(db, study_hash)}:
         raise ForetellError(f"Look {look.number} was made already: its verdict is in the audit trail.")
     detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
-    audit.append(db, now, actor, LOOKED, detail)
-    if look.closing:
+    audit.append(db, now, actor, INTERIM_ANALYSIS, detail)
+    if look.is_final:
         audit.append(db, now, "server", "closed", {"study": study, "by": f"look {look.number}"})
         repository.close_version(db, study)
 
 
-def made(db: Connection, study_hash: str) -> tuple[Look, ...]:
+def load_interim_analyses(db: Connection, study_hash: str) -> tuple[InterimAnalysis, ...]:
     """The looks that were made at a frozen study, in their order."""
-    from study.analysis.records import Look
+    from study.analysis.records import InterimAnalysis
 
-    details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == LOOKED]
-    mine = [{key: d[key] for key in _OF_A_LOOK} for d in details if d["study_hash"] == study_hash]
-    return tuple(Look(**{**look, "z": float(look["z"])}) for look in mine)
+    details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == INTERIM_ANALYSIS]
+    mine = [{key: d[key] for key in _INTERIM_FIELDS} for d in details if d["study_hash"] == study_hash]
+    return tuple(InterimAnalysis(**{**look, "z": float(look["z"])}) for look in mine)

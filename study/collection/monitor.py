@@ -74,9 +74,9 @@ class Monitor:
         return self.free_bytes < LEAST_FREE
 
 
-def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
+def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
     """Everything about the real participants of a study."""
-    answers, missed = watch.answers(db, study, FASTEST_MS), watch.missed_catches(db, study)
+    answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
     rows, crowds, excluded = [], _crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     for session in reversed(repository.sessions(db, study, ["live"])):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
@@ -89,7 +89,7 @@ def look(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], hom
     return Monitor(
         pd.DataFrame(rows, columns=columns),
         _places(db, study),
-        _throughput(watch.answers_by_time(db, study, STEP_NS)),
+        _throughput(watch.count_responses_by_time(db, study, STEP_NS)),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),

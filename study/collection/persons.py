@@ -25,7 +25,7 @@ MOST_MS = 1e13
 """Of a clock; larger numbers, infinities and NaN are none."""
 
 
-def person_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
+def participant_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
     """The table of people, in the order of arrival."""
     left_out = {row["session_id"]: row["reason"] for s in {s["study"] for s in sessions} for row in exclusions(db, s)}
     records = [_record(db, session, manifest_of(session), left_out.get(session["session_id"])) for session in sessions]

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from core.errors import ForetellError
-from study.workspace.tomlfile import checked
+from study.workspace.tomlfile import load_toml
 
 FILE = "oidc.toml"
 CALLBACK = "/door/sso/callback"
@@ -113,7 +113,7 @@ def provider_of(home: Path) -> Provider | None:
         The file is wrong: every fault at once; or there is no secret, or others may read it.
     """
     try:
-        provider = checked(home / FILE, Provider)
+        provider = load_toml(home / FILE, Provider)
     except FileNotFoundError:
         return None
     try:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from study.collection.export import Table, tables, write_csv
+from study.collection.export import DescribedTable, tables, write_csv
 from study.collection.researcher import Researcher
 from study.participation.open_workspace import Mode
 
@@ -31,7 +31,7 @@ def export(
     return folder
 
 
-def description(study: str, both: Sequence[Table]) -> dict[str, Any]:
+def description(study: str, both: Sequence[DescribedTable]) -> dict[str, Any]:
     """Content of ``dataset_description.json``: JSON-LD in the words of schema.org."""
     columns = {name: told for table in both for name, told in table.columns.items()}
     hashes = sorted({value for table in both for value in table.frame["study_hash"]})

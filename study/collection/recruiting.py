@@ -17,7 +17,7 @@ from study.plan.procedure import procedure_of
 from study.store import Connection, audit, repository
 from study.store.rows import Row
 
-PERSON = ("participant id", "participant_id")
+PARTICIPANT_ID = ("participant id", "participant_id")
 STATUS = ("status",)
 CODE = ("completion code", "completion_code", "entered_code")
 PAID = ("APPROVED", "AWAITING REVIEW")
@@ -80,7 +80,7 @@ def reconcile(
 def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
     """Status and code by person, of a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
-    person, status = (next((columns[n] for n in names if n in columns), None) for names in (PERSON, STATUS))
+    person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
     if person is None or status is None:
         raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
     code = next((columns[n] for n in CODE if n in columns), None)

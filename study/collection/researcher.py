@@ -15,21 +15,21 @@ from study.collection import interim, outcomes, recruiting
 from study.collection.frames import response_frame
 from study.collection.guests import Guests
 from study.collection.integrity import faults, unplayable
-from study.collection.interim import Looks
-from study.collection.monitor import Monitor, look
-from study.collection.persons import person_frame
-from study.collection.status import StudyStatus, nested
+from study.collection.interim import InterimStatus
+from study.collection.monitor import Monitor, build_monitor
+from study.collection.persons import participant_frame
+from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.answer import Recruit
-from study.participation.links import signed_path
+from study.participation.links import sign_path
 from study.participation.open_workspace import Mode
-from study.participation.receipt import Receipt, checked
+from study.participation.receipt import Receipt, verify_receipt
 from study.plan.texts import texts_of
 from study.store import Connection, audit, identities, repository, responses, timemark, witness
 from study.store.rows import Row
 
 if TYPE_CHECKING:
-    from study.analysis.records import Look
+    from study.analysis.records import InterimAnalysis
 
 
 class Researcher(Guests):
@@ -92,7 +92,7 @@ class Researcher(Guests):
             No study of that name was ever opened.
         """
         self.workspace.require_study(study)
-        rows = self.workspace.store.read(lambda db: responses.main_answers(db, study, modes))
+        rows = self.workspace.store.read(lambda db: responses.list_main_responses(db, study, modes))
         trials = {
             (study_hash, trial.id): trial
             for study_hash in {row["study_hash"] for row in rows}
@@ -100,49 +100,51 @@ class Researcher(Guests):
         }
         return response_frame(rows, trials)
 
-    def persons(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
-        """Every person of a study, one row each; columns are described in `study.collection.export.PERSONS`."""
+    def load_participants(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
+        """Every person of a study, one row each; columns are described in `study.collection.export.PARTICIPANTS`."""
         self.workspace.require_study(study)
         return self.workspace.store.read(
-            lambda db: person_frame(db, repository.sessions(db, study, modes), self.workspace.manifest_of)
+            lambda db: participant_frame(db, repository.sessions(db, study, modes), self.workspace.manifest_of)
         )
 
     def monitor(self, study: str) -> Monitor:
         """How a collection goes; no outcome by condition."""
         self.workspace.require_study(study)
         return self.workspace.store.read(
-            lambda db: look(db, study, self.workspace.manifest_of, self.workspace.home, self.workspace.clock())
+            lambda db: build_monitor(db, study, self.workspace.manifest_of, self.workspace.home, self.workspace.clock())
         )
 
     def unblind(self, study: str, reason: str) -> pd.DataFrame:
         """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
         self.workspace.require_study(study)
         self.workspace.store.write(lambda db: outcomes.note(db, study, reason, self.workspace.clock(), self.actor))
-        return outcomes.table(self.responses(study), self.persons(study))
+        return outcomes.table(self.responses(study), self.load_participants(study))
 
     def personal_links(self, study: str, persons: Sequence[str]) -> list[str]:
         """The path of a signed link for each id: nobody else can make one, and one link starts one participation."""
         self.workspace.require_study(study)
-        return [signed_path(self.workspace.key, study, Recruit(person=person).person) for person in persons]
+        return [sign_path(self.workspace.key, study, Recruit(person=person).person) for person in persons]
 
-    def looks(self, study: str) -> Looks | None:
+    def load_interim_status(self, study: str) -> InterimStatus | None:
         """The looks that the newest version's plan declares, and which is due; None where it declares none."""
         manifest = self.workspace.newest_manifest(study)
         plan = interim.plan_of(manifest)
         if plan is None:
             return None
-        return self.workspace.store.read(lambda db: interim.looks(db, manifest, plan, self._places_of(db, study)))
+        return self.workspace.store.read(
+            lambda db: interim.load_interim_status(db, manifest, plan, self._load_stages(db, study))
+        )
 
-    def looks_made(self, study_hash: str) -> tuple[Look, ...] | None:
+    def load_interim_analyses(self, study_hash: str) -> tuple[InterimAnalysis, ...] | None:
         """The declared looks that were made at a frozen study; None where it was never opened here."""
 
-        def work(db: Connection) -> tuple[Look, ...] | None:
+        def work(db: Connection) -> tuple[InterimAnalysis, ...] | None:
             known = any(version["study_hash"] == study_hash for version in repository.versions(db))
-            return interim.made(db, study_hash) if known else None
+            return interim.load_interim_analyses(db, study_hash) if known else None
 
         return self.workspace.store.read(work)
 
-    def take_look(self, study: str, progress: Progress = silent) -> Look:
+    def run_interim_analysis(self, study: str, progress: Progress = silent) -> InterimAnalysis:
         """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
 
         Raises
@@ -150,9 +152,9 @@ class Researcher(Guests):
         ForetellError
             The plan declares no looks, or none is due.
         """
-        standing, manifest = self.looks(study), self.workspace.newest_manifest(study)
+        standing, manifest = self.load_interim_status(study), self.workspace.newest_manifest(study)
         number = interim.due(study, standing)
-        made = interim.make(manifest, number, self.responses(study), self.persons(study), progress)
+        made = interim.make(manifest, number, self.responses(study), self.load_participants(study), progress)
         self.workspace.store.write(
             lambda db: interim.keep(db, study, manifest.study_hash, made, self.workspace.clock(), self.actor)
         )
@@ -174,12 +176,12 @@ class Researcher(Guests):
 
     def verify_chain(self) -> list[str]:
         """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
-        return self.workspace.store.read(lambda db: list(responses.broken_links(db)))
+        return self.workspace.store.read(lambda db: list(responses.find_broken_links(db)))
 
     def verify(self) -> list[str]:
         """What is wrong with the database, the first wrong row first: its end, chain, plans, counts, places, audit."""
         return self.workspace.store.read(
-            lambda db: [*self.workspace.lost_rows(db), *faults(db, self.workspace.manifest_of)]
+            lambda db: [*self.workspace.find_lost_rows(db), *faults(db, self.workspace.manifest_of)]
         )
 
     def last_response(self) -> str:
@@ -198,7 +200,7 @@ class Researcher(Guests):
 
     def receipt(self, shown: str) -> Receipt:
         """What a participant's receipt proves; raises `ForetellError` for a false one."""
-        return self.workspace.store.read(lambda db: checked(db, self.workspace.key, shown))
+        return self.workspace.store.read(lambda db: verify_receipt(db, self.workspace.key, shown))
 
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
         """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
@@ -218,7 +220,7 @@ class Researcher(Guests):
             )
         )
 
-    def _places_of(self, db: Connection, study: str) -> pd.DataFrame:
+    def _load_stages(self, db: Connection, study: str) -> pd.DataFrame:
         """condition, stage and study_hash of every real participant."""
         rows = repository.sessions(db, study, ["live"])
         return pd.DataFrame(rows, columns=["condition", "stage", "study_hash"])
@@ -241,7 +243,7 @@ class Researcher(Guests):
             title = texts_of(self.workspace.bundle(study_hash).manifest)["title"]
         except ForetellError as error:
             title = str(error)
-        counts = [nested([c for c in rows if c["study_hash"] == study_hash], key)
+        counts = [nest_counts([c for c in rows if c["study_hash"] == study_hash], key)
                   for rows, key in ((sessions, "stage"), (slots, "state"))]  # fmt: skip
         state = "paused" if version["paused"] else version["state"]
         return StudyStatus(version["name"], title, study_hash, folder, state, counts[0], counts[1], version["access"])
@@ -250,7 +252,7 @@ class Researcher(Guests):
 def _sound(bundle_folder: Path) -> Bundle:
     """A bundle whose bytes are whole and which every condition can play."""
     bundle = Bundle(bundle_folder.resolve())
-    for complaint in bundle.damaged():
+    for complaint in bundle.find_damage():
         raise ForetellError(complaint)
     for complaint in unplayable(bundle.manifest):
         raise ForetellError(complaint)

@@ -34,7 +34,7 @@ class StudyStatus:
     access: str = "open"
 
 
-def nested(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
+def nest_counts(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
     """``{mode: {condition: {key: n}}}``."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for row in rows:

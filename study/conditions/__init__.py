@@ -25,6 +25,6 @@ def placebos() -> tuple[str, ...]:
     return tuple(name for name, condition in CONDITIONS.items() if condition.placebo)
 
 
-def beside() -> tuple[str, ...]:
+def list_separate_conditions() -> tuple[str, ...]:
     """The conditions that stay out of the models of the two factors: placebos, and what is neither map nor examples."""
-    return tuple(name for name, condition in CONDITIONS.items() if condition.beside)
+    return tuple(name for name, condition in CONDITIONS.items() if condition.is_separate)

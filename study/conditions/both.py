@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from study.bundle import Trial
-from study.conditions.condition import Condition, Shown, mapped_examples
+from study.conditions.condition import Condition, ShownAssets, list_mapped_examples
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.target_map, mapped_examples(trial))
+    return ShownAssets(trial.assets.target, trial.assets.target_map, list_mapped_examples(trial))
 
 
-CONDITION = Condition("both", shows_saliency=True, shows_examples=True, shown=shown)
+CONDITION = Condition("both", shows_saliency=True, shows_examples=True, shown=arrange_assets)

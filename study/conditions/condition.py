@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # it imports torch, which a server of participants never need
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownAssets:
     """Assets (SHA-256) of one trial under one condition.
 
     Attributes
@@ -51,20 +51,20 @@ class Condition:
     name: str
     shows_saliency: bool
     shows_examples: bool
-    shown: Callable[[Trial], Shown]
+    shown: Callable[[Trial], ShownAssets]
     make: Callable[[Studio, TrialMaterial], ConditionAssets] | None = None
     placebo: bool = False
     other: bool = False
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def beside(self) -> bool:
+    def is_separate(self) -> bool:
         """Whether it stays out of the models of the two factors."""
         return self.placebo or self.other
 
     def read(self, trial: Trial) -> Trial:
         """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
-        if not self.beside or self.name not in trial.assets.by_condition:  # an attention check has no explanation
+        if not self.is_separate or self.name not in trial.assets.by_condition:  # an attention check has no explanation
             return trial
         shown = trial.assets.by_condition[self.name]
         return trial.model_copy(
@@ -82,6 +82,6 @@ def plain_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
     return {option: tuple(e.image for e in trial.assets.examples if e.category == option) for option in trial.options}
 
 
-def mapped_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
+def list_mapped_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
     """The same examples, each under its map."""
     return {option: tuple(e.map for e in trial.assets.examples if e.category == option) for option in trial.options}

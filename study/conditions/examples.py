@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from study.bundle import Trial
-from study.conditions.condition import Condition, Shown, plain_examples
+from study.conditions.condition import Condition, ShownAssets, plain_examples
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, None, plain_examples(trial))
+    return ShownAssets(trial.assets.target, None, plain_examples(trial))
 
 
-CONDITION = Condition("examples", shows_saliency=False, shows_examples=True, shown=shown)
+CONDITION = Condition("examples", shows_saliency=False, shows_examples=True, shown=arrange_assets)

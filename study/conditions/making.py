@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from core.classifier import Classifier
-from core.rendering import Pixels
+from core.rendering import PixelArray
 from core.types import Explanation
 from core.views import View
 from data.types import ImageSet
@@ -87,11 +87,11 @@ class Studio(Protocol):
         """Draw an image of the pool as participants see it."""
         ...
 
-    def overlay(self, view: View, values: Pixels) -> Image.Image:
+    def overlay(self, view: View, values: PixelArray) -> Image.Image:
         """Draw the values (H, W) of a heatmap, in [-1, 1], over an image."""
         ...
 
-    def drawn_values(self, explanation: Explanation) -> Pixels:
+    def drawn_values(self, explanation: Explanation) -> PixelArray:
         """Return the values (H, W) in [-1, 1] that the first heatmap of an explanation is drawn from."""
         ...
 
@@ -99,6 +99,6 @@ class Studio(Protocol):
         """Explain the target by the study's method for another network."""
         ...
 
-    def relevance(self, material: TrialMaterial, evidence: Pixels) -> float:
+    def relevance(self, material: TrialMaterial, evidence: PixelArray) -> float:
         """Return how much more evidence (H, W) supports the object than what surrounds it, in [0, 1]."""
         ...

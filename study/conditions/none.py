@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from study.bundle import Trial
-from study.conditions.condition import Condition, Shown, no_examples
+from study.conditions.condition import Condition, ShownAssets, no_examples
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, None, no_examples(trial))
+    return ShownAssets(trial.assets.target, None, no_examples(trial))
 
 
-CONDITION = Condition("none", shows_saliency=False, shows_examples=False, shown=shown)
+CONDITION = Condition("none", shows_saliency=False, shows_examples=False, shown=arrange_assets)

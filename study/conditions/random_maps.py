@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial
-from study.conditions.condition import Condition, Shown, no_examples
+from study.conditions.condition import Condition, ShownAssets, no_examples
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.by_condition["random_maps"].target_map, no_examples(trial))
+    return ShownAssets(trial.assets.target, trial.assets.by_condition["random_maps"].target_map, no_examples(trial))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -30,4 +30,6 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     return ConditionAssets(target_map=drawn, relevance=studio.relevance(material, evidence))
 
 
-CONDITION = Condition("random_maps", shows_saliency=True, shows_examples=False, shown=shown, make=make, placebo=True)
+CONDITION = Condition(
+    "random_maps", shows_saliency=True, shows_examples=False, shown=arrange_assets, make=make, placebo=True
+)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial
-from study.conditions.condition import Condition, Shown, no_examples
+from study.conditions.condition import Condition, ShownAssets, no_examples
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.by_condition["reinitialised_maps"].target_map, no_examples(trial))
+    return ShownAssets(
+        trial.assets.target, trial.assets.by_condition["reinitialised_maps"].target_map, no_examples(trial)
+    )
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -21,11 +23,11 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     import torch
 
     from core.classifier import Classifier
-    from core.faithfulness.randomisation import reinitialised
+    from core.faithfulness.randomisation import reinitialise_classifier
 
     def untrained() -> Classifier:
         generator = torch.Generator().manual_seed(studio.seed_of("reinitialised"))
-        return reinitialised(studio.classifier, generator)
+        return reinitialise_classifier(studio.classifier, generator)
 
     explanation = studio.explain_with(studio.once("reinitialised", untrained), material)
     drawn = studio.write(studio.overlay(material.view, studio.drawn_values(explanation)))
@@ -33,5 +35,5 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
 
 
 CONDITION = Condition(
-    "reinitialised_maps", shows_saliency=True, shows_examples=False, shown=shown, make=make, placebo=True
+    "reinitialised_maps", shows_saliency=True, shows_examples=False, shown=arrange_assets, make=make, placebo=True
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from study.bundle import Trial
-from study.conditions.condition import Condition, Shown, no_examples
+from study.conditions.condition import Condition, ShownAssets, no_examples
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.target_map, no_examples(trial))
+    return ShownAssets(trial.assets.target, trial.assets.target_map, no_examples(trial))
 
 
-CONDITION = Condition("saliency", shows_saliency=True, shows_examples=False, shown=shown)
+CONDITION = Condition("saliency", shows_saliency=True, shows_examples=False, shown=arrange_assets)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial, significant
-from study.conditions.condition import Condition, Shown
+from study.conditions.condition import Condition, ShownAssets
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, None, dict(trial.assets.by_condition["wrong_examples"].examples))
+    return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition["wrong_examples"].examples))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -29,4 +29,6 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     )
 
 
-CONDITION = Condition("wrong_examples", shows_saliency=False, shows_examples=True, shown=shown, make=make, placebo=True)
+CONDITION = Condition(
+    "wrong_examples", shows_saliency=False, shows_examples=True, shown=arrange_assets, make=make, placebo=True
+)

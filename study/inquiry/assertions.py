@@ -21,9 +21,9 @@ from core.errors import ForetellError
 from core.shares import share_of
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.inquiry.exemplars import Pictures, of_set, requested
+from study.inquiry.exemplars import ImageCollection, of_set, open_requested
 from study.inquiry.facts import facts_of, key_of
-from study.inquiry.rules import LIMIT_S, Answer, Assertion, Endless, load_assertions, severity
+from study.inquiry.rules import LIMIT_S, Assertion, Endless, Prediction, load_assertions, severity
 from study.network.sources import open_classifier, plain
 from study.workspace.blocks import Blocks, table_files
 
@@ -38,7 +38,7 @@ COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
 
 
 @dataclass(frozen=True)
-class Request:
+class AssertionQuery:
     """Whose assertions, of which network, over which pictures: as in `study.inquiry.uncertainty`.
 
     ``limit`` is how long one may take for a picture, in seconds.
@@ -53,16 +53,16 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Judged:
+class LabelledImages:
     """The pictures: what the set says each is, and its digest, where they are a set with labels."""
 
-    pictures: Pictures
+    pictures: ImageCollection
     labels: tuple[str, ...] | None = None
     digest: str | None = None
 
 
 @dataclass(frozen=True)
-class Asserted:
+class AssertionResults:
     """What was found.
 
     Attributes
@@ -83,7 +83,9 @@ class Asserted:
         return _worst(self.table, name)
 
 
-def assertion_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Asserted, list[Path]]:
+def assertion_files(
+    request: AssertionQuery, out: Path, progress: Progress = silent
+) -> tuple[AssertionResults, list[Path]]:
     """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     found = load_assertions(request.file, COLUMNS)
     classifier = open_classifier(request.model, Path.cwd())
@@ -92,24 +94,24 @@ def assertion_files(request: Request, out: Path, progress: Progress = silent) ->
     return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
 
-def _pictures(request: Request) -> Judged:
-    pictures, images = requested(request.pictures, request.image_set, request.settings)
-    return Judged(pictures) if images is None else judged_set(images)
+def _pictures(request: AssertionQuery) -> LabelledImages:
+    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
+    return LabelledImages(pictures) if images is None else load_judged_set(images)
 
 
-def judged_set(images: ImageSet) -> Judged:
+def load_judged_set(images: ImageSet) -> LabelledImages:
     """The pictures of a set with what it says each is."""
-    return Judged(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
+    return LabelledImages(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
 
 
 def assertions(
     classifier: Classifier,
     found: Mapping[str, Assertion],
-    request: Request,
-    judged: Judged,
+    request: AssertionQuery,
+    judged: LabelledImages,
     parts: Path | None = None,
     progress: Progress = silent,
-) -> Asserted:
+) -> AssertionResults:
     """Run every assertion over every picture.
 
     ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
@@ -121,9 +123,9 @@ def assertions(
     """
     pictures, facts = judged.pictures, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
-    judge = partial(_judged, classifier, found, request, judged, progress)
+    judge = partial(_judge_block, classifier, found, request, judged, progress)
     try:
-        columns = blocks.joined(judge, progress, WHAT)
+        columns = blocks.join(judge, progress, WHAT)
         _refuse_silent({name: columns[name] for name in found}, request.file.name)
     except Endless:  # another limit goes on where this one ended
         raise
@@ -134,7 +136,7 @@ def assertions(
     told = {"picture": pictures.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
     table = pd.DataFrame({**told, CONFIDENCE: columns[CONFIDENCE], **{name: columns[name] for name in found}})
     blocks.forget()
-    return Asserted(table, facts | {"assertions": {name: _report(found[name], table, name) for name in found}})
+    return AssertionResults(table, facts | {"assertions": {name: _report(found[name], table, name) for name in found}})
 
 
 def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
@@ -146,11 +148,11 @@ def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
             )
 
 
-def _judged(
+def _judge_block(
     classifier: Classifier,
     found: Mapping[str, Assertion],
-    request: Request,
-    judged: Judged,
+    request: AssertionQuery,
+    judged: LabelledImages,
     progress: Progress,
     rows: range,
 ) -> dict[str, NDArray[Any]]:
@@ -160,7 +162,7 @@ def _judged(
     severities: dict[str, list[float]] = {name: [] for name in found}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
         progress(i, len(judged.pictures), WHAT)  # rules take as long as they like: a run can be stopped between two
-        answer = answering(classifier, given, judged.labels[i] if judged.labels else None)
+        answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
         for name, assertion in found.items():
             title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
             severities[name].append(severity(assertion, picture.copy(), answer, title, of, request.limit))
@@ -168,22 +170,22 @@ def _judged(
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 
 
-def answering(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Answer:
+def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Prediction:
     """The probabilities (K,) that a network gave a picture of that label, as an assertion has them."""
 
     def ask(picture: Image.Image) -> NDArray[np.float32]:
         answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
         return answer
 
-    return Answer(tuple(plain(name) for name in classifier.categories), given, label, ask)
+    return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
 
 
 def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:
     labelled = table[table["label"] != ""]
-    by_category = {str(label): _counted(rows[name]) for label, rows in labelled.groupby("label")}
+    by_category = {str(label): _count_violations(rows[name]) for label, rows in labelled.groupby("label")}
     return {
         "says": (inspect.getdoc(assertion) or name).partition("\n")[0],
-        **_counted(table[name]),
+        **_count_violations(table[name]),
         "by_category": {label: counted for label, counted in by_category.items() if counted["applied"]},
         "worst": table["picture"].iloc[_worst(table, name)[:WORST]].tolist(),
     }
@@ -195,7 +197,7 @@ def _worst(table: pd.DataFrame, name: str) -> list[int]:
     return [int(i) for i in broken.index]
 
 
-def _counted(severities: pd.Series[float]) -> dict[str, Any]:
+def _count_violations(severities: pd.Series[float]) -> dict[str, Any]:
     applied, broken = int(severities.notna().sum()), int((severities > 0).sum())
     if not applied:
         return {"applied": 0}
@@ -203,7 +205,7 @@ def _counted(severities: pd.Series[float]) -> dict[str, Any]:
     return {"applied": applied, "broken": broken, "share": share, "low": low, "high": high}
 
 
-def _facts(classifier: Classifier, request: Request, judged: Judged) -> dict[str, Any]:
+def _facts(classifier: Classifier, request: AssertionQuery, judged: LabelledImages) -> dict[str, Any]:
     own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),

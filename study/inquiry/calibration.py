@@ -19,7 +19,7 @@ from core.uncertainty.reliability import (
     Calibration,
     Detection,
     calibration,
-    cross_fitted,
+    cross_fit_temperatures,
     detection_by_halves,
     error_detection,
 )
@@ -43,7 +43,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Believed:
+class ConfidenceCalibration:
     """Answers with their calibration; ``detection`` of errors by plain confidence is None where it cannot be had.
 
     Of cooled answers it is that within the halves, averaged.
@@ -56,7 +56,7 @@ class Believed:
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibrationResults:
     """What the labels of ``count`` pictures say of the network's confidence.
 
     Attributes
@@ -74,32 +74,32 @@ class Calibrated:
 
     count: int
     accuracy: Share
-    given: Believed
-    cooled: Believed | None
+    given: ConfidenceCalibration
+    cooled: ConfidenceCalibration | None
     temperatures: tuple[float, float] | None
     lacking: tuple[str, ...]
 
     @property
-    def answers(self) -> dict[str, Believed]:
+    def predictions(self) -> dict[str, ConfidenceCalibration]:
         """What there is, by name: `GIVEN` and `COOLED`."""
         return {GIVEN: self.given} | ({} if self.cooled is None else {COOLED: self.cooled})
 
     def bins(self) -> pd.DataFrame:
         """One row for each bin of confidence in which there are answers: how many of these are right, with limits."""
-        return pd.DataFrame([row for name, one in self.answers.items() for row in _bins(name, one.calibration)])
+        return pd.DataFrame([row for name, one in self.predictions.items() for row in _bins(name, one.calibration)])
 
     def measures(self) -> pd.DataFrame:
         """One row for each measure of the answers, with its 95 % interval where it has one."""
         rows = [
             {"answers": name, "measure": measure, "value": value, "low": low, "high": high}
-            for name, one in self.answers.items()
-            for measure, value, low, high in self._measured(one)
+            for name, one in self.predictions.items()
+            for measure, value, low, high in self._measure_predictions(one)
         ]
         for half, temperature in zip(("even", "odd"), self.temperatures or (), strict=False):
             rows.append({"answers": COOLED, "measure": f"temperature of the {half} pictures", "value": temperature})
         return pd.DataFrame(rows)
 
-    def _measured(self, one: Believed) -> list[tuple[str, float, float, float]]:
+    def _measure_predictions(self, one: ConfidenceCalibration) -> list[tuple[str, float, float, float]]:
         nan = float("nan")
         rows = [
             ("accuracy", *self.accuracy),
@@ -115,8 +115,8 @@ class Calibrated:
         return [*rows, ("AUROC of confidence for errors", found.area, *(found.interval if found.error else (nan, nan)))]
 
 
-def calibrated(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> Calibrated:
-    """Of the answers that `study.inquiry.debugging.debugged` keeps in ``cache``, or that are asked for now.
+def assess_calibration(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> CalibrationResults:
+    """Of the answers that `study.inquiry.debugging.debug_classifier` keeps in ``cache``, or that are asked for now.
 
     Raises
     ------
@@ -126,10 +126,10 @@ def calibrated(classifier: Classifier, images: ImageSet, cache: Path, progress: 
     answers = probabilities_of(classifier, images, cache, progress, features=ends_linearly(classifier))
     truth = class_of_labels(images, classifier, refuse=False)
     known = truth != UNMATCHED
-    return believed(answers[known], truth[known])
+    return assess_predictions(answers[known], truth[known])
 
 
-def believed(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> Calibrated:
+def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> CalibrationResults:
     """Of answers (N, K) to pictures whose true classes are ``labels`` (N,).
 
     Raises
@@ -143,20 +143,24 @@ def believed(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> C
     accuracy = share_of(int(right.sum()), len(right))
     one_sided = _one_sided(right)
     if one_sided:
-        return Calibrated(len(right), accuracy, _believed(probabilities, labels, None), None, None, (one_sided,))
+        return CalibrationResults(
+            len(right), accuracy, _describe_confidence(probabilities, labels, None), None, None, (one_sided,)
+        )
     lacking: list[str] = []
-    found = _tried(lambda: error_detection(_unsure(probabilities), ~right), lacking)
-    given = _believed(probabilities, labels, found)
-    fitted = _tried(lambda: cross_fitted(probabilities, labels), lacking)
+    found = _try_measure(lambda: error_detection(_unsure(probabilities), ~right), lacking)
+    given = _describe_confidence(probabilities, labels, found)
+    fitted = _try_measure(lambda: cross_fit_temperatures(probabilities, labels), lacking)
     if fitted is None:
-        return Calibrated(len(right), accuracy, given, None, None, tuple(lacking))
+        return CalibrationResults(len(right), accuracy, given, None, None, tuple(lacking))
     temperatures, answers = fitted
     # Each half has a temperature of its own: across them the answers' confidence has no common order.
-    found = _tried(lambda: detection_by_halves(_unsure(answers), ~right), lacking)
-    return Calibrated(len(right), accuracy, given, _believed(answers, labels, found), temperatures, tuple(lacking))
+    found = _try_measure(lambda: detection_by_halves(_unsure(answers), ~right), lacking)
+    return CalibrationResults(
+        len(right), accuracy, given, _describe_confidence(answers, labels, found), temperatures, tuple(lacking)
+    )
 
 
-def _tried(make: Callable[[], Made], lacking: list[str]) -> Made | None:
+def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
     """What can be made, or else why not among what is ``lacking``."""
     try:
         return make()
@@ -193,9 +197,11 @@ def _unsure(answers: NDArray[np.floating]) -> NDArray[np.float64]:
     return unsure
 
 
-def _believed(answers: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None) -> Believed:
+def _describe_confidence(
+    answers: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None
+) -> ConfidenceCalibration:
     sure = answers.max(1).astype(np.float64)
-    return Believed(
+    return ConfidenceCalibration(
         calibration(answers, labels), float(sure.mean()), _gap(sure - (answers.argmax(1) == labels)), detection
     )
 

@@ -14,17 +14,17 @@ import pandas as pd
 import torch
 
 from core.attribution.activations import refuse_unknown
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.classifier import Classifier
-from core.concepts.effect import observed_effect
+from core.concepts.effect import compute_observed_effect
 from core.concepts.tcav import tcav
 from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.inquiry.conceptsets import Concept, asked, material
+from study.inquiry.conceptsets import Concept, material, parse_concepts
 from study.inquiry.facts import facts_of, key_of
-from study.inquiry.interventions import against_others, answers, spread
+from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels, open_classifier, plain, set_named
 from study.workspace.blocks import Columns, Pieces, table_files
 
@@ -36,7 +36,7 @@ INTERVENED = 200
 
 
 @dataclass(frozen=True)
-class Request:
+class ConceptQuery:
     """Which network and class, which concepts, where to look.
 
     ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
@@ -57,14 +57,14 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Found:
+class ConceptResults:
     """One row a concept and layer, and the report: settings, provenance, effects of every concept on every class."""
 
     table: pd.DataFrame
     report: dict[str, Any]
 
 
-def concept_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
@@ -76,11 +76,11 @@ def concept_files(request: Request, out: Path, progress: Progress = silent) -> t
 
 def concepts(
     classifier: Classifier,
-    request: Request,
+    request: ConceptQuery,
     images: ImageSet,
     parts: Path | None = None,
     progress: Progress = silent,
-) -> Found:
+) -> ConceptResults:
     """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
 
     ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
@@ -93,22 +93,22 @@ def concepts(
     if request.pictures < LEAST:
         raise ForetellError(f"count={request.pictures}: a concept is learned from pictures: ask for {LEAST} or more.")
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
-    sought = asked(images, request.concepts, request.random)
-    layers = [*request.layers] or [chosen_layer(classifier, "")]
+    sought = parse_concepts(images, request.concepts, request.random)
+    layers = [*request.layers] or [select_layer(classifier, "")]
     with classifier.exclusive() as module:
         for layer in layers:
             refuse_unknown(classifier, module, layer)
     facts = _facts(classifier, request, images, layers)
     pieces, tests, rows, effects = Pieces(parts, key_of(facts, [images.digest])), len(sought) * len(layers), [], {}
     for number, concept in enumerate(sought):
-        ask = partial(_tested, classifier, request, images, labels, target, concept, tests)
+        ask = partial(_test_concept, classifier, request, images, labels, target, concept, tests)
         tested = {layer: pieces.get(f"tcav.{number}.{layer}", partial(ask, layer)) for layer in layers}
         effects[concept.name] = _effects(classifier, concept, images, pieces, request.seed, progress)
         rows += [_row(concept, layer, tested[layer], effects[concept.name], target) for layer in layers]
         progress(number + 1, len(sought), "testing concepts")
     pieces.forget()
-    told = {name: _told(classifier, columns) for name, columns in effects.items() if columns}
-    return Found(pd.DataFrame(rows), facts | {"effects": told})
+    told = {name: _tabulate_effects(classifier, columns) for name, columns in effects.items() if columns}
+    return ConceptResults(pd.DataFrame(rows), facts | {"effects": told})
 
 
 def target_of(classifier: Classifier, name: str) -> int:
@@ -121,7 +121,7 @@ def target_of(classifier: Classifier, name: str) -> int:
     raise ForetellError(f"{classifier.name} has no class {name!r}. It has {first}, ...: name one of its classes.")
 
 
-def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: list[str]) -> dict[str, Any]:
+def _facts(classifier: Classifier, request: ConceptQuery, images: ImageSet, layers: list[str]) -> dict[str, Any]:
     own = {
         "set": images.name,
         "class": request.target,
@@ -135,9 +135,9 @@ def _facts(classifier: Classifier, request: Request, images: ImageSet, layers: l
     return facts_of(classifier, own)
 
 
-def _tested(
+def _test_concept(
     classifier: Classifier,
-    request: Request,
+    request: ConceptQuery,
     images: ImageSet,
     labels: np.ndarray,
     target: int,
@@ -180,27 +180,27 @@ def _effects(
     under = {
         value: pieces.get(
             f"do.{concept.factor}.{value}",
-            partial(_answered, classifier, images, concept.factor, value, seed, progress),
+            partial(_predict_images, classifier, images, concept.factor, value, seed, progress),
         )["answers"]
         for value in images.factors[concept.factor].values
     }
     effect = against_others(under, concept.value)
     found = {"causal": effect.value.numpy(), "causal_error": effect.error.numpy()}
-    known, rows = images.factors[concept.factor].known, spread(len(images), seed, INTERVENED)
+    known, rows = images.factors[concept.factor].known, draw_rows(len(images), seed, INTERVENED)
     has = torch.tensor([known is not None and known[i] == concept.value for i in rows])
     if min(int(has.sum()), int((~has).sum())) < 2:
         return found
-    as_they_are = pieces.get("plain", partial(_answered, classifier, images, None, "", seed, progress))["answers"]
-    seen = observed_effect(torch.from_numpy(as_they_are), has)
+    as_they_are = pieces.get("plain", partial(_predict_images, classifier, images, None, "", seed, progress))["answers"]
+    seen = compute_observed_effect(torch.from_numpy(as_they_are), has)
     return found | {"observed": seen.value.numpy(), "observed_error": seen.error.numpy()}
 
 
-def _answered(
+def _predict_images(
     classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
 ) -> Columns:
     """Probabilities (N, K) of the set's pictures under do(factor = value), or as they are."""
-    rows = spread(len(images), seed, INTERVENED)
-    found = answers(classifier, images, rows, factor, value)
+    rows = draw_rows(len(images), seed, INTERVENED)
+    found = predict_under_intervention(classifier, images, rows, factor, value)
     progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
     return {"answers": found}
 
@@ -212,7 +212,7 @@ def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target:
     return row
 
 
-def _told(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
+def _tabulate_effects(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
     """Effect and error by class."""
     kinds = [kind for kind in ("causal", "observed") if kind in columns]
     return {

@@ -15,7 +15,7 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.registry import Registry
 from data.types import ImageSet
-from study.inquiry.exemplars import Pictures, open_pictures
+from study.inquiry.exemplars import ImageCollection, open_images
 
 OTHERS = 3
 """Pictures without the concept, for each with it."""
@@ -28,12 +28,12 @@ class Concept:
     name: str
     factor: str | None = None
     value: str = ""
-    pictures: Pictures | None = None
-    others: Pictures | None = None
+    pictures: ImageCollection | None = None
+    others: ImageCollection | None = None
 
 
 @dataclass(frozen=True)
-class Material:
+class ConceptInputs:
     """Inputs (N, C, H, W) with the concept, (M, C, H, W) without it, (B, C, H, W) of the class."""
 
     concept: Tensor
@@ -41,7 +41,7 @@ class Material:
     target: Tensor
 
 
-def asked(images: ImageSet, names: Iterable[str], random: str | None) -> list[Concept]:
+def parse_concepts(images: ImageSet, names: Iterable[str], random: str | None) -> list[Concept]:
     """The concepts of ``FACTOR=VALUE``, ``FACTOR`` or a folder.
 
     Raises
@@ -69,12 +69,12 @@ def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
         )
     if random is None:
         raise ForetellError(f"The concept {name!r} is a folder: give a folder of other pictures too (random).")
-    return [Concept(Path(name).name, pictures=open_pictures(name), others=open_pictures(random))]
+    return [Concept(Path(name).name, pictures=open_images(name), others=open_images(random))]
 
 
 def material(
     classifier: Classifier, concept: Concept, images: ImageSet, labels: np.ndarray, target: int, count: int, seed: int
-) -> Material:
+) -> ConceptInputs:
     """Pictures with the concept and without it, drawn by chance, and those of the class.
 
     By intervention none of them is of the class, and the others show the factor's other values, drawn by chance.
@@ -89,11 +89,11 @@ def material(
     if not len(own):
         name = classifier.categories[target]
         raise ForetellError(f"{images.name} has no picture of {name!r}: give a set that has, or a larger one.")
-    shown, others = shown_and_others(classifier, concept, images, np.flatnonzero(labels != target), count, rng)
-    return Material(shown, others, _inputs(classifier, (images.open(int(i)) for i in own[: 2 * count])))
+    shown, others = draw_concept_inputs(classifier, concept, images, np.flatnonzero(labels != target), count, rng)
+    return ConceptInputs(shown, others, _inputs(classifier, (images.open(int(i)) for i in own[: 2 * count])))
 
 
-def shown_and_others(
+def draw_concept_inputs(
     classifier: Classifier, concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
     """Inputs with the concept and without it, drawn by chance, by intervention from the pictures ``rows`` of a set.
@@ -104,7 +104,7 @@ def shown_and_others(
         Too few pictures.
     """
     if concept.factor is not None:
-        drawn = _intervened(concept, images, rng.permutation(rows), count, rng)
+        drawn = _draw_by_intervention(concept, images, rng.permutation(rows), count, rng)
     else:
         drawn = _from_folders(concept, count, rng)
     return _inputs(classifier, drawn[0]), _inputs(classifier, drawn[1])
@@ -114,7 +114,7 @@ def _inputs(classifier: Classifier, pictures: Iterable[Image.Image]) -> Tensor:
     return torch.stack([classifier.preprocess(picture) for picture in pictures])
 
 
-def _intervened(
+def _draw_by_intervention(
     concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[list[Image.Image], list[Image.Image]]:
     factor = images.factors[str(concept.factor)]

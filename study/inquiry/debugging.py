@@ -29,7 +29,7 @@ Judge = Literal["answers", "features", "both"]
 
 
 @dataclass(frozen=True)
-class Debugged:
+class DebuggingResults:
     """A set with what a network says of it.
 
     Attributes
@@ -57,7 +57,7 @@ class Debugged:
     shares: NDArray[np.float64] | None
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def has_known_label(self) -> NDArray[np.bool_]:
         """(N,): whether a picture's label is a class of the network, so that right and wrong mean something."""
         known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
         return known
@@ -73,7 +73,7 @@ class Debugged:
         """(K + 1,): plain names of the classes, and nothing for the class -1."""
         return np.array([*map(plain, self.categories), ""])
 
-    def doubtful(self, judge: Judge = "answers") -> list[int]:
+    def find_label_errors(self, judge: Judge = "answers") -> list[int]:
         """The pictures whose labels are likely to be wrong, the likeliest first: by the answers, unless they agree."""
         roads = {"answers": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
         found = [road for road in roads if road is not None]
@@ -93,7 +93,7 @@ class Debugged:
             "picture": self.images.ids,
             "label": self.label_names,
             "predicted": names[answers.predicted],
-            "correct": pd.Series(answers.correct, dtype="boolean").mask(~self.known),
+            "correct": pd.Series(answers.correct, dtype="boolean").mask(~self.has_known_label),
             "confidence": answers.probability,
             "label_probability": answers.truth_probability,
             "entropy": answers.entropy,
@@ -115,7 +115,7 @@ class Debugged:
         return pd.DataFrame(columns)
 
 
-def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> Debugged:
+def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> DebuggingResults:
     """Ask a network about a set, with or without labels that it knows; killed, its answers are not asked for again."""
     readable = ends_linearly(classifier)
     answers = predict(classifier, images, cache, progress, features=readable, labelled=False)
@@ -130,7 +130,7 @@ def debugged(classifier: Classifier, images: ImageSet, cache: Path, progress: Pr
             near = nearest(answers.features, progress=progress)
             places, shares = principal_plane(answers.features)
         answers = replace(answers, features=answers.features[:, :0], sketches=answers.sketches[:, :0])  # not to be kept
-    return Debugged(images, answers, classifier.categories, labels, read, near, places, shares)
+    return DebuggingResults(images, answers, classifier.categories, labels, read, near, places, shares)
 
 
 def read_out_of_fold(answers: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:
@@ -150,7 +150,7 @@ def ends_linearly(classifier: Classifier) -> bool:
     return False
 
 
-def label_evidence(found: Debugged, i: int) -> list[str]:
+def label_evidence(found: DebuggingResults, i: int) -> list[str]:
     """Why a picture's label is doubtful, line by line."""
     assert found.labels is not None
     assert found.near is not None
@@ -168,13 +168,13 @@ def label_evidence(found: Debugged, i: int) -> list[str]:
     ]
 
 
-def _rather(found: Debugged, i: int) -> int:
+def _rather(found: DebuggingResults, i: int) -> int:
     """The other class by the road that doubts the label, the answers' first."""
     roads = [road for road in (found.labels, found.read) if road is not None]
     return int(next(road for road in roads if road.likely[i]).instead[i])
 
 
-def _read_evidence(found: Debugged, i: int) -> list[str]:
+def _read_evidence(found: DebuggingResults, i: int) -> list[str]:
     if found.read is None:
         return []
     names, other = found.class_names, int(found.read.instead[i])
@@ -182,11 +182,11 @@ def _read_evidence(found: Debugged, i: int) -> list[str]:
     return [f"A reader of its features, trained without this picture, {says}."]
 
 
-def outlier_evidence(found: Debugged, i: int) -> list[str]:
+def outlier_evidence(found: DebuggingResults, i: int) -> list[str]:
     """Why a picture is an outlier, line by line."""
     assert found.near is not None
     away, near = found.near.isolation, found.near.indices[i].numpy()
-    verdict = "" if not found.known[i] else ", right" if found.answers.correct[i] else ", wrong"
+    verdict = "" if not found.has_known_label[i] else ", right" if found.answers.correct[i] else ", wrong"
     same = int((found.images.labels[near] == found.images.labels[i]).sum())
     return [
         f"rank {found.near.rank[i]:,} of {len(away):,}",

@@ -16,11 +16,11 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
-from core.units.display import displayed
-from core.units.exemplars import field, projection, top_activations
-from core.units.unit import Unit, known, response
+from core.units.display import convert_to_colours
+from core.units.exemplars import find_receptive_field, projection, top_activations
+from core.units.unit import Unit, find_layer_shape, response
 from data.types import ImageSet
-from study.inquiry.image_files import find_pictures, open_picture
+from study.inquiry.image_files import find_images, open_image
 from study.network.sources import open_set, set_named
 from study.plan.config import ImageSource
 
@@ -29,11 +29,11 @@ COUNT = 9
 BLOCK = 32
 """Pictures opened at a time."""
 
-Box = tuple[int, int, int, int]
+PixelBox = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class Pictures:
+class ImageCollection:
     """Pictures to look through: the name of all, the name of each, and what opens one as RGB."""
 
     name: str
@@ -68,7 +68,7 @@ class Exemplar:
     id: str
     activation: float
     place: tuple[int, int] | None
-    box: Box
+    box: PixelBox
     shown: NDArray[np.uint8]
     projection: Tensor | None
 
@@ -84,7 +84,7 @@ class Exemplars:
     warnings: tuple[str, ...]
 
 
-def open_pictures(source: str) -> Pictures:
+def open_images(source: str) -> ImageCollection:
     """``"scenes"``, the built-in ordinary ones, or every picture of a folder.
 
     Raises
@@ -94,26 +94,28 @@ def open_pictures(source: str) -> Pictures:
     """
     if source == "scenes":
         return of_set(open_set(ImageSource.model_validate({"set": "scenes", "split": "standard"}), Path.cwd()))
-    files = find_pictures([Path(source)])
+    files = find_images([Path(source)])
     paths = list(files.values())
-    return Pictures(source, tuple(files), lambda i: open_picture(paths[i]))
+    return ImageCollection(source, tuple(files), lambda i: open_image(paths[i]))
 
 
-def requested(source: str | None, image_set: str, settings: Mapping[str, Any]) -> tuple[Pictures, ImageSet | None]:
-    """The pictures of `open_pictures`, or where no source is named those of a registered set, and that set."""
+def open_requested(
+    source: str | None, image_set: str, settings: Mapping[str, Any]
+) -> tuple[ImageCollection, ImageSet | None]:
+    """The pictures of `open_images`, or where no source is named those of a registered set, and that set."""
     if source is not None:
-        return open_pictures(source), None
+        return open_images(source), None
     images = set_named(image_set, settings)
     return of_set(images), images
 
 
-def of_set(images: ImageSet) -> Pictures:
+def of_set(images: ImageSet) -> ImageCollection:
     """An image set without its labels."""
-    return Pictures(images.name, images.ids, images.open)
+    return ImageCollection(images.name, images.ids, images.open)
 
 
 def exemplars(
-    classifier: Classifier, unit: Unit, pictures: Pictures, *, count: int = COUNT, progress: Progress = silent
+    classifier: Classifier, unit: Unit, pictures: ImageCollection, *, count: int = COUNT, progress: Progress = silent
 ) -> Exemplars:
     """The ``count`` pictures with the highest activation of ``unit``.
 
@@ -121,13 +123,13 @@ def exemplars(
     """
     total = len(pictures)
 
-    def looked(done: int, _: int, what: str) -> None:
+    def report_progress(done: int, _: int, what: str) -> None:
         progress(done, total, what)
 
-    if len(known(classifier, unit)) == 1 or unit.row is not None:
-        ranked = _ranked(classifier, unit, pictures, count, looked)
+    if len(find_layer_shape(classifier, unit)) == 1 or unit.row is not None:
+        ranked = _rank_images(classifier, unit, pictures, count, report_progress)
     else:
-        ranked = _strongest_places(classifier, unit, pictures, count, looked)
+        ranked = _strongest_places(classifier, unit, pictures, count, report_progress)
     found, warnings = [], _alike([activation for _, _, activation in ranked])
     for i, at, activation in ranked:
         one, said = _exemplar(classifier, at, pictures, i, activation)
@@ -138,18 +140,22 @@ def exemplars(
     return Exemplars(unit, pictures.name, total, tuple(found), tuple(warnings))
 
 
-Ranked = list[tuple[int, Unit, float]]
+RankedImages = list[tuple[int, Unit, float]]
 """Positions in the set, the unit at its place there, and its activation; the strongest first."""
 
 
-def _strongest_places(classifier: Classifier, unit: Unit, pictures: Pictures, count: int, progress: Progress) -> Ranked:
+def _strongest_places(
+    classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
+) -> RankedImages:
     top = top_activations(classifier, unit, _blocks(classifier, pictures), count=count, progress=progress)
     rows = zip(top.pictures.tolist(), top.places.tolist(), top.activations.tolist(), strict=True)
     return [(i, replace(unit, row=row, column=column), activation) for i, (row, column), activation in rows]
 
 
 @torch.no_grad()
-def _ranked(classifier: Classifier, unit: Unit, pictures: Pictures, count: int, progress: Progress) -> Ranked:
+def _rank_images(
+    classifier: Classifier, unit: Unit, pictures: ImageCollection, count: int, progress: Progress
+) -> RankedImages:
     answers: list[float] = []
     for block in _blocks(classifier, pictures):
         with classifier.exclusive() as module:
@@ -159,7 +165,7 @@ def _ranked(classifier: Classifier, unit: Unit, pictures: Pictures, count: int, 
     return [(i, unit, answers[i]) for i in order]
 
 
-def _blocks(classifier: Classifier, pictures: Pictures) -> Iterator[Tensor]:
+def _blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tensor]:
     for start in range(0, len(pictures), BLOCK):
         indices = range(start, min(start + BLOCK, len(pictures)))
         yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])
@@ -186,15 +192,15 @@ def _blind(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[s
 
 
 def _exemplar(
-    classifier: Classifier, at: Unit, pictures: Pictures, i: int, activation: float
+    classifier: Classifier, at: Unit, pictures: ImageCollection, i: int, activation: float
 ) -> tuple[Exemplar, tuple[str, ...]]:
     inputs = classifier.preprocess(pictures.open(i))
     box, place = (0, 0, *inputs.shape[1:]), None
     if at.row is not None and at.column is not None:
-        box, place = field(classifier, at), (at.row, at.column)
+        box, place = find_receptive_field(classifier, at), (at.row, at.column)
     try:
         projected, warnings = projection(classifier, at, inputs)
     except ForetellError as error:
         projected, warnings = None, (str(error),)
-    shown = displayed(classifier, inputs[None])[0].numpy()
+    shown = convert_to_colours(classifier, inputs[None])[0].numpy()
     return Exemplar(i, pictures.ids[i], activation, place, box, shown, projected), warnings

@@ -19,11 +19,11 @@ from core.attribution.common import versions
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.errors import ForetellError
-from core.parameters import declared, parsed
+from core.parameters import list_parameters, parse_parameters
 from core.types import Explanation, Progress, silent
 from core.views import view
-from study.inquiry.heatmap_files import Seen, stored_key, write_map
-from study.inquiry.image_files import find_pictures, open_picture
+from study.inquiry.heatmap_files import DrawnImage, read_stored_key, write_map
+from study.inquiry.image_files import find_images, open_image
 from study.network.sources import open_classifier
 from study.workspace.provenance import code_digest
 
@@ -32,7 +32,7 @@ MOST_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
-class Request:
+class ExplanationQuery:
     """What to explain and how; ``parameters`` as texts, checked against each method's declaration."""
 
     model: str
@@ -55,12 +55,12 @@ class Outcome:
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
-    def done(self) -> int:
+    def done_count(self) -> int:
         """Maps that need no more work."""
         return self.made + self.kept + self.faults.total()
 
 
-def explain_files(request: Request, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
+def explain_files(request: ExplanationQuery, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
     """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each picture and method.
 
     ``images`` are files, folders and patterns (`study.inquiry.image_files`). Names and settings are checked
@@ -75,9 +75,9 @@ def explain_files(request: Request, images: Sequence[Path], out: Path, progress:
     if not images:
         raise ForetellError("No picture given. Add --image FILE, once for each picture, or --image FOLDER.")
     methods = parameters_of(request)
-    pictures = list(find_pictures(images).items())
+    pictures = list(find_images(images).items())
     classifier = open_classifier(request.model, Path.cwd())
-    run = _Run(request, methods, classifier, out, len(pictures) * len(methods), progress)
+    run = _BatchRun(request, methods, classifier, out, len(pictures) * len(methods), progress)
     size = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape)))
     for start in range(0, len(pictures), size):
         run.explain(pictures[start : start + size])
@@ -85,18 +85,18 @@ def explain_files(request: Request, images: Sequence[Path], out: Path, progress:
     return run.outcome
 
 
-def parameters_of(request: Request) -> dict[str, dict[str, Any]]:
+def parameters_of(request: ExplanationQuery) -> dict[str, dict[str, Any]]:
     """Each method with its own of the request's parameters.
 
     Of several methods each takes the parameters it declares; one that none of them declares is refused.
     """
-    names = {method: {p.name for p in declared(METHODS[method])} for method in request.methods}
+    names = {method: {p.name for p in list_parameters(METHODS[method])} for method in request.methods}
     known = set().union(*names.values())
 
     def own(method: str) -> dict[str, str]:
         return {k: v for k, v in request.parameters.items() if k in names[method] or k not in known}
 
-    return {method: parsed(METHODS[method], own(method)) for method in request.methods}
+    return {method: parse_parameters(METHODS[method], own(method)) for method in request.methods}
 
 
 def resolve_target(classifier: Classifier, target: str) -> int | None:
@@ -119,32 +119,32 @@ def resolve_target(classifier: Classifier, target: str) -> int | None:
 
 
 @dataclass(frozen=True)
-class _Picture:
+class _Image:
     """One picture of a batch: its file, where its maps go, their keys by method, and what the network sees."""
 
     file: Path
     base: Path
     keys: Mapping[str, str]
-    seen: Seen
+    seen: DrawnImage
     inputs: Tensor
 
     def lacks(self, method: str) -> bool:
-        return stored_key(_of(self.base, method)) != self.keys[method]
+        return read_stored_key(_of(self.base, method)) != self.keys[method]
 
 
-class _Refused(NamedTuple):
+class _Refusal(NamedTuple):
     """A picture a method gave no map of, and why."""
 
     file: Path
     sentence: str
 
 
-class _Run:
+class _BatchRun:
     """Work through many pictures: what is asked, how far it is, what went wrong."""
 
     def __init__(
         self,
-        request: Request,
+        request: ExplanationQuery,
         methods: Mapping[str, dict[str, Any]],
         classifier: Classifier,
         out: Path,
@@ -164,7 +164,7 @@ class _Run:
 
     def explain(self, batch: Sequence[tuple[str, Path]]) -> None:
         """Make what is missing of these pictures' maps."""
-        pictures = [picture for name, file in batch if (picture := self._opened(name, file)) is not None]
+        pictures = [picture for name, file in batch if (picture := self._open_image(name, file)) is not None]
         if not pictures:
             return
         targets = self._targets(pictures)
@@ -183,23 +183,23 @@ class _Run:
             some = f"{faults.total():,} of {self._total:,} maps could not be made, the others are there. "
             raise ForetellError((some if faults.total() < self._total else "") + " ".join(faults))
 
-    def _opened(self, name: str, file: Path) -> _Picture | None:
+    def _open_image(self, name: str, file: Path) -> _Image | None:
         """The picture; None if all its maps are there, or if it cannot be read."""
         base = self._out / name
         try:
             keys = self._keys(hashlib.sha256(file.read_bytes()).hexdigest())
-            if all(stored_key(_of(base, method)) == key for method, key in keys.items()):
+            if all(read_stored_key(_of(base, method)) == key for method, key in keys.items()):
                 self._count(kept=len(keys))
                 return None
-            picture = open_picture(file)
+            picture = open_image(file)
         except OSError as error:
             self._fault(f"{file} cannot be read ({error.strerror}).", len(self._methods))
         except ForetellError as error:
             self._fault(str(error), len(self._methods))
         else:
             inputs = self._classifier.preprocess(picture)
-            seen = Seen.of(view(self._classifier, picture, inputs))
-            return _Picture(file, base, keys, seen, inputs)
+            seen = DrawnImage.of(view(self._classifier, picture, inputs))
+            return _Image(file, base, keys, seen, inputs)
         return None
 
     def _keys(self, content: str) -> dict[str, str]:
@@ -207,32 +207,32 @@ class _Run:
         asked = {name: [*self._origin, content, name, given] for name, given in self._methods.items()}
         return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
 
-    def _targets(self, pictures: Sequence[_Picture]) -> list[int]:
+    def _targets(self, pictures: Sequence[_Image]) -> list[int]:
         if self._target is not None:
             return [self._target] * len(pictures)
         answers: list[int] = self._classifier.logits(torch.stack([p.inputs for p in pictures])).argmax(1).tolist()
         return answers
 
-    def _make(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> None:
+    def _make(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> None:
         """Maps of these pictures by one call; where it is refused, picture by picture, to know of which."""
-        refused = self._tried(method, pictures)
+        refused = self._try_maps(method, pictures)
         if refused and len(pictures) > 1:
-            refused = [sentence for one in pictures for sentence in self._tried(method, [one])]
+            refused = [sentence for one in pictures for sentence in self._try_maps(method, [one])]
             if len(refused) == len(pictures):
                 self._useless[method] = refused[0].sentence
         for file, sentence in refused:
             self._fault(sentence if len(refused) == len(pictures) else f"{file}: {sentence}", 1)
 
-    def _tried(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> list[_Refused]:
+    def _try_maps(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> list[_Refusal]:
         """Make and write maps by one call; what was refused, and why."""
         try:
-            explanation = self._called(method, pictures)
+            explanation = self._call_method(method, pictures)
         except ForetellError as error:
-            return [_Refused(picture.file, str(error)) for picture, _ in pictures]
+            return [_Refusal(picture.file, str(error)) for picture, _ in pictures]
         self._write(method, pictures, explanation)
         return []
 
-    def _called(self, method: str, pictures: Sequence[tuple[_Picture, int]]) -> Explanation:
+    def _call_method(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> Explanation:
         explanation: Explanation = METHODS[method](
             self._classifier,
             torch.stack([picture.inputs for picture, _ in pictures]),
@@ -243,7 +243,7 @@ class _Run:
         )
         return explanation
 
-    def _write(self, method: str, pictures: Sequence[tuple[_Picture, int]], explanation: Explanation) -> None:
+    def _write(self, method: str, pictures: Sequence[tuple[_Image, int]], explanation: Explanation) -> None:
         for i, (picture, target) in enumerate(pictures):
             facts = {"category": self._classifier.categories[target], "picture": str(picture.file)}
             key = {"key": picture.keys[method]}
@@ -254,7 +254,7 @@ class _Run:
 
     def _within(self, count: int) -> Progress:
         """The progress of one call as a share of the ``count`` maps it makes."""
-        before = self.outcome.done
+        before = self.outcome.done_count
 
         def report(done: int, total: int, what: str) -> None:  # noqa: ARG001 - the bar says one thing
             self._report(before + count * done // max(total, 1))
@@ -264,7 +264,7 @@ class _Run:
     def _count(self, made: int = 0, kept: int = 0) -> None:
         self.outcome.made += made
         self.outcome.kept += kept
-        self._report(self.outcome.done)
+        self._report(self.outcome.done_count)
 
     def _report(self, done: int) -> None:
         """Progress that never goes back: a call may report several rounds, and its maps count when written."""

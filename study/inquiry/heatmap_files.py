@@ -26,19 +26,19 @@ FAST = 1
 
 
 @dataclass(frozen=True)
-class Seen:
+class DrawnImage:
     """An image as a network sees it, at the size it is drawn; ``note`` as in `core.views.View`."""
 
     image: Image.Image
     note: str
 
     @classmethod
-    def of(cls, view: View) -> Seen:
+    def of(cls, view: View) -> DrawnImage:
         """Draw what is needed later and let go of the photograph, which may be large."""
         return cls(view.draw(view.size(SIDE)), view.note)
 
 
-def stored_key(base: Path) -> str | None:
+def read_stored_key(base: Path) -> str | None:
     """The key of the map that is there whole, or None."""
     try:
         facts = json.loads(_file(base, "json").read_bytes())
@@ -48,7 +48,7 @@ def stored_key(base: Path) -> str | None:
     return facts.get("key") if whole and isinstance(facts, dict) else None
 
 
-def write_map(base: Path, explanation: Explanation, i: int, seen: Seen, facts: dict[str, Any]) -> None:
+def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, facts: dict[str, Any]) -> None:
     """Write map ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
 
     The certificate comes last and an old one goes first: where there is one, it is that of the files beside it.
@@ -57,19 +57,19 @@ def write_map(base: Path, explanation: Explanation, i: int, seen: Seen, facts: d
     _file(base, "json").unlink(missing_ok=True)
     write_whole(_file(base, "npy"), _bytes(lambda file: np.save(file, explanation.map[i].numpy())))
     caption = f"{certificate.method}: {plain(facts['category'])} ({certificate.probability:.2f})"
-    drawn = _drawn(explanation, i, seen.image, caption)
+    drawn = _draw_sheet(explanation, i, seen.image, caption)
     write_whole(_file(base, "png"), _bytes(lambda file: drawn.save(file, "PNG", compress_level=FAST)))
     warnings = [*certificate.warnings, *([seen.note] if seen.note else [])]
     text = json.dumps(certificate.as_dict() | {"warnings": warnings} | facts, indent=1, ensure_ascii=False) + "\n"
     write_whole(_file(base, "json"), text.encode())
 
 
-def _drawn(explanation: Explanation, i: int, seen: Image.Image, caption: str) -> Image.Image:
+def _draw_sheet(explanation: Explanation, i: int, seen: Image.Image, caption: str) -> Image.Image:
     scale = scale_of(explanation, i)
     error = None if explanation.error is None else explanation.error[i]
     sheet = Image.new("RGB", (2 * seen.width, seen.height))
     sheet.paste(seen, (0, 0))
-    sheet.paste(overlay(seen, scale.signed(explanation.map[i], error), seen.size, OPACITY), (seen.width, 0))
+    sheet.paste(overlay(seen, scale.normalise_map(explanation.map[i], error), seen.size, OPACITY), (seen.width, 0))
     return with_scale(sheet, scale, caption)
 
 

@@ -13,10 +13,10 @@ from PIL import Image
 
 from core.errors import ForetellError
 from data.errors import DataError
-from data.sets.pictures import EXTENSIONS, read_picture
+from data.sets.pictures import EXTENSIONS, read_image
 
 
-def find_pictures(given: Sequence[Path]) -> dict[str, Path]:
+def find_images(given: Sequence[Path]) -> dict[str, Path]:
     """Every picture that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a name of its own.
 
     A file is called by its stem, a picture of a folder or pattern by its path from there, without the ending. Where
@@ -30,16 +30,16 @@ def find_pictures(given: Sequence[Path]) -> dict[str, Path]:
     """
     found: dict[Path, str] = {}
     for path in given:
-        for file, name in _expanded(path.expanduser()):
+        for file, name in _expand_path(path.expanduser()):
             found.setdefault(file.absolute(), name)
     if len(set(found.values())) < len(found):
         shared = Path(os.path.commonpath([file.parent for file in found]))
-        found = {file: _called(file, shared) for file in found}
+        found = {file: _name_file(file, shared) for file in found}
     counts = Counter(found.values())
     return {name + (file.suffix if counts[name] > 1 else ""): file for file, name in found.items()}
 
 
-def _expanded(path: Path) -> list[tuple[Path, str]]:
+def _expand_path(path: Path) -> list[tuple[Path, str]]:
     """The pictures one path stands for, each with its name."""
     if path.is_file():
         return [(path, path.stem)]
@@ -53,10 +53,10 @@ def _expanded(path: Path) -> list[tuple[Path, str]]:
     pictures = _pictures(root.glob(pattern))
     if not pictures:
         raise ForetellError(f"There is no picture in {path}: the endings looked for are {', '.join(EXTENSIONS)}.")
-    return [(file, _called(file, root)) for file in pictures]
+    return [(file, _name_file(file, root)) for file in pictures]
 
 
-def _called(file: Path, root: Path) -> str:
+def _name_file(file: Path, root: Path) -> str:
     return file.relative_to(root).with_suffix("").as_posix()
 
 
@@ -75,9 +75,9 @@ def _is_a_map(file: Path) -> bool:
     return all(file.with_suffix(ending).is_file() for ending in (".npy", ".json"))
 
 
-def open_picture(path: Path) -> Image.Image:
+def open_image(path: Path) -> Image.Image:
     """A picture file as RGB, upright, or the sentence that says what is wrong with it."""
     try:
-        return read_picture(path)
+        return read_image(path)
     except DataError as error:
         raise ForetellError(f"{path} cannot be read as a picture: {error}. Give a PNG, JPEG or WebP file.") from None

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 
 from core.classifier import Classifier
-from core.concepts.effect import ConceptEffect, causal_effect
+from core.concepts.effect import ConceptEffect, compute_causal_effect
 from data.types import ImageSet
 
 
-def spread(size: int, seed: int, count: int) -> list[int]:
+def draw_rows(size: int, seed: int, count: int) -> list[int]:
     """Which pictures of a set are intervened on: ``count`` of them at most, in order."""
     chosen = np.random.default_rng([seed, 1]).permutation(size)[:count]
     return [int(i) for i in np.sort(chosen)]
 
 
-def answers(
+def predict_under_intervention(
     classifier: Classifier, images: ImageSet, rows: Sequence[int], factor: str | None, value: str
 ) -> np.ndarray:
     """Probabilities (N, K) of these pictures under do(factor = value), or as they are."""
@@ -31,4 +31,4 @@ def answers(
 def against_others(under: Mapping[str, np.ndarray], value: str) -> ConceptEffect:
     """What do(value) does to each class, against the mean of a factor's other values, from the answers under each."""
     others = np.mean([column for other, column in under.items() if other != value], axis=0)
-    return causal_effect(torch.from_numpy(under[value]), torch.from_numpy(others))
+    return compute_causal_effect(torch.from_numpy(under[value]), torch.from_numpy(others))

@@ -10,18 +10,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.errors import ForetellError
 from core.layers.consistency import ORDERS
 from core.layers.consistency import consistency as _consistency
-from core.layers.deletion import Answers, answers_without, by_class, refuse_single
+from core.layers.deletion import UnitDeletions, by_class, predict_without_units, refuse_single
 from core.layers.dissection import TOP, dissect
 from core.layers.layers import maps_of, means_of
 from core.layers.probe import linear_probe
 from core.layers.similarity import svcca
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.inquiry.layers import Inspected
+from study.inquiry.layers import LayerInspection
 from study.network.sources import plain
 from study.workspace.blocks import Blocks
 
@@ -31,7 +31,7 @@ BLOCK = 8
 """Pictures of which every unit is deleted before the answers are kept."""
 
 
-def probes(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """How well a linear reader finds the category, and the context where it is known, in each layer."""
     images = inspected.images
     labels = {"category": torch.from_numpy(np.asarray(images.labels))}
@@ -47,7 +47,7 @@ def probes(inspected: Inspected, progress: Progress) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "of", "channels", "accuracy", "low", "high", "chance"])
 
 
-def similarity(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """SVCCA of every layer with every layer of the compared network (or of the same)."""
     own = {layer: means_of(inspected.classifier, inspected.inputs, layer) for layer in inspected.layers}
     others = {
@@ -61,7 +61,7 @@ def similarity(inspected: Inspected, progress: Progress) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "other", "similarity", "chance", "chance_sd", "kept", "other_kept"])
 
 
-def consistency(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """How much of each layer can be made again from the same layer of the compared network, by order."""
     if len(inspected.layers) != len(inspected.layers_compared):
         raise ForetellError(
@@ -94,14 +94,16 @@ def _places(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return rows[0], rows[1], torch.arange(len(one)).repeat_interleave(side[0] * side[1])
 
 
-def dissection(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+def dissection(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """Which object or context each unit lights up at; for sets that know where the object is."""
     images = inspected.images
     masks, names = concept_masks(images)
     rows = []
-    for layer in inspected.request.layers or [chosen_layer(inspected.classifier, "")]:
+    for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
         maps = maps_of(inspected.classifier, inspected.inputs, layer)
-        found = dissect(maps, masks, names, top=lit_share(maps), generator=inspected.generator(), progress=progress)
+        found = dissect(
+            maps, masks, names, top=compute_lit_share(maps), generator=inspected.generator(), progress=progress
+        )
         best, concept = found.best
         for k in range(len(best)):
             lights = names[int(concept[k])]
@@ -130,28 +132,30 @@ def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
     return torch.from_numpy(masks), names
 
 
-def lit_share(maps: Tensor) -> float:
+def compute_lit_share(maps: Tensor) -> float:
     """The share of a unit's activations that counts as lit: the paper's, or two of them where there are fewer."""
     return max(TOP, 2 / (len(maps) * maps.shape[2:].numel()))
 
 
-def deletion(inspected: Inspected, progress: Progress) -> pd.DataFrame:
+def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     """What each class loses when a unit is deleted: a row for each unit and class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     labels = classes[shown]
     refuse_single(labels)
     tables = []
-    for layer in inspected.request.layers or [chosen_layer(inspected.classifier, "")]:
+    for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
 
         def without(block: range, layer: str = layer) -> dict[str, np.ndarray]:
             rows = shown[list(block)]
-            found = answers_without(inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent)
+            found = predict_without_units(
+                inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent
+            )
             return {name: values.numpy() for name, values in found._asdict().items()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
-        columns = kept.joined(without, progress, f"deleting units of {layer}")
-        found = by_class(Answers(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
+        columns = kept.join(without, progress, f"deleting units of {layer}")
+        found = by_class(UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
         units = range(len(found.drop))
         tables.append(
             pd.DataFrame(

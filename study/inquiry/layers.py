@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.registry import Registry
 from core.types import Progress, silent
-from core.units.unit import Unit, known
+from core.units.unit import Unit, find_layer_shape
 from data.types import ImageSet
 from study.inquiry.facts import facts_of, key_of
 from study.network.reading import batches
@@ -48,7 +48,7 @@ LAYERED = COMPARING | {"probes", "dissection", "deletion"}
 
 
 @dataclass(frozen=True)
-class Request:
+class LayerQuery:
     """Which question, of which layers of which network, by which pictures.
 
     ``layers`` empty: the question chooses. ``other`` is a second network for the questions that compare two, the same
@@ -68,12 +68,12 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Inspected:
+class LayerInspection:
     """What a question is asked of: networks, pictures, and where long answers wait for a run that was killed."""
 
     classifier: Classifier
     images: ImageSet
-    request: Request
+    request: LayerQuery
     compared: Classifier
     parts: Path | None = None
 
@@ -143,19 +143,19 @@ def blocks(classifier: Classifier) -> tuple[str, ...]:
 
 def _speaks(classifier: Classifier, name: str) -> bool:
     with suppress(ForetellError):
-        known(classifier, Unit(0, name))
+        find_layer_shape(classifier, Unit(0, name))
         return True
     return False
 
 
-def inspect_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     question = QUESTIONS[request.question]
-    given = parsed(question, request.parameters)
+    given = parse_parameters(question, request.parameters)
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
     same = request.other in (None, request.model)
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
-    inspected = Inspected(classifier, images, request, compared, out / "parts")
+    inspected = LayerInspection(classifier, images, request, compared, out / "parts")
     table: pd.DataFrame = question(inspected, progress, **given)
     return table_files(out, f"{classifier.name}.{request.question}", table, inspected.facts, out / "parts")

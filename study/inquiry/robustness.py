@@ -17,7 +17,7 @@ from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
 from core.shares import Share, share_of
 from core.types import Progress, silent
-from study.inquiry.layers import Inspected
+from study.inquiry.layers import LayerInspection
 from study.workspace.blocks import Blocks
 
 LEVELS = 255
@@ -27,7 +27,7 @@ BLOCK = 16
 
 
 def attacks(
-    inspected: Inspected,
+    inspected: LayerInspection,
     progress: Progress,
     *,
     names: str = "fgsm,pgd,langevin",
@@ -38,7 +38,7 @@ def attacks(
     ``critical`` is the share whose answer, right or wrong, another is found near (the critical sample ratio). Both are
     bounds: a search that finds nothing proves nothing.
     """
-    shown, classes = _labelled(inspected)
+    shown, classes = _select_labelled(inspected)
     chosen = [(name.strip(), radius) for name in names.split(",") for radius in _numbers("radii", radii)]
     for name, radius in chosen:
         ATTACKS[name]  # an unknown name, or a radius that is none, stops before anything is searched
@@ -49,7 +49,7 @@ def attacks(
     rows = []
     for name, radius in chosen:
 
-        def attacked(block: range, name: str = name, radius: float = radius) -> dict[str, NDArray[Any]]:
+        def attack_block(block: range, name: str = name, radius: float = radius) -> dict[str, NDArray[Any]]:
             picked = list(block)
             search = ATTACKS[name](
                 inspected.classifier,
@@ -62,7 +62,7 @@ def attacks(
             return {"fooled": search.fooled.numpy()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{name}.{radius:g}", len(shown), BLOCK)
-        fooled = kept.joined(attacked, progress, f"{name}, {radius:g} grey levels")["fooled"]
+        fooled = kept.join(attack_block, progress, f"{name}, {radius:g} grey levels")["fooled"]
         right = (answers == classes).numpy() & ~fooled
         rows.append([name, radius, *_share(right), *_share(fooled)])
         kept.forget()
@@ -71,7 +71,9 @@ def attacks(
     return pd.DataFrame(rows, columns=columns)
 
 
-def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, directions: int = 16) -> pd.DataFrame:
+def margins(
+    inspected: LayerInspection, progress: Progress, *, pictures: int = 32, directions: int = 16
+) -> pd.DataFrame:
     """How far each picture is from another answer: anywhere, along what tells classes apart, along random directions.
 
     The second subspace is spanned by differences of pictures of the picture's class and of the class next likeliest to
@@ -83,7 +85,7 @@ def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, dir
     ForetellError
         Pictures of fewer than two classes.
     """
-    shown, classes = _labelled(inspected)
+    shown, classes = _select_labelled(inspected)
     inputs, count = inspected.inputs[shown], min(pictures, len(shown))
     order = inspected.classifier.logits(inputs).argsort(1, descending=True)
     answers, labels = order[:, 0], classes.tolist()
@@ -92,7 +94,7 @@ def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, dir
             "What tells classes apart is found between pictures of two or more classes: give a set with more."
         )
 
-    def walked(block: range) -> dict[str, NDArray[Any]]:
+    def walk_block(block: range) -> dict[str, NDArray[Any]]:
         found = []
         for i in block:
             own = int(answers[i])
@@ -106,7 +108,7 @@ def margins(inspected: Inspected, progress: Progress, *, pictures: int = 32, dir
         return {"margins": np.array(found)}
 
     kept = Blocks(inspected.parts, inspected.key, count, 1)
-    found = kept.joined(walked, progress, "walking to the boundary")["margins"]
+    found = kept.join(walk_block, progress, "walking to the boundary")["margins"]
     kept.forget()
     table = pd.DataFrame(found, columns=["anywhere", "discriminative", "random"])
     table.insert(0, "picture", [inspected.images.ids[int(i)] for i in shown[:count]])
@@ -120,9 +122,9 @@ def _apart(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], mo
     return directions_between(inputs, labels, own, other)[:most]
 
 
-def frequencies(inspected: Inspected, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
+def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
     """How often the answer is right on the coarse and on the fine part of the pictures, by cycles a picture."""
-    shown, classes = _labelled(inspected)
+    shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)
     found = accuracy_by_radius(
         inspected.classifier, inspected.inputs[shown], classes.tolist(), chosen, progress=progress
@@ -136,7 +138,7 @@ def frequencies(inspected: Inspected, progress: Progress, *, radii: str = "2,4,8
     return table
 
 
-def _labelled(inspected: Inspected) -> tuple[Tensor, Tensor]:
+def _select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
     """Indices of the pictures whose label is a class of the network, and that class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]

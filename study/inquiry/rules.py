@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.errors import ForetellError
-from core.loading import executed
+from core.loading import execute_file
 
 LIMIT_S = 60.0
 """How long an assertion may take for a picture, unless more is allowed."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class Prediction:
     """What the network says of a picture: the second argument of an assertion.
 
     Attributes
@@ -60,12 +60,12 @@ class Answer:
             raise ForetellError(f"there is no class {category!r}; the first are {', '.join(self.categories[:4])}")
         return float(self.probabilities[[name == category for name in self.categories]].sum())
 
-    def to(self, picture: Image.Image) -> Answer:
+    def to(self, picture: Image.Image) -> Prediction:
         """The same network's answer to another picture, of any size."""
-        return Answer(self.categories, self.ask(picture), self.label, self.ask)
+        return Prediction(self.categories, self.ask(picture), self.label, self.ask)
 
 
-Assertion = Callable[[Image.Image, Answer], object]
+Assertion = Callable[[Image.Image, Prediction], object]
 
 
 def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
@@ -80,7 +80,7 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
     """
     if not path.is_file():
         raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
-    module = executed(path)
+    module = execute_file(path)
     found: dict[str, Assertion] = {
         name: value
         for name, value in vars(module).items()
@@ -110,7 +110,7 @@ class Endless(ForetellError):
 
 
 def severity(
-    assertion: Assertion, picture: Image.Image, answer: Answer, name: str, of: str, limit: float = LIMIT_S
+    assertion: Assertion, picture: Image.Image, answer: Prediction, name: str, of: str, limit: float = LIMIT_S
 ) -> float:
     """How badly an assertion is broken: 0 it holds; NaN where it says nothing.
 
@@ -121,7 +121,7 @@ def severity(
     ForetellError
         It fails, or gives what is none of these.
     """
-    outcome, thread = _asked(assertion, picture, answer)
+    outcome, thread = _run_in_thread(assertion, picture, answer)
     if not wait([outcome], limit).done:
         _end(thread)
         raise Endless(
@@ -146,7 +146,7 @@ def severity(
     )
 
 
-def _asked(assertion: Assertion, picture: Image.Image, answer: Answer) -> tuple[Future[object], Thread]:
+def _run_in_thread(assertion: Assertion, picture: Image.Image, answer: Prediction) -> tuple[Future[object], Thread]:
     """What it will have said; in a thread of its own, which is left behind if it does not end in time."""
     outcome: Future[object] = Future()
 

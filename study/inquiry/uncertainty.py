@@ -16,12 +16,12 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.types import Progress, silent
-from core.uncertainty import MEASURES, SAMPLERS
+from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from core.uncertainty.measures import predictive_mean
-from core.uncertainty.reliability import calibration, compare_detection, cross_fitted, error_detection
-from study.inquiry.exemplars import Pictures, requested
+from core.uncertainty.reliability import calibration, compare_detection, cross_fit_temperatures, error_detection
+from study.inquiry.exemplars import ImageCollection, open_requested
 from study.inquiry.facts import facts_of, key_of
 from study.network.priors import StoredPrior, load_prior
 from study.network.sources import class_of_labels, open_classifier, plain
@@ -36,7 +36,7 @@ PLAIN, AVERAGED = "plain", "averaged"
 
 
 @dataclass(frozen=True)
-class Request:
+class UncertaintyQuery:
     """Which network, of which pictures, and how to ask it again.
 
     ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
@@ -72,11 +72,11 @@ class Uncertainty:
     report: dict[str, Any]
 
 
-def uncertainty_files(request: Request, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
+def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
     classifier = open_classifier(request.model, Path.cwd())
     parts = out / "parts"
-    pictures, images = requested(request.pictures, request.image_set, request.settings)
+    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
     truth = None if images is None else class_of_labels(images, classifier)
     found = uncertainty(classifier, request, pictures, truth, parts, progress)
     stem = f"{classifier.name}.{request.sampler}"
@@ -85,8 +85,8 @@ def uncertainty_files(request: Request, out: Path, progress: Progress = silent) 
 
 def uncertainty(
     classifier: Classifier,
-    request: Request,
-    pictures: Pictures,
+    request: UncertaintyQuery,
+    pictures: ImageCollection,
     truth: np.ndarray | None = None,
     parts: Path | None = None,
     progress: Progress = silent,
@@ -101,15 +101,15 @@ def uncertainty(
         An unknown sampler or parameter, or one that does not apply to the network.
     """
     sampler = SAMPLERS[request.sampler]
-    given = parsed(sampler, {**request.parameters, "passes": request.passes})
+    given = parse_parameters(sampler, {**request.parameters, "passes": request.passes})
     stored = load_prior(request.prior, classifier) if request.prior else None
     if stored is not None and "prior" not in signature(sampler).parameters:
         raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
     facts = _facts(classifier, request, given, pictures, stored)
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
-    joined = blocks.joined(
-        partial(_asked, classifier, ask, request.seed, pictures), progress, "asking again under noise"
+    joined = blocks.join(
+        partial(_predict_block, classifier, ask, request.seed, pictures), progress, "asking again under noise"
     )
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
     table = _table(classifier, pictures, labels, joined)
@@ -121,21 +121,21 @@ def uncertainty(
     return Uncertainty(table, report)
 
 
-def _asked(
-    classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: Pictures, rows: range
+def _predict_block(
+    classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: ImageCollection, rows: range
 ) -> dict[str, np.ndarray]:
     """Columns of a block of pictures: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
     inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
     answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
     columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
-    for name, measure in MEASURES.items():
+    for name, measure in UNCERTAINTY_MEASURES.items():
         estimate = measure(answers)
         columns |= {name: estimate.value, f"{name}_error": estimate.error}
     return {name: column.numpy() for name, column in columns.items()}
 
 
 def _table(
-    classifier: Classifier, pictures: Pictures, labels: np.ndarray, columns: Mapping[str, np.ndarray]
+    classifier: Classifier, pictures: ImageCollection, labels: np.ndarray, columns: Mapping[str, np.ndarray]
 ) -> pd.DataFrame:
     names = np.array([*map(plain, classifier.categories), ""])
     # By index, as two classes may share a plain name; the last name is that of an unknown class.
@@ -161,9 +161,9 @@ def _right(predicted: np.ndarray, labels: np.ndarray) -> pd.Series:
 
 def _facts(
     classifier: Classifier,
-    request: Request,
+    request: UncertaintyQuery,
     given: Mapping[str, Any],
-    pictures: Pictures,
+    pictures: ImageCollection,
     stored: StoredPrior | None,
 ) -> dict[str, Any]:
     own = {
@@ -188,21 +188,21 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
         known = calibration(columns[name], labels)
         right = float((columns[name].argmax(1) == labels).mean())
         found[name] = {"accuracy": right, "calibration_error": known.expected_error, "brier": known.brier}
-    found["temperature"] = _cooled(plain_answers, labels)
+    found["temperature"] = _evaluate_temperature_scaling(plain_answers, labels)
     unsure = 1 - plain_answers.max(1)
     try:
         found["detection"] = {"confidence": _detection(unsure, wrong)}
-        for name in MEASURES:
+        for name in UNCERTAINTY_MEASURES:
             found["detection"][name] = _detection(columns[name], wrong) | _against(columns[name], unsure, wrong)
     except ForetellError as error:
         found["detection"] = str(error)
     return found
 
 
-def _cooled(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
+def _evaluate_temperature_scaling(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
     """The best temperature of each half of the pictures, and the calibration error of the other half under it."""
     try:
-        best, cooled = cross_fitted(answers, labels)
+        best, cooled = cross_fit_temperatures(answers, labels)
     except ForetellError as error:
         return str(error)
     return {"halves": list(best), "calibration_error": calibration(cooled, labels).expected_error}

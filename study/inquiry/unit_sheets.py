@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
 
-from core.units.maximise import Maximised
-from study.inquiry.exemplars import Box, Exemplar, Exemplars
+from core.units.maximise import MaximisedImages
+from study.inquiry.exemplars import Exemplar, Exemplars, PixelBox
 
 SIDE = 224
 """Width of a picture made for a unit, px."""
@@ -36,13 +36,13 @@ class Tile:
     words: str
 
 
-def made(maximised: Maximised) -> list[Tile]:
+def tile_maximised(maximised: MaximisedImages) -> list[Tile]:
     """A tile for each start, with the activation reached."""
     pairs = zip(maximised.shown.numpy(), maximised.activations.tolist(), strict=True)
     return [Tile(_wide(pixels, SIDE), f"start {k}: {activation:.4g}") for k, (pixels, activation) in enumerate(pairs)]
 
 
-def found(exemplars: Exemplars) -> list[Tile]:
+def tile_exemplars(exemplars: Exemplars) -> list[Tile]:
     """A tile for each picture of a set: side by side what `parts` says."""
     whole = _whole(exemplars)
     return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.found]
@@ -65,7 +65,7 @@ def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Im
     columns = min(columns, len(tiles))
     rows = -(-len(tiles) // columns)
     step = (width + MARGIN, height + line + MARGIN)
-    words = [part for text in title for part in _wrapped(text, columns * step[0] - MARGIN)]
+    words = [part for text in title for part in _wrap_text(text, columns * step[0] - MARGIN)]
     top = MARGIN + line * len(words) + MARGIN // 2
     drawn = Image.new("RGB", (MARGIN + columns * step[0], top + rows * step[1]), "white")
     draw = ImageDraw.Draw(drawn)
@@ -80,20 +80,20 @@ def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Im
 
 def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
     """Its parts, all of one size; what could not be made stays grey."""
-    cells = [_outlined(one.shown, one.box)]
+    cells = [_outline_box(one.shown, one.box)]
     if not whole:
         cells.append(_inside(_part(one.shown, one.box)))
     if one.projection is None:
         cells.append(Image.new("RGB", (CELL, CELL), GREY))
     else:
-        cells.append(_inside(_part(_coloured(one.projection, one.box), one.box)))
+        cells.append(_inside(_part(_colour_projection(one.projection, one.box), one.box)))
     strip = Image.new("RGBA", (len(cells) * (CELL + GAP) - GAP, CELL))  # clear between them: pages are light or dark
     for k, cell in enumerate(cells):
         strip.paste(cell, (k * (CELL + GAP), 0))
     return strip
 
 
-def _coloured(projection: Tensor, box: Box) -> NDArray[np.uint8]:
+def _colour_projection(projection: Tensor, box: PixelBox) -> NDArray[np.uint8]:
     """A projection (C, H, W) as colours (H, W, 3): mid-grey is 0, the strongest within the box is black or white."""
     top, left, bottom, right = box
     strongest = float(projection[:, top:bottom, left:right].abs().max()) or 1.0
@@ -101,14 +101,14 @@ def _coloured(projection: Tensor, box: Box) -> NDArray[np.uint8]:
     return np.asarray(np.round(GREY[0] + levels * np.where(levels < 0, GREY[0], 255 - GREY[0])), dtype=np.uint8)
 
 
-def _part(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+def _part(pixels: NDArray[np.uint8], box: PixelBox) -> NDArray[np.uint8]:
     top, left, bottom, right = box
     return pixels[top:bottom, left:right]
 
 
-def _outlined(pixels: NDArray[np.uint8], box: Box) -> Image.Image:
+def _outline_box(pixels: NDArray[np.uint8], box: PixelBox) -> Image.Image:
     """The picture with a line around the box, if that is not the whole picture."""
-    drawn, scale, (x, y) = _placed(pixels)
+    drawn, scale, (x, y) = _place_in_cell(pixels)
     top, left, bottom, right = (scale * edge for edge in box)
     if box != (0, 0, *pixels.shape[:2]):
         corners = (x + left, y + top, x + right - 1, y + bottom - 1)
@@ -117,10 +117,10 @@ def _outlined(pixels: NDArray[np.uint8], box: Box) -> Image.Image:
 
 
 def _inside(pixels: NDArray[np.uint8]) -> Image.Image:
-    return _placed(pixels)[0]
+    return _place_in_cell(pixels)[0]
 
 
-def _placed(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple[int, int]]:
+def _place_in_cell(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple[int, int]]:
     """A picture in the middle of a grey cell, as large as it fits; its scale, and where it lies."""
     height, width = pixels.shape[:2]
     scale = CELL / max(height, width)
@@ -140,7 +140,7 @@ def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size=SIZE)
 
 
-def _wrapped(text: str, width: float) -> list[str]:
+def _wrap_text(text: str, width: float) -> list[str]:
     lines: list[str] = []
     for word in text.split():
         if lines and _font().getlength(f"{lines[-1]} {word}") <= width:

@@ -19,10 +19,10 @@ from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent
 from core.units import PARAMETERISATIONS
-from core.units.maximise import Maximised, Parameterisation, maximise
-from core.units.unit import Unit, known
+from core.units.maximise import MaximisedImages, Parameterisation, maximise
+from core.units.unit import Unit, find_layer_shape
 from study.inquiry import unit_sheets
-from study.inquiry.exemplars import Exemplars, exemplars, open_pictures
+from study.inquiry.exemplars import Exemplars, exemplars, open_images
 from study.inquiry.explain import resolve_target
 from study.network.sources import open_classifier, plain
 from study.workspace.files import write_whole
@@ -34,7 +34,7 @@ FORM = "LAYER:CHANNEL or LAYER:CHANNEL:ROW,COLUMN"
 
 
 @dataclass(frozen=True)
-class Settings:
+class VisualisationSettings:
     """How pictures are made for a unit (`core.units.maximise`)."""
 
     how: Parameterisation = "fourier"
@@ -42,7 +42,7 @@ class Settings:
     steps: int = 128
     seed: int = 0
 
-    def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> Maximised:
+    def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> MaximisedImages:
         """The pictures."""
         return maximise(
             classifier,
@@ -56,25 +56,25 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Request:
+class UnitQuery:
     """A unit, as text or as a class's name or index, and what to make and find for it."""
 
     model: str
     unit: str | None = None
     category: str | None = None
-    settings: Settings = Settings()
+    settings: VisualisationSettings = VisualisationSettings()
     pictures: str | None = None
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFiles:
     """The files that were written, the facts last, and what to know before believing the pictures."""
 
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
 
 
-def visualise_files(request: Request, out: Path, progress: Progress = silent) -> Written:
+def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) -> WrittenFiles:
     """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with pictures ``.top.png``; everything is made before.
 
     The facts come last and old ones go first: where there are some, they are those of the files beside them.
@@ -87,17 +87,17 @@ def visualise_files(request: Request, out: Path, progress: Progress = silent) ->
     check(request)
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
-    pictures = open_pictures(request.pictures) if request.pictures else None
+    pictures = open_images(request.pictures) if request.pictures else None
     found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
     made = request.settings.make(classifier, unit, progress)
     files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
     for ending in ("json", "top.png"):
         (out / f"{name}.{ending}").unlink(missing_ok=True)
     paths = tuple(write_whole(out / f"{name}.{ending}", content) for ending, content in files.items())
-    return Written(paths, made.warnings + (found.warnings if found else ()))
+    return WrittenFiles(paths, made.warnings + (found.warnings if found else ()))
 
 
-def check(request: Request) -> None:
+def check(request: UnitQuery) -> None:
     """Refuse what can be refused before a network is opened."""
     if (request.unit is None) == (request.category is None):
         raise ForetellError(f"Give one unit: --unit {FORM}, or --class NAME.")
@@ -105,19 +105,19 @@ def check(request: Request) -> None:
         raise ForetellError(f"--how {request.settings.how!r} is not one of {', '.join(PARAMETERISATIONS)}.")
 
 
-def unit_of(classifier: Classifier, request: Request) -> Unit:
+def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
     """The unit of a request, known to be there."""
     if request.category is not None:
         target = resolve_target(classifier, request.category) if request.category != "top" else None
         if target is None:
             raise ForetellError("--class top is no class: give a class name or index.")
         return Unit(target)
-    unit = parsed(request.unit or "")
-    known(classifier, unit)
+    unit = parse_unit(request.unit or "")
+    find_layer_shape(classifier, unit)
     return unit
 
 
-def parsed(text: str) -> Unit:
+def parse_unit(text: str) -> Unit:
     """``"features.3.0:12"`` or ``"features.3.0:12:5,7"`` as a unit."""
     match = re.fullmatch(r"([^:]+):(\d+)(?::(\d+),(\d+))?", text.strip())
     if not match:
@@ -134,49 +134,52 @@ def name_of(classifier: Classifier, unit: Unit) -> str:
     return f"{unit.layer}, channel {unit.channel}{place}"
 
 
-def stem(classifier: Classifier, made: Maximised) -> str:
+def stem(classifier: Classifier, made: MaximisedImages) -> str:
     """The name of its files, without an ending."""
     words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
     return f"{classifier.name}.{words}.{made.parameterisation}"
 
 
 def contents(
-    classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> dict[str, bytes]:
     """The files by their endings, the facts last."""
-    sheets = {"png": _png(made_sheet(classifier, made, settings))}
+    sheets = {"png": _png(draw_maximised_sheet(classifier, made, settings))}
     if found is not None:
-        sheets["top.png"] = _png(found_sheet(classifier, found))
+        sheets["top.png"] = _png(draw_exemplar_sheet(classifier, found))
     return {**sheets, "npz": npz(made, found), "json": facts_text(classifier, made, settings, found).encode()}
 
 
-def made_sheet(classifier: Classifier, made: Maximised, settings: Settings) -> Image.Image:
+def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings) -> Image.Image:
     """The pictures made for a unit, with what they were made by."""
     by = f"{settings.how}, {settings.steps} steps, seed {settings.seed}, network {classifier.fingerprint[:12]}"
-    title = [f"{classifier.name}: {name_of(classifier, made.unit)}", f"{by}. {reached(classifier, made.unit)}"]
-    return unit_sheets.sheet([*title, *made.warnings], unit_sheets.made(made), ACROSS)
+    title = [
+        f"{classifier.name}: {name_of(classifier, made.unit)}",
+        f"{by}. {describe_activation(classifier, made.unit)}",
+    ]
+    return unit_sheets.sheet([*title, *made.warnings], unit_sheets.tile_maximised(made), ACROSS)
 
 
-def found_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
+def draw_exemplar_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
     """The pictures found for a unit, with where they are from."""
-    title = [f"{classifier.name}: {name_of(classifier, found.unit)}", looked_through(found)]
-    return unit_sheets.sheet([*title, *found.warnings], unit_sheets.found(found), STRIPS_ACROSS)
+    title = [f"{classifier.name}: {name_of(classifier, found.unit)}", describe_exemplars(found)]
+    return unit_sheets.sheet([*title, *found.warnings], unit_sheets.tile_exemplars(found), STRIPS_ACROSS)
 
 
-def reached(classifier: Classifier, unit: Unit) -> str:
+def describe_activation(classifier: Classifier, unit: Unit) -> str:
     """What stands under each picture made for a unit."""
-    mean = ", the mean over all places" if len(known(classifier, unit)) == 3 and unit.row is None else ""
+    mean = ", the mean over all places" if len(find_layer_shape(classifier, unit)) == 3 and unit.row is None else ""
     return f"Under each: the activation reached{mean}."
 
 
-def looked_through(found: Exemplars) -> str:
+def describe_exemplars(found: Exemplars) -> str:
     """What the pictures found for a unit are, and what is shown of each."""
     most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
     of = f"The strongest {len(found.found)} of {found.looked_through:,} pictures of {found.set_name}{most}."
     return f"{of} Shown of each: {unit_sheets.parts(found)}."
 
 
-def npz(made: Maximised, found: Exemplars | None = None) -> bytes:
+def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
     """``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps); with a set's, ``top_`` arrays of those."""
     arrays: dict[str, Any] = {
         "inputs": made.pictures.numpy(),
@@ -195,13 +198,15 @@ def npz(made: Maximised, found: Exemplars | None = None) -> bytes:
     return buffer.getvalue()
 
 
-def facts_text(classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None) -> str:
+def facts_text(
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
+) -> str:
     """`facts` as JSON."""
     return json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
 
 
 def facts(
-    classifier: Classifier, made: Maximised, settings: Settings, found: Exemplars | None = None
+    classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> Mapping[str, Any]:
     """What was made, of what and by what, as plain values for JSON."""
     unit = asdict(made.unit)
@@ -217,10 +222,10 @@ def facts(
         "versions": versions(),
         "code": code_digest(),
     }
-    return known_facts if found is None else known_facts | {"top": _found_facts(found)}
+    return known_facts if found is None else known_facts | {"top": _list_exemplar_facts(found)}
 
 
-def _found_facts(found: Exemplars) -> dict[str, Any]:
+def _list_exemplar_facts(found: Exemplars) -> dict[str, Any]:
     pictures = [
         {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
         for one in found.found

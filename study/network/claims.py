@@ -12,16 +12,16 @@ from filelock import FileLock, Timeout
 from core.types import Progress
 
 Result = TypeVar("Result")
-Unit = TypeVar("Unit")
+ClaimedUnit = TypeVar("ClaimedUnit")
 WAIT = 0.1
 """Seconds between two looks at what another process is at."""
 
 
 def shared(
-    units: Iterable[Unit],
-    path: Callable[[Unit], Path],
-    load: Callable[[Unit], Result | None],
-    make: Callable[[Unit, Progress], Result],
+    units: Iterable[ClaimedUnit],
+    path: Callable[[ClaimedUnit], Path],
+    load: Callable[[ClaimedUnit], Result | None],
+    make: Callable[[ClaimedUnit, Progress], Result],
     progress: Progress,
     what: str,
 ) -> list[Result]:
@@ -50,7 +50,7 @@ def shared(
 
 
 def _result(
-    unit: Unit, path: Path, load: Callable[[Unit], Result | None], make: Callable[[Unit], Result]
+    unit: ClaimedUnit, path: Path, load: Callable[[ClaimedUnit], Result | None], make: Callable[[ClaimedUnit], Result]
 ) -> Result | None:
     """The unit as it is on disk, or made here; None where another process is at it."""
     found = load(unit)

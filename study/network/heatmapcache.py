@@ -16,7 +16,7 @@ from torch import Tensor
 
 from core.attribution import METHODS
 from core.classifier import Classifier
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.types import Certificate, Explanation, Progress
 from study.plan.config import Saliency
 from study.workspace.files import write_whole
@@ -43,11 +43,11 @@ class MapCache:
 
     def _one(self, picture: Tensor, category: int, seed: int, progress: Progress) -> Explanation:
         path = self.folder / f"{self._key(picture, category, seed)}.safetensors"
-        stored = _stored(path)
+        stored = _load_explanation(path)
         if stored is not None:
             return stored
         method = METHODS[self.saliency.method]
-        parameters = parsed(method, self.saliency.parameters)
+        parameters = parse_parameters(method, self.saliency.parameters)
         generator = torch.Generator().manual_seed(seed)
         found: Explanation = method(
             self.classifier, picture, [category], generator=generator, progress=progress, **parameters
@@ -67,7 +67,7 @@ def _store(path: Path, found: Explanation) -> None:
     write_whole(path, save(whole, {"certificate": json.dumps(found.certificates[0].as_dict())}))
 
 
-def _stored(path: Path) -> Explanation | None:
+def _load_explanation(path: Path) -> Explanation | None:
     with suppress(OSError, SafetensorError, ValueError, KeyError, TypeError), safe_open(path, "pt") as file:
         tensors: dict[str, Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
         known: dict[str, Any] = json.loads(file.metadata()["certificate"])

@@ -34,7 +34,7 @@ def caveats(manifest: Manifest | None) -> list[str]:
     ]
 
 
-def measured_caveat(manifest: Manifest, geometries: Iterable[Geometry | None]) -> list[str]:
+def describe_misplacement(manifest: Manifest, geometries: Iterable[Geometry | None]) -> list[str]:
     """Say how far the heatmaps of a frozen study are misplaced over images of these geometries; none if in place."""
     if not _is_suspect(manifest):
         return []

@@ -22,8 +22,8 @@ from study.network.claims import shared
 from study.network.duplicates import sketches
 from study.network.reading import batches
 from study.network.sources import class_of_labels
-from study.workspace.blocks import stored
-from study.workspace.files import replacing
+from study.workspace.blocks import load_columns
+from study.workspace.files import open_replacement
 
 Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
@@ -119,8 +119,8 @@ def _shards(
     return shared(
         range(0, len(images), SHARD),
         file,
-        lambda start: _stored(file(start)),
-        lambda start, _: _asked(classifier, images, file(start), start, features),
+        lambda start: _load_shard(file(start)),
+        lambda start, _: _compute_shard(classifier, images, file(start), start, features),
         progress,
         f"asking the AI about {images.name}, {SHARD} pictures each",
     )
@@ -138,13 +138,13 @@ def transforms_digest(classifier: Classifier) -> str:
     return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
 
 
-def _stored(path: Path) -> list[Floats] | None:
+def _load_shard(path: Path) -> list[Floats] | None:
     """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
-    found = stored(path)
+    found = load_columns(path)
     return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
 
 
-def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
+def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
     """The shard of the pictures from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
@@ -156,7 +156,7 @@ def _asked(classifier: Classifier, images: ImageSet, path: Path, start: int, fea
             nothing = torch.zeros(len(batch), 0)
             made.append([classifier.probabilities(batch), nothing, nothing])
     arrays = [torch.cat(parts).numpy() for parts in zip(*made, strict=True)]
-    with replacing(path) as file:
+    with open_replacement(path) as file:
         np.savez(file, probabilities=arrays[0], features=arrays[1], sketches=arrays[2])
     return arrays
 

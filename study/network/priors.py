@@ -69,7 +69,7 @@ def learn_prior(
     if not resume:
         checkpoint.unlink(missing_ok=True)
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}".encode()).hexdigest()
-    moments = _begun(checkpoint, Moments(classifier.head), key)
+    moments = _load_checkpoint(checkpoint, Moments(classifier.head), key)
     saved = time.monotonic()
     for inputs in batches(classifier, images, moments.count):
         moments.add(classifier.features(inputs))
@@ -83,7 +83,7 @@ def learn_prior(
     return load_prior(out)
 
 
-def _begun(checkpoint: Path, moments: Moments, key: str) -> Moments:
+def _load_checkpoint(checkpoint: Path, moments: Moments, key: str) -> Moments:
     """The sums of an earlier run, or the empty ones."""
     if not checkpoint.exists():
         return moments
@@ -98,7 +98,7 @@ def _begun(checkpoint: Path, moments: Moments, key: str) -> Moments:
 
 def _keep(checkpoint: Path, moments: Moments, key: str) -> None:
     tensors = {name: getattr(moments, name) for name in SUMS}
-    write_whole(checkpoint, _packed(CHECKPOINT, tensors, {"key": key, "count": moments.count}))
+    write_whole(checkpoint, _pack_tensors(CHECKPOINT, tensors, {"key": key, "count": moments.count}))
 
 
 def _provenance(classifier: Classifier, images: ImageSet, prior: KroneckerPrior, tau: float) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _provenance(classifier: Classifier, images: ImageSet, prior: KroneckerPrior,
 def _write(out: Path, prior: KroneckerPrior, provenance: dict[str, Any]) -> None:
     tensors = {"head": prior.head, "features": prior.feature_covariance, "classes": prior.class_covariance}
     facts = {"images": prior.images, "conditions": prior.conditions, "provenance": provenance}
-    write_whole(out, _packed(FORMAT, tensors, facts))
+    write_whole(out, _pack_tensors(FORMAT, tensors, facts))
 
 
 def load_prior(path: Path, classifier: Classifier | None = None) -> StoredPrior:
@@ -147,7 +147,7 @@ def load_prior(path: Path, classifier: Classifier | None = None) -> StoredPrior:
     return stored
 
 
-def _packed(kind: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> bytes:
+def _pack_tensors(kind: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> bytes:
     """Safetensors with plain values and their SHA-256 in the header."""
     whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
     content = {"format": kind, "digest": _digest(kind, facts, whole), "facts": facts}
@@ -166,7 +166,7 @@ def _digest(kind: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
 
 
 def _read(path: Path, kind: str, remedy: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Facts and tensors of a file of `_packed`."""
+    """Facts and tensors of a file of `_pack_tensors`."""
     with suppress(SafetensorError, ValueError, KeyError, TypeError):
         with safe_open(path, "pt") as file:
             known = json.loads(file.metadata()[ENTRY])

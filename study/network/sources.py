@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import data
 from core import loading
 from core.classifier import Classifier
-from core.device import default_device, device_named
+from core.device import default_device, find_device
 from core.errors import ForetellError
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
@@ -31,7 +31,7 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
     The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one;
     ``whole`` squashes images to the input instead of cropping them (torchvision's networks only).
     """
-    place = default_device() if device is None else device_named(device)
+    place = default_device() if device is None else find_device(device)
     if model in data.CLASSIFIERS and not whole:
         return loading.load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
     if ".py" in model:
@@ -107,8 +107,10 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]
     else:
-        known = {_folded(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")}
-        index = [known.get(_folded(name), UNMATCHED) for name in images.categories]
+        known = {
+            _fold_name(s): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")
+        }
+        index = [known.get(_fold_name(name), UNMATCHED) for name in images.categories]
     if refuse and all(k == UNMATCHED for k in index):
         raise ForetellError(
             f"No category of {images.name} ({', '.join(images.categories[:4])}, ...) is a class of {classifier.name} "
@@ -118,5 +120,5 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     return classes
 
 
-def _folded(name: str) -> str:
+def _fold_name(name: str) -> str:
     return re.sub(r"[\s_]+", " ", name).strip().casefold()

@@ -27,7 +27,7 @@ class _Sent(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Answer(_Sent):
+class TrialResponse(_Sent):
     """One answer.
 
     Attributes
@@ -72,7 +72,7 @@ class Answer(_Sent):
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
-    def _agrees(self) -> Answer:
+    def _agrees(self) -> TrialResponse:
         if self.onset_ms is None or self.event_ms is None:
             return self
         if abs(self.event_ms - self.onset_ms - self.rt_ms) > ROUNDING_MS:
@@ -125,14 +125,14 @@ class Recruit(_Sent):
         return self
 
 
-class Proof(_Sent):
+class SessionCredentials(_Sent):
     """What shows that a session is theirs: the secret their browser keeps, or the private code."""
 
     browser: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{32,100}$")] | None = None
     code: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
-class Device(_Sent):
+class ClientDevice(_Sent):
     """What is kept of a device: families, never the browser's own description of itself."""
 
     browser: Literal["Chrome", "Edge", "Firefox", "Safari", "Opera", "Samsung", "other"]
@@ -151,7 +151,7 @@ class CheckAnswers(_Sent):
     answers: list[Annotated[int, Field(ge=0, le=100)]] = Field(max_length=100)
 
 
-class Filled(_Sent):
+class QuestionnaireResponses(_Sent):
     """The questionnaire: by item the point of a scale, from 1, the option chosen, or the text."""
 
     answers: dict[str, Annotated[str, Field(max_length=5000)] | int]

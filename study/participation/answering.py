@@ -5,24 +5,24 @@ from __future__ import annotations
 import hashlib
 
 from study.bundle import Manifest, canonical
-from study.participation.answer import Answer, ClientEvent
+from study.participation.answer import ClientEvent, TrialResponse
 from study.participation.page import progress_of
-from study.participation.refusals import Refused
-from study.participation.session import ENDED, Event, IllegalStep, Progress, step
+from study.participation.refusals import Refusal
+from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.rows import Row
 
-EVENTS_BEFORE_A_PLACE, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
+EVENTS_BEFORE_ALLOCATION, EVENTS_AT_LEAST, EVENTS_A_TRIAL = 100, 400, 20
 MOST_CONFLICTS = 200
 """Second responses that are kept of a session."""
 
 
 def session_of_token(db: Connection, token: str) -> Row:
-    """The session of a token; raises `Refused` (401) for one that is unknown or was replaced."""
+    """The session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
-        raise Refused(401, "No session has this token: it is mistyped, or another took its place.", "refused_stale")
+        raise Refusal(401, "No session has this token: it is mistyped, or another took its place.", "refused_stale")
     return session
 
 
@@ -31,7 +31,7 @@ def token_hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now: int) -> tuple[int, str]:
+def record(db: Connection, session: Row, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
     """Keep an answer exactly once.
 
     Returns
@@ -41,7 +41,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: Answer, now
         ``response_conflict``; 410 the session ended; 425 not the current trial; 422 not an answer this study takes.
         And a sentence.
     """
-    known, same = responses.answers_like(db, session["session_id"], answer.trial_index, answer.attempt_id)
+    known, same = responses.find_responses(db, session["session_id"], answer.trial_index, answer.attempt_id)
     if known is not None and known["attempt_id"] == answer.attempt_id and known["side"] == answer.side:
         return 200, "This answer was kept before."
     if session["stage"] == "withdrawn":
@@ -73,7 +73,7 @@ def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int
 def most_events(session: Row) -> int:
     """How many events of a session are kept: pages send a few for each trial, a script as many as it likes."""
     if session["condition"] is None:
-        return EVENTS_BEFORE_A_PLACE
+        return EVENTS_BEFORE_ALLOCATION
     return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
 
 
@@ -90,23 +90,23 @@ def _append_events(db: Connection, session: Row, events: list[ClientEvent], now:
     return repository.add_events(db, rows)
 
 
-def stepped(session: Row, manifest: Manifest, event: Event) -> Progress:
-    """The next state; raises `Refused` (410 after the end, else 425) where there is none."""
+def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionProgress:
+    """The next state; raises `Refusal` (410 after the end, else 425) where there is none."""
     progress = progress_of(session, manifest)
     try:
         return step(progress, event)
     except IllegalStep as error:
-        raise Refused(410 if progress.stage in ENDED else 425, str(error), "refused_moved") from None
+        raise Refusal(410 if progress.stage in ENDED else 425, str(error), "refused_moved") from None
 
 
-def move(db: Connection, session: Row, progress: Progress, now: int) -> None:
+def move(db: Connection, session: Row, progress: SessionProgress, now: int) -> None:
     """Keep where a person is."""
     moved = {"stage": progress.stage, "position": progress.position, "last_seen": now}
     repository.change_session(db, session["session_id"], moved)
 
 
-def _append(db: Connection, session: Row, answer: Answer, now: int) -> None:
-    (planned,) = repository.planned(db, session["session_id"], answer.trial_index, 1)
+def _append(db: Connection, session: Row, answer: TrialResponse, now: int) -> None:
+    (planned,) = repository.list_planned_trials(db, session["session_id"], answer.trial_index, 1)
     other = {"a": "b", "b": "a"}
     choice = planned["left_is"] if answer.side == "left" else other[planned["left_is"]]
     row = {**answer.model_dump(), "resumed": int(answer.resumed), "choice": choice}
@@ -114,7 +114,7 @@ def _append(db: Connection, session: Row, answer: Answer, now: int) -> None:
     responses.append(db, {**row, **shown})
 
 
-def _add_conflict(db: Connection, session: Row, answer: Answer, now: int) -> None:
+def _add_conflict(db: Connection, session: Row, answer: TrialResponse, now: int) -> None:
     if repository.n_conflicts(db, session["session_id"]) >= MOST_CONFLICTS:
         return
     row = {

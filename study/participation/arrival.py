@@ -13,13 +13,13 @@ from typing import Any
 from core.errors import ForetellError
 from study.bundle import Manifest
 from study.participation import answering, ending, prolific
-from study.participation.answer import Proof, Recruit
+from study.participation.answer import Recruit, SessionCredentials
 from study.participation.catch import catch_trials
 from study.participation.limits import Allowance
 from study.participation.links import is_signed
 from study.participation.open_workspace import Mode, OpenWorkspace
 from study.participation.page import entry
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.plan.procedure import procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, guests, identities, repository
@@ -67,11 +67,11 @@ class Arrivals:
 
     def entry(self, study: str) -> dict[str, Any]:
         """What the page needs before anybody takes part; nothing is kept."""
-        return entry(self._workspace.shown_manifest(study))
+        return entry(self._workspace.find_shown_manifest(study))
 
     def words(self, study: str) -> tuple[str, dict[str, str]]:
-        """Language and texts of a study; raises `Refused` (404) where there is none."""
-        manifest = self._workspace.shown_manifest(study)
+        """Language and texts of a study; raises `Refusal` (404) where there is none."""
+        manifest = self._workspace.find_shown_manifest(study)
         return procedure_of(manifest).language, texts_of(manifest)
 
     def begin(
@@ -82,7 +82,7 @@ class Arrivals:
         participant: str | None = None,
         condition: str | None = None,
         recruit: Recruit | None = None,
-        proof: Proof | None = None,
+        proof: SessionCredentials | None = None,
         address: str | None = None,
     ) -> str:
         """Open or resume a session and return its token.
@@ -111,11 +111,11 @@ class Arrivals:
         vouched, unsigned = signed, None
         if mode == "live" and participant is None and not signed:
             vouched, unsigned = self._by_prolific(study, recruit)
-        started = {"browser_hash": _hashed(proof.browser) if proof and proof.browser else None}
+        started = {"browser_hash": _hash_secret(proof.browser) if proof and proof.browser else None}
         if mode == "preview":
             started |= self._preview_place(version["study_hash"] if version else None, condition)
         if mode == "live" and address is not None:
-            started["origin"] = self._hashed_address(address)
+            started["origin"] = self._hash_address(address)
         source = started.get("origin")
 
         def work(db: Connection) -> None:
@@ -125,14 +125,14 @@ class Arrivals:
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
                     self._limit_codes(address)  # or a list of ids could be asked for who has taken part
-                    raise Refused(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
+                    raise Refusal(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:
-                raise self._closed(study)
+                raise self._make_closed_error(study)
             if mode == "live":
                 self._admit(db, version, who, signed)
                 if source is not None and not self._starts.take(source):
-                    raise Refused(429, "Too many sessions were started from this address.", "refused_busy")
+                    raise Refusal(429, "Too many sessions were started from this address.", "refused_busy")
             self._new_session(db, version, mode, who, token, started)
 
         self._workspace.store.write(work)
@@ -140,14 +140,14 @@ class Arrivals:
             self._identify(token, recruit)
         return token
 
-    def _by_prolific(self, study: str, recruit: Recruit | None) -> tuple[bool, Refused | None]:
+    def _by_prolific(self, study: str, recruit: Recruit | None) -> tuple[bool, Refusal | None]:
         """Whether Prolific signed a link, and the refusal where it should have.
 
         The signature lasts a while only: whoever has another proof resumes a session without it.
         """
         try:
             return prolific.check(self._workspace.home, study, recruit, self._workspace.clock() / 1e9), None
-        except Refused as refused:
+        except Refusal as refused:
             return False, refused
 
     def _is_signed(self, study: str, recruit: Recruit) -> bool:
@@ -155,10 +155,10 @@ class Arrivals:
         if recruit.signature is None:
             return False
         if recruit.source != "link" or not is_signed(self._workspace.key, study, recruit.person, recruit.signature):
-            raise Refused(403, "The signature of this link is not that of its id.", "refused_link")
+            raise Refusal(403, "The signature of this link is not that of its id.", "refused_link")
         return True
 
-    def _is_theirs(self, session: Row, proof: Proof | None) -> bool:
+    def _is_theirs(self, session: Row, proof: SessionCredentials | None) -> bool:
         """Whether whoever comes with an id alone may have its session."""
         if session["stage"] == "declined":
             return True  # nothing of them is kept
@@ -166,7 +166,7 @@ class Arrivals:
             return True  # nothing of them is kept yet, and nobody has it open
         if proof is None:
             return False
-        browser, kept = _hashed(proof.browser or ""), session["browser_hash"] or ""
+        browser, kept = _hash_secret(proof.browser or ""), session["browser_hash"] or ""
         code = ending.withdrawal_code(self._workspace.key, session["session_id"])
         return hmac.compare_digest(browser, kept) or (
             proof.code is not None and hmac.compare_digest(code.encode(), ending.tidy(proof.code).encode())
@@ -176,18 +176,18 @@ class Arrivals:
         """Refuse a newcomer whom the study's access mode does not let in, or for whom there is no room."""
         invited = signed or (version["access"] == "list" and guests.is_invited(db, version["name"], who))
         if version["access"] != "open" and not invited:
-            raise Refused(403, "This study takes invited participants only.", "refused_invited")
+            raise Refusal(403, "This study takes invited participants only.", "refused_invited")
         texts = texts_of(self._workspace.bundle(version["study_hash"]).manifest)
         if version["paused"] or disk.is_low(self._workspace.home):
-            raise Refused(410, texts["paused"], "paused")
+            raise Refusal(410, texts["paused"], "paused")
         if not repository.has_free_slot(db, version["study_hash"], "live", self._workspace.clock()):
-            raise Refused(410, texts["full"], "full")
+            raise Refusal(410, texts["full"], "full")
 
     def _limit_codes(self, address: str | None) -> None:
-        if address is not None and not self._codes.take(self._hashed_address(address)):
-            raise Refused(429, "Too many codes were tried from this address.", "refused_busy")
+        if address is not None and not self._codes.take(self._hash_address(address)):
+            raise Refusal(429, "Too many codes were tried from this address.", "refused_busy")
 
-    def _hashed_address(self, address: str) -> str:
+    def _hash_address(self, address: str) -> str:
         return hmac.new(self._salt, address.encode(), "sha256").hexdigest()[:16]
 
     def _identify(self, token: str, recruit: Recruit) -> None:
@@ -195,7 +195,7 @@ class Arrivals:
         session = self._workspace.store.read(lambda db: answering.session_of_token(db, token))
         if session["stage"] == "declined":
             return
-        now = self._workspace.store.write(self._workspace.trusted_time)
+        now = self._workspace.store.write(self._workspace.compute_trusted_time)
         row = {
             "participant_id": session["participant_id"],
             "study": session["study"],
@@ -204,11 +204,11 @@ class Arrivals:
             "ext_study": recruit.study,
             "ext_session": recruit.session,
             "created_at": now,
-            "erase_after": self._kept_until(session) or now + DAY_NS,
+            "erase_after": self._compute_erasure_time(session) or now + DAY_NS,
         }
         self._workspace.identities.write(lambda db: identities.add(db, row))
 
-    def _kept_until(self, session: Row) -> int | None:
+    def _compute_erasure_time(self, session: Row) -> int | None:
         """When the id of a participant who agreed is erased; None before the consent."""
         days = procedure_of(self._workspace.manifest_of(session)).recruiter.retention_days
         return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
@@ -239,11 +239,11 @@ class Arrivals:
         }
         repository.add_session(db, {**row, **started})
 
-    def _closed(self, study: str) -> ForetellError:
+    def _make_closed_error(self, study: str) -> ForetellError:
         """What a newcomer to a study that was open once is told; of any other, that there is none."""
         try:
-            return Refused(410, texts_of(self._workspace.shown_manifest(study))["closed"], "closed")
-        except Refused as unknown:
+            return Refusal(410, texts_of(self._workspace.find_shown_manifest(study))["closed"], "closed")
+        except Refusal as unknown:
             return unknown
 
     def _preview_place(self, study_hash: str | None, condition: str | None) -> dict[str, Any]:
@@ -253,7 +253,7 @@ class Arrivals:
         name = condition or secrets.choice(manifest.conditions)
         if name not in manifest.conditions:
             known = ", ".join(manifest.conditions)
-            raise Refused(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
+            raise Refusal(404, f"Study {manifest.name!r} has no condition {name!r}. It has: {known}.", "refused_link")
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _pseudonym(self, study: str, participant: str) -> str:
@@ -261,5 +261,5 @@ class Arrivals:
         return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
 
 
-def _hashed(secret: str) -> str:
+def _hash_secret(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()

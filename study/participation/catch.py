@@ -9,7 +9,7 @@ import numpy as np
 from study.bundle import Manifest, Trial, TrialAssets
 from study.plan.procedure import procedure_of
 
-NO_PICTURES = TrialAssets(target="", target_map="", examples=())
+NO_IMAGES = TrialAssets(target="", target_map="", examples=())
 
 
 def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
@@ -23,7 +23,7 @@ def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
     return tuple(_trial(k, names[one], names[two]) for k, (one, two) in enumerate(pairs))
 
 
-def places(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
+def draw_catch_positions(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
     """Before which main trials the catch trials come: one somewhere in each of `n_catch` equal stretches."""
     edges = np.linspace(1, n_main, n_catch + 1).astype(int)
     return [int(rng.integers(low, max(high, low + 1))) for low, high in pairwise(edges)]
@@ -39,7 +39,7 @@ def _trial(number: int, asked: str, other: str) -> Trial:
         options=(asked, other),
         ai_probability=1.0,
         source="",
-        assets=NO_PICTURES,
+        assets=NO_IMAGES,
         teaching={},
         saliency={},
     )

@@ -7,10 +7,10 @@ import json
 import secrets
 
 from study.bundle import Manifest
-from study.participation.answer import Filled
-from study.participation.answering import move, stepped
+from study.participation.answer import QuestionnaireResponses
+from study.participation.answering import advance_progress, move
 from study.participation.pay import bonus, formula
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.participation.session import UNDER_WAY
 from study.plan.procedure import Item, procedure_of
 from study.store import Connection, audit, repository, responses
@@ -20,16 +20,16 @@ _CODE_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"
 CODE_LENGTH = 12
 
 
-def fill(db: Connection, session: Row, manifest: Manifest, sent: Filled, now: int) -> None:
+def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireResponses, now: int) -> None:
     """Keep the questionnaire, once."""
     if session["stage"] in ("debrief", "done"):
         return
-    moved = stepped(session, manifest, "fill")
+    moved = advance_progress(session, manifest, "fill")
     items = {item.id: item for item in procedure_of(manifest).questionnaire}
     wrong = [key for key, value in sent.answers.items() if key not in items or not _fits(items[key], value)]
     missing = [key for key, item in items.items() if item.required and key not in sent.answers]
     if wrong or missing:
-        raise Refused(422, f"The item {(wrong or missing)[0]!r} is not answered as it asks.")
+        raise Refusal(422, f"The item {(wrong or missing)[0]!r} is not answered as it asks.")
     rows = [
         {
             "session_id": session["session_id"],
@@ -47,10 +47,10 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     """The end, with a completion code; only when every planned trial has its answer."""
     if session["stage"] == "done":
         return
-    moved = stepped(session, manifest, "finish")
-    missing = session["practice"] + session["main"] - responses.n_answers(db, session["session_id"])
+    moved = advance_progress(session, manifest, "finish")
+    missing = session["practice"] + session["main"] - responses.count_responses(db, session["session_id"])
     if missing:
-        raise Refused(425, f"{missing} answers are still missing.", "refused_moved")
+        raise Refusal(425, f"{missing} answers are still missing.", "refused_moved")
     give_code(db, session)
     in_time = repository.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
     ended = {"completed_at": now, "over_quota": int(not in_time)}
@@ -71,7 +71,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
         return False
     give_code(db, session)
     repository.free_slot(db, session["session_id"])
-    move(db, session, stepped(session, manifest, "expire"), now)
+    move(db, session, advance_progress(session, manifest, "expire"), now)
     return True
 
 
@@ -79,7 +79,7 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
     """Erase what a person answered; the audit says that it happened, and the chain keeps the hashes."""
     if session["stage"] == "withdrawn":
         return
-    moved = stepped(session, manifest, "withdraw")
+    moved = advance_progress(session, manifest, "withdraw")
     session_id = session["session_id"]
     give_code(db, session)
     repository.add_withdrawal(db, session_id, now)

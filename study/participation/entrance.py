@@ -9,14 +9,14 @@ from typing import Any
 
 from study.bundle import Manifest, canonical
 from study.participation.allocation import blocks, mode_seed
-from study.participation.answer import CheckAnswers, Device
-from study.participation.answering import move, stepped
+from study.participation.answer import CheckAnswers, ClientDevice
+from study.participation.answering import advance_progress, move
 from study.participation.ending import give_code
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.participation.screens import plan
-from study.participation.session import Progress, step
+from study.participation.session import SessionProgress, step
 from study.plan.procedure import procedure_of
-from study.plan.texts import boxes, consented
+from study.plan.texts import boxes, compose_consent
 from study.store import Connection, repository, timemark
 from study.store.rows import Row
 
@@ -26,30 +26,32 @@ PATIENCE = 2.5
 
 
 def answer_consent(
-    db: Connection, session: Row, manifest: Manifest, agreed: bool, device: Device | None, now: int
+    db: Connection, session: Row, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
 ) -> None:
     """Record the consent; the same answer again is a retry."""
     if session["agreed_at"] is not None if agreed else session["stage"] == "declined":
         return
-    moved = stepped(session, manifest, "agree" if agreed else "decline")
+    moved = advance_progress(session, manifest, "agree" if agreed else "decline")
     _add_consent(db, session, agreed, manifest, now)
     if agreed:
         env = None if device is None else canonical(device.model_dump()).decode()
-        agreed_at = timemark.trusted(db, now)  # a clock that is behind would let it end when it is set right
+        agreed_at = timemark.compute_trusted_time(
+            db, now
+        )  # a clock that is behind would let it end when it is set right
         repository.change_session(db, session["session_id"], {"agreed_at": agreed_at, "env_json": env})
     move(db, session, moved, now)
 
 
-def read(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def finish_instructions(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     """The instructions are read; where nothing is asked about them, a place is given."""
     if session["stage"] == "instructions":
-        _enter(db, session, manifest, stepped(session, manifest, "read"), now)
+        _enter(db, session, manifest, advance_progress(session, manifest, "read"), now)
 
 
-def seen(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
+def finish_example(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     """The annotated example is seen: the trials begin."""
     if session["stage"] == "example":
-        move(db, session, stepped(session, manifest, "seen"), now)
+        move(db, session, advance_progress(session, manifest, "seen"), now)
 
 
 def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
@@ -58,15 +60,15 @@ def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAn
     if sent.attempt <= repository.attempts(db, session["session_id"]):
         return
     if session["stage"] != "check" or len(sent.answers) != len(check.questions):
-        raise Refused(425, "These are not the questions that are open now.", "refused_moved")
+        raise Refusal(425, "These are not the questions that are open now.", "refused_moved")
     right = [q.options.index(q.answer) for q in check.questions]
     passed = sent.answers == right
     row = {"session_id": session["session_id"], "attempt": sent.attempt, "answers_json": json.dumps(sent.answers)}
     repository.add_attempt(db, {**row, "passed": int(passed), "received_at": now})
     if passed:
-        return _enter(db, session, manifest, stepped(session, manifest, "pass"), now)
+        return _enter(db, session, manifest, advance_progress(session, manifest, "pass"), now)
     last = sent.attempt >= check.tries
-    move(db, session, stepped(session, manifest, "screen" if last else "again"), now)
+    move(db, session, advance_progress(session, manifest, "screen" if last else "again"), now)
     if last:
         give_code(db, session)
 
@@ -79,7 +81,7 @@ def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -
     repository.add_slots(db, manifest.study_hash, mode, new)
 
 
-def _enter(db: Connection, session: Row, manifest: Manifest, moved: Progress, now: int) -> None:
+def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:
     """Give a place and a plan on the threshold of the first page that differs between conditions."""
     if moved.stage == "example":
         place = _claim(db, session, manifest, now)
@@ -97,7 +99,7 @@ def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest,
     ticked = boxes(manifest)
     row = {
         "session_id": session["session_id"],
-        "text_sha256": hashlib.sha256(consented(manifest).encode()).hexdigest(),
+        "text_sha256": hashlib.sha256(compose_consent(manifest).encode()).hexdigest(),
         "lang": procedure.language,
         "version": procedure.consent.version,
         "boxes_json": json.dumps(ticked if agreed else [], ensure_ascii=False),
@@ -112,7 +114,7 @@ def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[s
     keys = ("condition", "side_flip", "order_seed")
     if session["mode"] == "preview":
         return {key: session[key] for key in keys}
-    now = timemark.trusted(db, now)  # by a clock that jumped, places of others would seem to be over
+    now = timemark.compute_trusted_time(db, now)  # by a clock that jumped, places of others would seem to be over
     until = now + hold_ns(db, manifest)
     claim = (db, session["study_hash"], session["mode"], session["session_id"], now, until)
     slot = repository.claim_slot(*claim)

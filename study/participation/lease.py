@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.store import Connection, repository
 from study.store.rows import Row
 
@@ -12,7 +12,7 @@ RENEWED_NS = LEASE_NS // 2
 
 
 def admit(db: Connection, session: Row, tab: str | None, now: int, *, take: bool = False) -> None:
-    """Let a tab work and hold the session for it; raises `Refused` (423) while another tab does.
+    """Let a tab work and hold the session for it; raises `Refusal` (423) while another tab does.
 
     Programs that name no tab hold nothing and are not held up.
     """
@@ -20,6 +20,6 @@ def admit(db: Connection, session: Row, tab: str | None, now: int, *, take: bool
         return
     other = session["tab_id"] not in (None, tab) and session["tab_until"] > now
     if other and not take:
-        raise Refused(423, "Another tab works in this session; take it over, or wait.", "refused_elsewhere")
+        raise Refusal(423, "Another tab works in this session; take it over, or wait.", "refused_elsewhere")
     if session["tab_id"] != tab or session["tab_until"] < now + RENEWED_NS:
         repository.change_session(db, session["session_id"], {"tab_id": tab, "tab_until": now + LEASE_NS})

@@ -21,6 +21,6 @@ def is_signed(key: bytes, study: str, person: str, shown: str) -> bool:
     return hmac.compare_digest(signature(key, study, person).encode(), shown.encode())
 
 
-def signed_path(key: bytes, study: str, person: str) -> str:
+def sign_path(key: bytes, study: str, person: str) -> str:
     """The path of a personal link, to be appended to the server's address."""
     return f"/run/{study}?{urlencode({'pid': person, 'sig': signature(key, study, person)})}"

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from core.errors import ForetellError
 from study.bundle import Bundle, Manifest
 from study.participation.ending import code_hash
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.store import Connection, Store, StoreError, audit, identities, repository, timemark, witness
 from study.store.rows import Row
 from study.workspace.files import close_to_others
@@ -56,7 +56,7 @@ class OpenWorkspace:
 
     def erase_identities(self) -> int:
         """Forget the recruiters' ids whose time is over; how many."""
-        until = self.store.write(self.trusted_time)
+        until = self.store.write(self.compute_trusted_time)
         erased = self.identities.write(lambda db: identities.erase_due(db, until))
         self.store.forget_erased()
         if erased:
@@ -69,20 +69,20 @@ class OpenWorkspace:
         """Do what a running server does every few seconds: keep the chains' ends, move the time on, empty the log."""
         self._keep_ends()
         if self.clock() - self._marked >= timemark.STEP_NS:
-            self.store.write(self.trusted_time)
+            self.store.write(self.compute_trusted_time)
             self._marked = self.clock()
             self.store.forget_erased()
             self.identities.forget_erased()
 
     def _keep_ends(self) -> None:
         """Keep the chains' ends outside the database, unless it lacks what was kept before: that is evidence."""
-        ends, faults = self.store.read(lambda db: (witness.ends_of(db), self.lost_rows(db)))
+        ends, faults = self.store.read(lambda db: (witness.ends_of(db), self.find_lost_rows(db)))
         if not faults and ends != witness.read(self.ends_file):
             witness.keep(self.ends_file, ends)
 
-    def lost_rows(self, db: Connection) -> list[str]:
+    def find_lost_rows(self, db: Connection) -> list[str]:
         kept = witness.read(self.ends_file)
-        return [] if kept is None else list(witness.missing(db, kept))
+        return [] if kept is None else list(witness.find_missing_ends(db, kept))
 
     @property
     def ends_file(self) -> Path:
@@ -92,9 +92,9 @@ class OpenWorkspace:
             self.home / "foretell.ends"
         )  # fmt: skip
 
-    def trusted_time(self, db: Connection) -> int:
+    def compute_trusted_time(self, db: Connection) -> int:
         """The time by which participations end and ids are erased: see `study.store.timemark`."""
-        return timemark.trusted(db, self.clock())
+        return timemark.compute_trusted_time(db, self.clock())
 
     def key_file(self) -> Path:
         """The key of pseudonyms and withdrawal codes, made where it is missing."""
@@ -146,12 +146,12 @@ class OpenWorkspace:
         """Of the version opened last."""
         return self.manifest_of(self.versions(study)[-1])
 
-    def shown_manifest(self, study: str) -> Manifest:
+    def find_shown_manifest(self, study: str) -> Manifest:
         """Of the version that is open, or else of the one opened last."""
         return self.manifest_of(max(self.versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
 
     def versions(self, study: str) -> list[Row]:
-        """The versions of a study, the oldest first; raises `Refused` (404) where it has none."""
+        """The versions of a study, the oldest first; raises `Refusal` (404) where it has none."""
         versions = [version for version in self.store.read(repository.versions) if version["name"] == study]
         if not versions:
             raise self.unknown_study(study)
@@ -170,4 +170,4 @@ class OpenWorkspace:
 
     def unknown_study(self, study: str) -> ForetellError:
         known = sorted({v["name"] for v in self.store.read(repository.versions) if v["state"] == "open"})
-        return Refused(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.", "refused_unknown")
+        return Refusal(404, f"Study {study!r} is not open. Open: {', '.join(known) or 'none'}.", "refused_unknown")

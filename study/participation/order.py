@@ -12,7 +12,7 @@ FEW_TABLES = 8
 """Kept: the persons of a study differ in which side is which, so that two tables serve them all."""
 
 
-def shuffled(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
+def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
     """A random order of trials with at most `longest` equal sides in a row.
 
     Every admissible pattern of sides is equally likely (each step is drawn in proportion to the number of

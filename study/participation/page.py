@@ -9,10 +9,10 @@ from typing import Any
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.participation.screens import planned
-from study.participation.session import ENDED, Progress
+from study.participation.screens import lay_out_trial
+from study.participation.session import ENDED, SessionProgress
 from study.plan.procedure import procedure_of
-from study.plan.texts import boxes, contact, debrief, example, id_kept, page_words, texts_of, worded
+from study.plan.texts import apply_condition_words, boxes, contact, debrief, example, id_kept, page_words, texts_of
 from study.store import Connection, repository
 from study.store.rows import Row
 
@@ -31,11 +31,11 @@ _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
 }
 
 
-def progress_of(session: Row, manifest: Manifest) -> Progress:
+def progress_of(session: Row, manifest: Manifest) -> SessionProgress:
     """The state of a session's row."""
     procedure = procedure_of(manifest)
     position = (session["stage"], session["position"], session["practice"], session["main"])
-    return Progress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
+    return SessionProgress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
 
 
 def entry(manifest: Manifest) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
     stage = session["stage"]
     texts = texts_of(manifest)
     if session["condition"]:
-        texts = worded(texts, CONDITIONS[session["condition"]])
+        texts = apply_condition_words(texts, CONDITIONS[session["condition"]])
     state = {
         "stage": stage,
         "study": session["study"],
@@ -70,7 +70,7 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
     return state | _particulars(db, session, manifest, texts)
 
 
-def remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
+def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
     """The pictures of the trials up to the next break: all that any condition shows, so that all load the same.
 
     Sorted by name, so that the order tells nothing.
@@ -79,7 +79,7 @@ def remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[s
     every = procedure_of(manifest).road.break_every or session["main"]
     done = session["position"] - session["practice"]
     until = session["practice"] if practising else session["practice"] + (done // every + 1) * every
-    rows = repository.planned(db, session["session_id"], session["position"], until - session["position"])
+    rows = repository.list_planned_trials(db, session["session_id"], session["position"], until - session["position"])
     trials = {trial.id: trial for trial in (*manifest.practice, *manifest.trials)}
     shown = [trials[row["item_id"]] for row in rows if row["item_id"] in trials]
     return sorted({sha256 for trial in shown for sha256 in trial.assets.every})
@@ -95,21 +95,21 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
         return {"attempt": tried + 1, "questions": asked, "notice": texts["check_again"] if tried else None}
     if stage == "example":
         condition = CONDITIONS[session["condition"]]
-        shown = {"screen": _annotated(session, manifest, condition), "example": example(texts, condition)}
+        shown = {"screen": _build_example(session, manifest, condition), "example": example(texts, condition)}
         return {**shown, "keys": procedure.keys.model_dump()}
     if stage in ("practice", "main"):
-        rows = repository.planned(db, session["session_id"], session["position"], AHEAD)
+        rows = repository.list_planned_trials(db, session["session_id"], session["position"], AHEAD)
         road = procedure.road
         rules = {"break_every": road.break_every, "confidence": road.confidence, "slow_ms": 1000 * road.slow_seconds}
         return {**_trials(session, rows), **rules, "keys": procedure.keys.model_dump()}
     return {"items": [item.model_dump() for item in procedure.questionnaire]} if stage == "questionnaire" else {}
 
 
-def _annotated(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
+def _build_example(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
     """The last practice trial as this person will see it; a study without practice has no picture to spare."""
     if not manifest.practice:
         return None
-    return planned("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
+    return lay_out_trial("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
 
 
 def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:

@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeVar
 from study.bundle import Trial
 from study.conditions import CONDITIONS
 from study.participation import answering, ending, entrance, lease
-from study.participation.answer import Answer, CheckAnswers, ClientEvent, Device, Filled
+from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, QuestionnaireResponses, TrialResponse
 from study.participation.answering import session_of_token
 from study.participation.arrival import Arrivals
 from study.participation.catch import catch_trials
-from study.participation.page import page_state, remaining_assets
+from study.participation.page import list_remaining_assets, page_state
 from study.participation.receipt import receipt
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.plan.procedure import Procedure, procedure_of
 from study.plan.texts import texts_of
 from study.store import Connection, identities, repository
@@ -51,12 +51,12 @@ class Participant(Arrivals):
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
         """What the page may know now."""
-        self._workspace.store.write(lambda db: self._admitted(db, token, tab))
+        self._workspace.store.write(lambda db: self._admit_session(db, token, tab))
         return self._fresh(token)
 
     def take_over(self, token: str, tab: str) -> dict[str, Any]:
         """Go on in this tab; the one that had the session may not answer any more."""
-        self._workspace.store.write(lambda db: self._admitted(db, token, tab, take=True))
+        self._workspace.store.write(lambda db: self._admit_session(db, token, tab, take=True))
         return self._fresh(token)
 
     def preload(self, token: str) -> list[str]:
@@ -64,11 +64,13 @@ class Participant(Arrivals):
 
         def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
-            return remaining_assets(db, session, self._workspace.manifest_of(session))
+            return list_remaining_assets(db, session, self._workspace.manifest_of(session))
 
         return self._workspace.store.read(work)
 
-    def consent(self, token: str, agreed: bool, device: Device | None = None, tab: str | None = None) -> dict[str, Any]:
+    def consent(
+        self, token: str, agreed: bool, device: ClientDevice | None = None, tab: str | None = None
+    ) -> dict[str, Any]:
         """Agree or decline."""
         self._act(token, tab, entrance.answer_consent, agreed, device)
         self._remember(token) if agreed else self._forget(token)
@@ -76,7 +78,7 @@ class Participant(Arrivals):
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
         """The page of a stage, ``instructions`` or ``example``, is read."""
-        self._act(token, tab, entrance.seen if stage == "example" else entrance.read)
+        self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
         return self._fresh(token)
 
     def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
@@ -84,7 +86,7 @@ class Participant(Arrivals):
         self._act(token, tab, entrance.answer_check, sent)
         return self._fresh(token)
 
-    def record(self, token: str, answer: Answer, tab: str | None = None) -> Ack:
+    def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
         """Keep an answer exactly once; see `study.participation.answering.record` for the codes."""
         code, message = self._act(token, tab, answering.record, answer)
         kept = code in (200, 201)
@@ -107,7 +109,7 @@ class Participant(Arrivals):
             lambda db: answering.add_events(db, session_of_token(db, token), events, self._workspace.clock())
         )
 
-    def fill(self, token: str, sent: Filled, tab: str | None = None) -> dict[str, Any]:
+    def fill(self, token: str, sent: QuestionnaireResponses, tab: str | None = None) -> dict[str, Any]:
         """Keep the questionnaire."""
         self._act(token, tab, ending.fill, sent)
         return self._fresh(token)
@@ -130,7 +132,7 @@ class Participant(Arrivals):
         # Looked for outside the writer: codes that somebody tries must not hold up participants.
         found = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
         if found is None:
-            raise Refused(404, "No participation has this code.", "refused_code")
+            raise Refusal(404, "No participation has this code.", "refused_code")
         mine = found["session_id"]
 
         def work(db: Connection) -> dict[str, Any]:
@@ -141,14 +143,14 @@ class Participant(Arrivals):
 
         return self._workspace.store.erase(work)
 
-    def simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
+    def load_simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
         """A planned trial with the AI's answer; refused to everybody but simulated people."""
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
             if session["mode"] != "sim":
-                raise Refused(403, "Only simulated people are told the AI's answer.")
-            (planned,) = repository.planned(db, session["session_id"], trial_index, 1)
+                raise Refusal(403, "Only simulated people are told the AI's answer.")
+            (planned,) = repository.list_planned_trials(db, session["session_id"], trial_index, 1)
             manifest = self._workspace.manifest_of(session)
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
             trial = next(t for t in trials if t.id == planned["item_id"])
@@ -158,30 +160,30 @@ class Participant(Arrivals):
 
         return self._workspace.store.read(work)
 
-    def simulated_procedure(self, token: str) -> Procedure:
+    def load_simulated_procedure(self, token: str) -> Procedure:
         """What a simulated person needs to pass; refused to everybody else."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
-            raise Refused(403, "Only simulated people are told the answers.")
+            raise Refusal(403, "Only simulated people are told the answers.")
         return procedure_of(self._workspace.manifest_of(session))
 
     def _act(self, token: str, tab: str | None, work: Callable[..., R], *sent: Any) -> R:
         """Do something in a session's name, in the writer's transaction."""
 
         def run(db: Connection) -> R:
-            session = self._admitted(db, token, tab)
+            session = self._admit_session(db, token, tab)
             return work(db, session, self._workspace.manifest_of(session), *sent, self._workspace.clock())
 
         return self._workspace.store.write(run)
 
-    def _admitted(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
+    def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
         """The session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
         manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
         # A clock that jumps must end nothing: only an end that is due by it asks how far time had come.
         ended = ending.is_due(session, manifest, now) and ending.expire(
-            db, session, manifest, self._workspace.trusted_time(db)
+            db, session, manifest, self._workspace.compute_trusted_time(db)
         )
         return session_of_token(db, token) if ended else session
 
@@ -199,7 +201,7 @@ class Participant(Arrivals):
     def _remember(self, token: str) -> None:
         """Who agrees is known to the recruiter for as long as the study says."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
-        until = self._kept_until(session)
+        until = self._compute_erasure_time(session)
         if until is not None:
             self._workspace.identities.write(lambda db: identities.keep(db, session["participant_id"], until))
 

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import ForetellError
 from study.participation.answer import Recruit
-from study.participation.refusals import Refused
-from study.workspace.tomlfile import checked
+from study.participation.refusals import Refusal
+from study.workspace.tomlfile import load_toml
 
 FILE = "prolific.toml"
 ISSUER = "https://www.prolific.com"
@@ -53,7 +53,7 @@ def signatures_of(home: Path) -> tuple[Signatures, KeySet] | None:
         The file is wrong, or the keys are none.
     """
     try:
-        settings = checked(home / FILE, Signatures)
+        settings = load_toml(home / FILE, Signatures)
     except FileNotFoundError:
         return None
     file = home / settings.keys
@@ -127,5 +127,5 @@ def _is_ours(audience: str, address: str, study: str) -> bool:
     return f"{parts.scheme}://{parts.netloc}" == address and parts.path.rstrip("/") in ("", f"/run/{study}")
 
 
-def _refusal(sentence: str) -> Refused:
-    return Refused(403, sentence, "refused_link")
+def _refusal(sentence: str) -> Refusal:
+    return Refusal(403, sentence, "refused_link")

@@ -33,14 +33,14 @@ class Receipt:
 def receipt(db: Connection, key: bytes, session: Row) -> str | None:
     """The receipt of all answers that a person gave until now; None before the first."""
     hashes = responses.hashes_of(db, session["session_id"])
-    return _signed(key, session, hashes) if hashes else None
+    return _sign_receipt(key, session, hashes) if hashes else None
 
 
-def checked(db: Connection, key: bytes, shown: str) -> Receipt:
+def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
     """What a receipt proves; raises `ForetellError` for one that was never given, or whose answers were changed."""
     matched = PATTERN.fullmatch(shown)
     for session, hashes in _with_answers(db, int(matched[1]) if matched else 0):
-        if hmac.compare_digest(_signed(key, session, hashes), shown):
+        if hmac.compare_digest(_sign_receipt(key, session, hashes), shown):
             return Receipt(len(hashes), session["study"], session["study_hash"], session["stage"])
     raise ForetellError(
         f"No participation has the receipt {shown}: it was misread, comes from another workspace, or an answer was "
@@ -55,6 +55,6 @@ def _with_answers(db: Connection, count: int) -> Iterator[tuple[Row, list[str]]]
             yield session, hashes
 
 
-def _signed(key: bytes, session: Row, hashes: list[str]) -> str:
+def _sign_receipt(key: bytes, session: Row, hashes: list[str]) -> str:
     said = "\0".join(["receipt", session["study_hash"], session["session_id"], str(len(hashes)), hashes[-1]])
     return f"R{len(hashes)}-{letters(hmac.new(key, said.encode(), 'sha256').digest()[:LENGTH])}"

@@ -13,7 +13,7 @@ Says = Literal[
 """Keys of the catalogue: what the page shows comes from there, in the study's language."""
 
 
-class Refused(ForetellError):
+class Refusal(ForetellError):
     """A request that cannot be granted; `code` is the HTTP status that says why, `says` what a participant is told."""
 
     def __init__(self, code: int, message: str, says: Says = "ui.wrong") -> None:

@@ -11,15 +11,15 @@ import numpy as np
 from study.bundle import Manifest, Trial
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.participation.catch import NO_PICTURES, catch_trials, places
-from study.participation.order import shuffled
+from study.participation.catch import NO_IMAGES, catch_trials, draw_catch_positions
+from study.participation.order import shuffle_trials
 
 Choice = Literal["a", "b"]
 Phase = Literal["practice", "main", "catch"]
 
 
 @dataclass(frozen=True)
-class PlannedTrial:
+class PresentedTrial:
     """A trial as one person will see it.
 
     Attributes
@@ -31,7 +31,7 @@ class PlannedTrial:
     screen
         What the page is told: assets and names by place. Nothing here depends on which option the AI chose.
     shown_sha256
-        SHA-256 over what is shown: see `shown_hash`.
+        SHA-256 over what is shown: see `hash_screen`.
     """
 
     phase: Phase
@@ -41,25 +41,25 @@ class PlannedTrial:
     shown_sha256: str
 
 
-def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PlannedTrial]:
+def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PresentedTrial]:
     """Practice trials in the bundle's order, then the main trials in this person's order, catch trials among them."""
     condition: Condition = CONDITIONS[condition_name]
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
-    order = shuffled([trial.ai_choice == left_is for trial in manifest.trials], rng)
-    practice = [planned("practice", trial, condition, left_is) for trial in manifest.practice]
-    main = [planned("main", manifest.trials[i], condition, left_is) for i in order]
+    order = shuffle_trials([trial.ai_choice == left_is for trial in manifest.trials], rng)
+    practice = [lay_out_trial("practice", trial, condition, left_is) for trial in manifest.practice]
+    main = [lay_out_trial("main", manifest.trials[i], condition, left_is) for i in order]
     catches = catch_trials(manifest)
-    for before, trial in reversed(list(zip(places(len(main), len(catches), rng), catches, strict=True))):
+    for before, trial in reversed(list(zip(draw_catch_positions(len(main), len(catches), rng), catches, strict=True))):
         side: Choice = "a" if rng.random() < 0.5 else "b"
-        main.insert(before, planned("catch", trial, condition, side))
+        main.insert(before, lay_out_trial("catch", trial, condition, side))
     return practice + main
 
 
-def planned(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PlannedTrial:
+def lay_out_trial(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PresentedTrial:
     """One trial laid out for one condition and one choice of sides."""
     left, right = trial.options if left_is == "a" else trial.options[::-1]
-    if trial.assets == NO_PICTURES:
+    if trial.assets == NO_IMAGES:
         sides = [{"name": name, "samples": []} for name in (left, right)]
         screen = {"target": None, "map": None, "left": sides[0], "right": sides[1], "asked": trial.target}
     else:
@@ -70,7 +70,7 @@ def planned(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -
             "left": {"name": left, "samples": list(shown.examples[left])},
             "right": {"name": right, "samples": list(shown.examples[right])},
         }
-    return PlannedTrial(phase, trial, left_is, screen, shown_hash(screen))
+    return PresentedTrial(phase, trial, left_is, screen, hash_screen(screen))
 
 
 def assets(screen: dict[str, Any]) -> list[str]:
@@ -79,7 +79,7 @@ def assets(screen: dict[str, Any]) -> list[str]:
     return [*targets, *screen["left"]["samples"], *screen["right"]["samples"]]
 
 
-def shown_hash(screen: dict[str, Any]) -> str:
+def hash_screen(screen: dict[str, Any]) -> str:
     """SHA-256 of the assets' SHA-256 in their order on the screen, one a line; of a catch trial its name asked for."""
     shown = "\n".join(assets(screen)) or f"asked: {screen['asked']}"
     return hashlib.sha256(shown.encode()).hexdigest()

@@ -47,7 +47,7 @@ class IllegalStep(ForetellError):
 
 
 @dataclass(frozen=True)
-class Progress:
+class SessionProgress:
     """Where one participant is.
 
     Attributes
@@ -70,7 +70,7 @@ class Progress:
     questionnaire: bool = False
 
 
-def step(progress: Progress, event: Event) -> Progress:
+def step(progress: SessionProgress, event: Event) -> SessionProgress:
     """The next state; raises `IllegalStep` where the stage does not allow the event."""
     stage = _MOVES.get((progress.stage, event))
     if stage is None:

@@ -11,20 +11,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 import data
 from core.attribution import METHODS
 from core.errors import ForetellError
-from core.parameters import parsed
+from core.parameters import parse_parameters
 from core.registry import Registry
 from core.uncertainty import SAMPLERS
 from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
 from study.conditions import CONDITIONS
-from study.plan.measures import MEASURES, UNDER_NOISE
-from study.plan.preregistration import Plan
+from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
+from study.plan.preregistration import AnalysisPlan
 from study.plan.procedure import Procedure, Section
 from study.plan.texts import DEFAULTS
-from study.workspace.tomlfile import checked
+from study.workspace.tomlfile import load_toml
 
 IMAGE_SETS = Registry("image set", data.SETS)
-Share = Annotated[float, Field(ge=0, le=1)]
+Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
 def _ask(registry: Registry, name: str) -> None:
@@ -63,7 +63,7 @@ class ImageSource(BaseModel):
         return dict(self.__pydantic_extra__ or {})
 
     @model_validator(mode="after")
-    def _known(self) -> ImageSource:
+    def _check_set(self) -> ImageSource:
         _ask(IMAGE_SETS, self.set)
         return self
 
@@ -100,15 +100,15 @@ class Strata(Section):
         return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
 
     @model_validator(mode="after")
-    def _known(self) -> Strata:
-        if self.measure not in MEASURES:
-            raise ValueError(f"Unknown measure {self.measure!r}: name one of {', '.join(MEASURES)}.")
+    def _check_measure(self) -> Strata:
+        if self.measure not in IMAGE_MEASURES:
+            raise ValueError(f"Unknown measure {self.measure!r}: name one of {', '.join(IMAGE_MEASURES)}.")
         if self.measure in UNDER_NOISE:
             self._refuse_sampler()
         elif self.sampler is not None or self.passes is not None:
             raise ValueError(f"{self.measure} asks nothing under noise: leave out sampler and passes.")
         try:
-            given = self.given
+            given = self.parsed_parameters
             refuse_strengths(SAMPLERS[self.sampler], given) if self.sampler else None
         except ForetellError as error:
             raise ValueError(str(error)) from None
@@ -120,9 +120,11 @@ class Strata(Section):
             raise ValueError("passes stands beside parameters, not in them.")
 
     @property
-    def given(self) -> dict[str, Any]:
+    def parsed_parameters(self) -> dict[str, Any]:
         """The parameters as the measure, or the sampler that it asks by, declares them."""
-        return parsed(SAMPLERS[self.sampler] if self.sampler else MEASURES[self.measure], self.parameters)
+        return parse_parameters(
+            SAMPLERS[self.sampler] if self.sampler else IMAGE_MEASURES[self.measure], self.parameters
+        )
 
 
 class Trials(Section):
@@ -152,15 +154,15 @@ class Saliency(Section):
 
     method: str = "bayesian_teaching"
     common_masks: bool = False
-    opacity: Share = 0.7
+    opacity: Proportion = 0.7
     drawing: Literal["evidence", "values"] = Field(default="evidence", exclude_if=lambda how: how == "evidence")
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _known(self) -> Saliency:
+    def _check_method(self) -> Saliency:
         _ask(METHODS, self.method)
         try:
-            parsed(METHODS[self.method], self.parameters)
+            parse_parameters(METHODS[self.method], self.parameters)
         except ForetellError as error:
             raise ValueError(str(error)) from None
         return self
@@ -178,7 +180,7 @@ class Teaching(Section):
 
     policy: Literal["first", "best", "random", "unhelpful", "greedy"] = "first"
     sets: Annotated[int, Field(ge=1)] | Literal["all"] = 200
-    threshold: Share = 0.8
+    threshold: Proportion = 0.8
     weight: Annotated[float, Field(gt=0)] = 128.0
     damping: Annotated[float, Field(ge=0)] = 0.0
     tau: Annotated[float, Field(ge=0)] = 0.0
@@ -219,10 +221,10 @@ class StudyConfig(Procedure):
     allocation: Allocation = Allocation()
     display: Display = Display()
     texts: dict[str, str] = Field(default_factory=dict)
-    analysis: Plan = Plan()
+    analysis: AnalysisPlan = AnalysisPlan()
 
     @model_validator(mode="after")
-    def _known(self) -> StudyConfig:
+    def _check_names(self) -> StudyConfig:
         for name in self.conditions:
             _ask(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
@@ -235,9 +237,9 @@ class StudyConfig(Procedure):
         return self
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> AnalysisPlan:
         """The analysis plan, with the participants of ``[allocation]`` where it names none."""
-        return self.analysis.with_places(self.allocation.per_condition)
+        return self.analysis.with_quota(self.allocation.per_condition)
 
     @property
     def digest(self) -> str:
@@ -254,6 +256,6 @@ def read(path: Path) -> StudyConfig:
         Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
     """
     try:
-        return checked(path, StudyConfig)
+        return load_toml(path, StudyConfig)
     except FileNotFoundError:
         raise ForetellError(f"There is no study file {path}. Copy data/studies/demo.toml and change it.") from None

@@ -1,17 +1,17 @@
 """What a study may spread its targets over: one number for each image, by `[trials.strata]` of the study file.
 
-`MEASURES` names every one (one function, one line): ``measure(ground, **parameters)`` gives a function from a
+`IMAGE_MEASURES` names every one (one function, one line): ``measure(ground, **parameters)`` gives a function from a
 candidate to its `Number`; the parameters are those of the study file. A measure of uncertainty asks under noise, and
 they are the sampler's.
 """
 
 from core.registry import Registry
-from core.uncertainty import MEASURES as OF_UNCERTAINTY
+from core.uncertainty import UNCERTAINTY_MEASURES as OF_UNCERTAINTY
 
 UNDER_NOISE = tuple(OF_UNCERTAINTY)
 """The measures of uncertainty."""
 
-MEASURES = Registry(
+IMAGE_MEASURES = Registry(
     "measure of a picture",
     {
         **dict.fromkeys(UNDER_NOISE, "study.building.measures.noise:under_noise"),

@@ -13,13 +13,13 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from study.bundle import TRIAL_TYPES, Manifest, TrialType, canonical
-from study.conditions import beside
+from study.conditions import list_separate_conditions
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Proportion = Annotated[float, Field(ge=0, le=1)]
 Milliseconds = Annotated[float, Field(gt=0)]
 
 PREDICTORS = ("trial_type", "saliency", "examples")
-CONDITIONS = ("none", "saliency", "examples", "both")
+FACTORIAL_CONDITIONS = ("none", "saliency", "examples", "both")
 Spending = Literal["obrien_fleming", "pocock"]
 NESTED = {
     "null": "trial_type",
@@ -29,13 +29,13 @@ NESTED = {
 """Fixed effects of the paper's models, smallest first."""
 
 
-class Section(BaseModel):
+class PlanSection(BaseModel):
     """A table of the plan; a key it does not know is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Exclusions(Section):
+class Exclusions(PlanSection):
     """``[analysis.exclusions]``: who and what is left out. A rule that is not given excludes nobody.
 
     People first, judged by all their answers: fewer than ``fewest_answers``; a share of answers under ``fastest_ms``
@@ -44,8 +44,8 @@ class Exclusions(Section):
     """
 
     fewest_answers: Annotated[int, Field(ge=1)] | None = None
-    most_fast: Share | None = None
-    least_accuracy: Share | None = None
+    most_fast: Proportion | None = None
+    least_accuracy: Proportion | None = None
     fastest_ms: Milliseconds | None = None
     slowest_ms: Milliseconds | None = None
 
@@ -56,7 +56,7 @@ class Exclusions(Section):
         return self
 
 
-class PlannedContrast(Section):
+class PlannedContrast(PlanSection):
     """One of ``[[analysis.contrasts]]``: condition ``more`` minus condition ``less``, averaged over ``trial_types``."""
 
     more: str
@@ -64,15 +64,15 @@ class PlannedContrast(Section):
     trial_types: tuple[TrialType, ...] = TRIAL_TYPES
 
     @model_validator(mode="after")
-    def _known(self) -> PlannedContrast:
+    def _check_conditions(self) -> PlannedContrast:
         for name in (self.more, self.less):
-            if name not in (*CONDITIONS, *beside()):
-                known = ", ".join((*CONDITIONS, *beside()))
+            if name not in (*FACTORIAL_CONDITIONS, *list_separate_conditions()):
+                known = ", ".join((*FACTORIAL_CONDITIONS, *list_separate_conditions()))
                 raise ValueError(f"there is no condition {name!r} to contrast; choose of {known}.")
         return self
 
 
-class Stopping(Section):
+class Stopping(PlanSection):
     """``[analysis.stopping]``: looks at the answers on the way, and when one of them ends the collection.
 
     At each of ``looks`` (people of every condition who finished, rising; the last is the planned end) ``contrast`` is
@@ -85,17 +85,17 @@ class Stopping(Section):
     spending: Spending = "obrien_fleming"
 
     @model_validator(mode="after")
-    def _rising(self) -> Stopping:
+    def _check_schedule(self) -> Stopping:
         if list(self.looks) != sorted(set(self.looks)):
             raise ValueError("looks must rise: each is a number of participants per condition.")
-        if {self.contrast.more, self.contrast.less} & set(beside()):
+        if {self.contrast.more, self.contrast.less} & set(list_separate_conditions()):
             raise ValueError(
                 "the contrast of the looks must be between conditions of the two factors, not a placebo or concepts."
             )
         return self
 
 
-_EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in CONDITIONS[1:])
+_EACH = tuple(PlannedContrast(more=name, trial_types=(t,)) for t in TRIAL_TYPES for name in FACTORIAL_CONDITIONS[1:])
 
 
 _RANDOM = re.compile(r"\(([^()|]*)(\|\|?)([^()|]*)\)")
@@ -123,7 +123,7 @@ def _random_of(model: str) -> tuple[str, ...]:
     return tuple(sorted("".join(term).replace(" ", "") for term in _RANDOM.findall(model)))
 
 
-class Plan(Section):
+class AnalysisPlan(PlanSection):
     """``[analysis]``.
 
     ``models`` are nested, smallest first, name = fixed effects in lme4's notation. Random effects may be added, the
@@ -142,13 +142,13 @@ class Plan(Section):
     """Where there is none it is not written: plans frozen before there were any keep their hash."""
 
     @model_validator(mode="after")
-    def _last_look(self) -> Self:
+    def _check_last_interim(self) -> Self:
         if self.stopping is not None and self.participants != self.stopping.looks[-1]:
             raise ValueError("participants must be said, and be the last of the looks of [analysis.stopping].")
         return self
 
     @model_validator(mode="after")
-    def _known(self) -> Plan:
+    def _check_models(self) -> AnalysisPlan:
         for name, model in self.models.items():
             fixed = _RANDOM.sub("", model)
             unknown = sorted(set(re.findall(r"[A-Za-z_]\w*", fixed)) - set(PREDICTORS))
@@ -159,7 +159,7 @@ class Plan(Section):
             raise ValueError("the models must have the same random effects: their tests are of the fixed effects.")
         return self
 
-    def with_places(self, per_condition: int) -> Plan:
+    def with_quota(self, per_condition: int) -> AnalysisPlan:
         """The plan with the participants per condition that there are places for, where it names none itself."""
         return self.model_copy(update={"participants": self.participants or per_condition})
 
@@ -170,10 +170,10 @@ class Plan(Section):
         return hashlib.sha256(canonical(content)).hexdigest()
 
 
-def frozen_with(manifest: Manifest) -> Plan | None:
+def load_frozen_plan(manifest: Manifest) -> AnalysisPlan | None:
     """The plan that a study was frozen with; None where there was none. Its classifier's settings are not looked at."""
     config = manifest.config
     if "analysis" not in config:
         return None
-    plan, allocation = Plan.model_validate(config["analysis"]), config.get("allocation")
-    return plan.with_places(allocation["per_condition"]) if allocation else plan
+    plan, allocation = AnalysisPlan.model_validate(config["analysis"]), config.get("allocation")
+    return plan.with_quota(allocation["per_condition"]) if allocation else plan

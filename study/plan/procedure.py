@@ -39,7 +39,7 @@ class Contact(Section):
     approval: str = ""
 
 
-class Device(Section):
+class DeviceRequirements(Section):
     """``[device]``: the smallest window in CSS pixels, and whether a phone or tablet will do."""
 
     width: Count = 320
@@ -77,20 +77,20 @@ class CheckQuestion(Section):
     answer: str
 
     @model_validator(mode="after")
-    def _known(self) -> CheckQuestion:
+    def _check_answer(self) -> CheckQuestion:
         if self.answer not in self.options or len(set(self.options)) != len(self.options):
             raise ValueError(f"answer {self.answer!r} must be one of the options, and each option stand once.")
         return self
 
 
-class Check(Section):
+class ComprehensionCheck(Section):
     """``[check]``: the comprehension check before a place is given."""
 
     tries: Annotated[int, Field(ge=1, le=5)] = 2
     questions: tuple[CheckQuestion, ...] = ()
 
 
-class Road(Section):
+class Pacing(Section):
     """``[road]``: pauses, attention and time.
 
     ``break_every`` trials a pause (0: none); ``catch`` instructed trials, spread, of which ``catch_allowed`` may be
@@ -154,11 +154,11 @@ class Procedure(Section):
     consent: Consent = Consent()
     contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
     """Where nobody is named it is not written: studies frozen before there was any keep their hash."""
-    device: Device = Device()
+    device: DeviceRequirements = DeviceRequirements()
     keys: Keys = Field(default=Keys(), exclude_if=lambda found: found == Keys())
     """Not written either where they are the usual ones."""
-    check: Check = Check()
-    road: Road = Road()
+    check: ComprehensionCheck = ComprehensionCheck()
+    road: Pacing = Pacing()
     questionnaire: tuple[Item, ...] = ()
     recruiter: Recruiter = Recruiter()
     pay: Pay = Pay()

@@ -21,12 +21,12 @@ from core.errors import ForetellError
 from core.registry import Registry
 from study.bundle import Trial
 
-PERSON_SD = 0.38
+PARTICIPANT_SD = 0.38
 """Standard deviation between people, log-odds: the value that reproduces the paper's standard errors."""
 NODES = 40
 """Nodes of the Gauss-Hermite quadrature over people."""
 
-PEOPLE = Registry(
+THEORIES = Registry(
     "simulated person",
     {
         "guesser": "study.plan.simulated_participants:Guesser",
@@ -234,7 +234,7 @@ class ResponseTime:
 
 
 @dataclass(frozen=True)
-class Person:
+class SimulatedParticipant:
     """One simulated person.
 
     Attributes
@@ -256,7 +256,7 @@ class Person:
             trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=self.deviation
         )
 
-    def foretells(
+    def draw_prediction(
         self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, rng: np.random.Generator
     ) -> bool:
         """One answer: did she predict the AI's choice?"""
@@ -264,8 +264,8 @@ class Person:
 
 
 def sample_mixture(
-    mixture: Mapping[str, float], n: int, rng: np.random.Generator, *, sd: float = PERSON_SD
-) -> list[Person]:
+    mixture: Mapping[str, float], n: int, rng: np.random.Generator, *, sd: float = PARTICIPANT_SD
+) -> list[SimulatedParticipant]:
     """Draw n people.
 
     Parameters
@@ -283,16 +283,19 @@ def sample_mixture(
     theories, weights = _resolve(mixture)
     names = rng.choice(list(theories), size=n, p=weights)
     deviations = rng.normal(0.0, sd, size=n)
-    return [Person(str(name), theories[str(name)], float(own)) for name, own in zip(names, deviations, strict=True)]
+    return [
+        SimulatedParticipant(str(name), theories[str(name)], float(own))
+        for name, own in zip(names, deviations, strict=True)
+    ]
 
 
-def expected_accuracy(
+def compute_expected_accuracy(
     mixture: Mapping[str, float],
     trial: Trial,
     *,
     shows_saliency: bool,
     shows_examples: bool = False,
-    sd: float = PERSON_SD,
+    sd: float = PARTICIPANT_SD,
 ) -> float:
     """Probability that a person drawn from the mixture foretells the AI, by quadrature over people.
 
@@ -319,11 +322,11 @@ def expected_accuracy(
 
 def _resolve(mixture: Mapping[str, float]) -> tuple[dict[str, Theory], NDArray[np.float64]]:
     """The theories by name, and their weights brought to a sum of 1."""
-    theories: dict[str, Theory] = {name: PEOPLE[name]() for name in mixture}
+    theories: dict[str, Theory] = {name: THEORIES[name]() for name in mixture}
     for name, weight in mixture.items():
         if not np.isfinite(weight) or weight < 0:
             raise ForetellError(f"The weight {weight} of {name!r} must be zero or a positive number.")
     weights = np.array(list(mixture.values()), dtype=np.float64)
     if weights.sum() <= 0:
-        raise ForetellError(f"The mixture is empty: give a positive weight to one of {', '.join(PEOPLE)}.")
+        raise ForetellError(f"The mixture is empty: give a positive weight to one of {', '.join(THEORIES)}.")
     return theories, weights / weights.sum()

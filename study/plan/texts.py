@@ -40,9 +40,9 @@ def contact(manifest: Manifest) -> dict[str, Any]:
     return {"lines": lines + ([texts["contact_email"]] if named.email else []), "email": named.email}
 
 
-def consented(manifest: Manifest) -> str:
+def compose_consent(manifest: Manifest) -> str:
     """All that a person agrees to, as it is hashed."""
-    return "\n\n".join([texts_of(manifest)["consent"], *_told(contact(manifest)), *boxes(manifest)])
+    return "\n\n".join([texts_of(manifest)["consent"], *_format_contact(contact(manifest)), *boxes(manifest)])
 
 
 def debrief(manifest: Manifest) -> str:
@@ -57,19 +57,19 @@ def id_kept(manifest: Manifest) -> str:
     return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
 
 
-def _told(found: dict[str, Any]) -> list[str]:
+def _format_contact(found: dict[str, Any]) -> list[str]:
     address = [found["email"]] if found["email"] else []
     return [" ".join([*found["lines"], *address])] if found["lines"] else []
 
 
-def worded(texts: dict[str, str], condition: Condition) -> dict[str, str]:
+def apply_condition_words(texts: dict[str, str], condition: Condition) -> dict[str, str]:
     """The words as a condition has them."""
     return {**texts, **{key: texts[own] for key, own in condition.words.items()}}
 
 
 def example(texts: dict[str, str], condition: Condition) -> str:
     """What a person needs to be told of her condition's screen."""
-    texts = worded(texts, condition)
+    texts = apply_condition_words(texts, condition)
     parts = [texts["example"]]
     if condition.shows_saliency:
         parts.append(texts["example_map"])

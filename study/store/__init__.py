@@ -37,11 +37,11 @@ class Store:
     """
 
     def __init__(self, url: str, migrations: Migrations = MIGRATIONS, schema: str = "public") -> None:
-        self._writing = engine.writing(url, schema)
+        self._writing = engine.create_write_engine(url, schema)
         engine.check(self._writing)
         migrate(self._writing, migrations, schema)
         self.erased = not engine.empty_log(self._writing)  # a process that was killed may have left erased bytes there
-        self._reading = engine.reading(url, schema)
+        self._reading = engine.create_read_engine(url, schema)
         self._writer = Writer(self._writing)
 
     def write(self, work: Callable[[Connection], T]) -> T:
@@ -67,7 +67,7 @@ class Store:
             with self._reading.begin() as connection:
                 return work(connection)
         except DBAPIError as error:
-            raise StoreError(f"The database cannot be read ({engine.said(error)}). Try again.") from error
+            raise StoreError(f"The database cannot be read ({engine.format_error(error)}). Try again.") from error
         except TimeoutError:
             raise StoreError("The database has too much to read at once. Try again.") from None
 

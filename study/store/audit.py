@@ -33,7 +33,7 @@ def acts(db: Connection) -> list[Row]:
     return every(db, select(audit).order_by(audit.c.seq))
 
 
-def broken(db: Connection) -> Iterator[str]:
+def find_broken_entries(db: Connection) -> Iterator[str]:
     """One sentence per act that was changed, removed or inserted after it was written."""
     expected_seq, prev_hash = 1, GENESIS
     for row in acts(db):

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from sqlalchemy import URL, create_engine, inspect
 
-from study.store.engine import parsed
+from study.store.engine import parse_url
 from study.store.errors import StoreError
 
 
 def save(url: str, path: Path) -> None:
     """Write one state of the database to `path`, while others read and write it; raises `StoreError`."""
-    made = parsed(url)
+    made = parse_url(url)
     if made.get_backend_name() == "sqlite":
         _copy(_file(made), path)
     else:
@@ -26,7 +26,7 @@ def save(url: str, path: Path) -> None:
 
 def load(path: Path, url: str) -> None:
     """Make the database anew from what `save` wrote; raises `StoreError` where one is there already."""
-    made = parsed(url)
+    made = parse_url(url)
     if made.get_backend_name() == "sqlite":
         if _file(made).exists():
             raise StoreError(f"{_file(made)} is there already. Move it away first.")

@@ -19,7 +19,7 @@ KINDS: dict[str, ModuleType] = {"sqlite": sqlite, "postgresql": postgresql}
 EXAMPLES = "sqlite:////absolute/path/foretell.db or postgresql://user:password@host/database"
 
 
-def parsed(url: str) -> URL:
+def parse_url(url: str) -> URL:
     """The URL of a kind of database that is known."""
     try:
         made = make_url(url)
@@ -30,17 +30,17 @@ def parsed(url: str) -> URL:
     return made
 
 
-def writing(url: str, schema: str = "public") -> Engine:
+def create_write_engine(url: str, schema: str = "public") -> Engine:
     """Engine whose transactions are the only ones that write while they last."""
-    made = parsed(url)
-    engine: Engine = KINDS[made.get_backend_name()].writing(made, schema)
+    made = parse_url(url)
+    engine: Engine = KINDS[made.get_backend_name()].create_write_engine(made, schema)
     return engine
 
 
-def reading(url: str, schema: str = "public") -> Engine:
+def create_read_engine(url: str, schema: str = "public") -> Engine:
     """Engine whose connections cannot write."""
-    made = parsed(url)
-    engine: Engine = KINDS[made.get_backend_name()].reading(made, schema)
+    made = parse_url(url)
+    engine: Engine = KINDS[made.get_backend_name()].create_read_engine(made, schema)
     return engine
 
 
@@ -52,7 +52,7 @@ def check(engine: Engine) -> None:
             fault = KINDS[engine.dialect.name].fault(connection)
     except DatabaseError as error:
         remedy = KINDS[engine.dialect.name].remedy(error)
-        raise StoreError(f"{shown} cannot be used as the database ({said(error)}). {remedy}") from None
+        raise StoreError(f"{shown} cannot be used as the database ({format_error(error)}). {remedy}") from None
     if fault is not None:
         raise StoreError(f"{shown} {fault}")
 
@@ -72,6 +72,6 @@ def in_transaction(connection: Connection) -> bool:
     return bool(KINDS[connection.dialect.name].in_transaction(connection.connection.dbapi_connection))
 
 
-def said(error: DBAPIError) -> str:
+def format_error(error: DBAPIError) -> str:
     """The database's own words, the first line: the next ones may quote what was sent."""
     return (str(error.orig).splitlines() or [type(error.orig).__name__])[0]

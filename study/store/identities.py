@@ -25,7 +25,7 @@ CREATE TABLE identity(
   UNIQUE(study, source, ext_person)) STRICT""",
     ),
     logins.STATEMENTS,
-    logins.PERSONS,
+    logins.ADD_ADDRESS,
     logins.LINKS,
 )
 

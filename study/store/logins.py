@@ -14,7 +14,7 @@ STATEMENTS = (
     "CREATE TABLE login_try(try_id INTEGER PRIMARY KEY, source TEXT NOT NULL, at INTEGER NOT NULL) STRICT",
     "CREATE INDEX login_try_at ON login_try(at)",
 )
-PERSONS = ("ALTER TABLE login ADD COLUMN person TEXT",)
+ADD_ADDRESS = ("ALTER TABLE login ADD COLUMN person TEXT",)
 """The e-mail address of who came by a provider; nothing of who has the password."""
 
 LINKS = ("CREATE TABLE login_link(token_hash TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) STRICT",)
@@ -75,7 +75,7 @@ def is_link(db: Connection, token_hash: str, now: int) -> bool:
     return db.execute(select(login_link.c.expires_at).where(*mine)).first() is not None
 
 
-def opened(db: Connection, token_hash: str, now: int) -> Row | None:
+def find_login(db: Connection, token_hash: str, now: int) -> Row | None:
     """The login that was opened by this token, and neither closed nor expired."""
     return at_most_one(db, select(login).where(login.c.token_hash == token_hash, login.c.expires_at > now))
 

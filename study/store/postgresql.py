@@ -19,7 +19,7 @@ _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval":
 _IN_TRANSACTION = 2  # libpq's PQTRANS_INTRANS
 
 
-def writing(url: URL, schema: str) -> Engine:
+def create_write_engine(url: URL, schema: str) -> Engine:
     """Engine whose transactions wait for each other, whichever process they are of.
 
     The lock is taken before anything is read, so the next place and the end of the chain are what they seem. It is
@@ -35,7 +35,7 @@ def writing(url: URL, schema: str) -> Engine:
     return engine
 
 
-def reading(url: URL, schema: str) -> Engine:
+def create_read_engine(url: URL, schema: str) -> Engine:
     """Engine whose connections cannot write and see one state while a transaction lasts."""
     readonly = {"default_transaction_read_only": "on"}
     return _engine(url, schema, readonly, isolation_level="REPEATABLE READ", pool_size=4, max_overflow=12)

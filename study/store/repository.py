@@ -307,7 +307,7 @@ def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
     db.execute(insert(trial_plan), [{key: row[key] for key in row if key != "screen_json"} for row in placed])
 
 
-def planned(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
+def list_planned_trials(db: Connection, session_id: str, first: int, count: int) -> list[Row]:
     """Up to `count` planned trials from index `first` on."""
     return every(db, _PLANNED, {"session": session_id, "first": first, "end": first + count})
 

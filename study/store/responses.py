@@ -17,7 +17,7 @@ GENESIS = "0" * 64
 _CHAIN = (response, erased_answer)
 
 # Written once: SQLAlchemy takes longer to put these together than the database to run them, at every answer.
-_ANSWERS_LIKE = select(response).where(
+_RESPONSES_LIKE = select(response).where(
     response.c.session_id == bindparam("session"),
     or_(response.c.trial_index == bindparam("trial"), response.c.attempt_id == bindparam("attempt")),
 )
@@ -29,14 +29,14 @@ LATER = ("confidence", "dropped_frames", "clock_ms")
 """Columns that are younger than the first answers: where they hold nothing they are not hashed."""
 
 
-def answers_like(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
+def find_responses(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
     """The answer a trial has, if it has one, and the answer of the same session that came with an attempt id."""
-    found = every(db, _ANSWERS_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
+    found = every(db, _RESPONSES_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
     of_trial = next((row for row in found if row["trial_index"] == trial_index), None)
     return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
 
 
-def n_answers(db: Connection, session_id: str) -> int:
+def count_responses(db: Connection, session_id: str) -> int:
     """How many trials of a person are answered."""
     return int(db.execute(select(func.count()).where(response.c.session_id == session_id)).scalar_one())
 
@@ -62,7 +62,7 @@ def erase(db: Connection, session_id: str) -> int:
     return db.execute(delete(response).where(mine)).rowcount
 
 
-def broken_links(db: Connection) -> Iterator[str]:
+def find_broken_links(db: Connection) -> Iterator[str]:
     """One sentence per answer that was changed, removed or inserted after it was written.
 
     Of an answer erased by its person's withdrawal only the hashes are left, and they must fit. The newest answers can
@@ -109,7 +109,7 @@ def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
     return {row["item_id"]: row["choice"] for row in rows}
 
 
-def main_answers(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
+def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
     """Every main trial's response of a study's participants, but for those whom a researcher excluded."""
     joined = response.join(
         trial_plan,

@@ -22,7 +22,7 @@ PATIENCE_MS = 1000
 """How long an emptying of the log may hold up writers while somebody reads an older state, e.g. a backup."""
 
 
-def writing(url: URL, _: str) -> Engine:
+def create_write_engine(url: URL, _: str) -> Engine:
     """Engine whose transactions take the write lock at once.
 
     A transaction that begins by reading and writes later can be refused as busy whatever the timeout.
@@ -30,7 +30,7 @@ def writing(url: URL, _: str) -> Engine:
     return _engine(url, _PRAGMAS, "BEGIN IMMEDIATE")
 
 
-def reading(url: URL, _: str) -> Engine:
+def create_read_engine(url: URL, _: str) -> Engine:
     """Engine whose connections cannot write."""
     return _engine(url, (*_PRAGMAS, "query_only=ON"), "BEGIN")
 

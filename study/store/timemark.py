@@ -21,7 +21,7 @@ STEP_NS = 60 * 10**9
 """The mark is not written more often: it needs no disk for every response."""
 
 
-def trusted(db: Connection, now: int) -> int:
+def compute_trusted_time(db: Connection, now: int) -> int:
     """The time by which participations end and ids are erased: `now`, or the mark while the clock has jumped."""
     row = at_most_one(db, select(time_mark))
     reached = _evidence(db, now) if row is None else int(row["reached"])

@@ -8,7 +8,7 @@ from study.store.rows import Row, every
 from study.store.tables import page_event, response, response_conflict, session, trial_plan
 
 
-def answers(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
+def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
     """By person: answers, those faster than `fastest_ms`, time out of sight (ms), the longest run of one side."""
     fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
     away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
@@ -19,7 +19,7 @@ def answers(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
     return found
 
 
-def missed_catches(db: Connection, study: str) -> dict[str, int]:
+def count_missed_catches(db: Connection, study: str) -> dict[str, int]:
     """By person: catch trials not answered as they asked."""
     planned = and_(
         trial_plan.c.session_id == response.c.session_id,
@@ -31,7 +31,7 @@ def missed_catches(db: Connection, study: str) -> dict[str, int]:
     return {row["session_id"]: row["n"] for row in every(db, query.group_by(response.c.session_id))}
 
 
-def answers_by_time(db: Connection, study: str, step_ns: int) -> list[Row]:
+def count_responses_by_time(db: Connection, study: str, step_ns: int) -> list[Row]:
     """Answers in steps of time: the step's number since 1970, and how many."""
     step = (response.c.received_at // step_ns).label("step")
     query = _of_study(select(step, func.count().label("n")), study)

@@ -30,7 +30,7 @@ class Ends:
     @property
     def last_response(self) -> str:
         """The last response in words."""
-        return f"number {self.response:,}, {_said(self.response_at)}" if self.response else "none"
+        return f"number {self.response:,}, {_format_time(self.response_at)}" if self.response else "none"
 
 
 def ends_of(db: Connection) -> Ends:
@@ -43,7 +43,7 @@ def ends_of(db: Connection) -> Ends:
     return Ends(seq, row_hash, at or 0, *(tuple(act) if act else ()))
 
 
-def missing(db: Connection, kept: Ends) -> Iterator[str]:
+def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
     """One sentence per chain whose kept end the database does not have."""
     now = ends_of(db)
     for what, number, row_hash, at, found in (
@@ -53,7 +53,7 @@ def missing(db: Connection, kept: Ends) -> Iterator[str]:
         if number and _hash_of(db, what, number) != row_hash:
             lost = f"{number - found:,} at the end are missing" if found < number else "others took their place"
             yield (
-                f"The {what} number {number:,} ({_said(at)}) is not the one that was acknowledged: {lost}. Restore the "
+                f"The {what} number {number:,} ({_format_time(at)}) is not the one that was acknowledged: {lost}. Restore the "
                 "database with its -wal file, or the newest backup."
             )
 
@@ -86,5 +86,5 @@ def _hash_of(db: Connection, what: str, number: int) -> str | None:
     return None if found is None else str(found["row_hash"])
 
 
-def _said(at: int) -> str:
+def _format_time(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC" if at else "time erased"

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from study.store.engine import in_transaction, said
+from study.store.engine import format_error, in_transaction
 from study.store.errors import StoreError
 
 MOST_JOBS = 256
@@ -48,7 +48,7 @@ class _Job:
         if error is None:
             self.future.set_result(self.result)
         elif isinstance(error, DBAPIError):
-            self.future.set_exception(StoreError(f"The database refused a write ({said(error)}). Try again."))
+            self.future.set_exception(StoreError(f"The database refused a write ({format_error(error)}). Try again."))
         else:
             self.future.set_exception(error)
 
@@ -92,7 +92,7 @@ class Writer:
             error: Exception | None = None
             try:
                 with self._engine.begin() as connection:
-                    for job in self._gathered(first, group):
+                    for job in self._gather_jobs(first, group):
                         job.run(connection)
                         _still_open(connection)
             except Exception as failure:
@@ -100,7 +100,7 @@ class Writer:
             for job in group or [first]:
                 job.settle(error)
 
-    def _gathered(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
+    def _gather_jobs(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
         """`first` and whatever queued up meanwhile, within the limits; never waits for more."""
         deadline = time.monotonic() + LONGEST_S
         job: _Job | None = first

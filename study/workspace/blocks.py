@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.types import Progress
-from study.workspace.files import replacing, write_whole
+from study.workspace.files import open_replacement, write_whole
 from study.workspace.spreadsheets import csv_text
 
 Columns = Mapping[str, NDArray[Any]]
@@ -45,12 +45,12 @@ class Blocks:
     def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
         self._folder, self._key, self._count, self._size = folder, key, count, size
 
-    def joined(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
+    def join(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
         """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
         found = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)
-            found.append(stored(path) or _kept(path, compute(rows)))
+            found.append(load_columns(path) or _save_columns(path, compute(rows)))
             progress(rows[-1] + 1, self._count, what)
         return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
 
@@ -80,7 +80,7 @@ class Pieces:
         """The piece of that name: as it was kept, or made and kept."""
         path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
         self._files += [path] if path else []
-        return stored(path) or _kept(path, compute())
+        return load_columns(path) or _save_columns(path, compute())
 
     def forget(self) -> None:
         """Remove the pieces: what was made of them is in its place."""
@@ -88,7 +88,7 @@ class Pieces:
             path.unlink(missing_ok=True)
 
 
-def stored(path: Path | None) -> dict[str, NDArray[Any]] | None:
+def load_columns(path: Path | None) -> dict[str, NDArray[Any]] | None:
     """The columns kept in a file; None where it is not there whole: what a crash left damaged is made again."""
     if path is None:
         return None
@@ -97,8 +97,8 @@ def stored(path: Path | None) -> dict[str, NDArray[Any]] | None:
     return None
 
 
-def _kept(path: Path | None, columns: Columns) -> Columns:
+def _save_columns(path: Path | None, columns: Columns) -> Columns:
     if path is not None:
-        with replacing(path) as file:
+        with open_replacement(path) as file:
             np.savez(file, allow_pickle=False, **columns)
     return columns

@@ -55,7 +55,7 @@ def close_to_others(database: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def open_replacement(path: Path) -> Iterator[IO[bytes]]:
     """A file to write that takes the place of ``path`` in one step when the block ends; its folder is made.
 
     The temporary name is the writer's own, so two processes do not disturb each other; after an exception nothing
@@ -86,7 +86,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write ``content`` by `replacing`; returns the path."""
-    with replacing(path) as file:
+    """Write ``content`` by `open_replacement`; returns the path."""
+    with open_replacement(path) as file:
         file.write(content)
     return path

@@ -13,7 +13,7 @@ from core.errors import ForetellError
 Checked = TypeVar("Checked", bound=BaseModel)
 
 
-def checked(path: Path, model: type[Checked]) -> Checked:
+def load_toml(path: Path, model: type[Checked]) -> Checked:
     """What a file says, as `model` wants it.
 
     Raises

@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import brentq
 from torch import nn
 
-from core.attribution.anchors import DRAW, Draws, Proof, anchors, best, kl_bound, search
+from core.attribution.anchors import DRAW, AnchorSamples, PrecisionProof, anchors, find_best_anchors, kl_bound, search
 from core.attribution.players import Cells
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -136,17 +136,17 @@ def test_what_is_not_precise_enough_is_hardly_ever_proved():
     the draws that picked the anchor, or of the usual 95 %, would pass more."""
     proved = 0
     for seed in range(200):
-        draws = Draws(coin(0.92, seed), 4, 2000, seed, ignore)
+        draws = AnchorSamples(coin(0.92, seed), 4, 2000, seed, ignore)
         draws.draw((), DRAW)
-        proved += Proof(draws, 0.93, 0.2).of(()) is not None
+        proved += PrecisionProof(draws, 0.93, 0.2).of(()) is not None
     assert proved <= 0.2 * 200
-    draws = Draws(coin(0.98, 1), 4, 3000, 1, ignore)
+    draws = AnchorSamples(coin(0.98, 1), 4, 3000, 1, ignore)
     draws.draw((), DRAW)
-    assert Proof(draws, 0.93, 0.2).of(()) is not None
+    assert PrecisionProof(draws, 0.93, 0.2).of(()) is not None
 
 
 def test_draws_count_for_larger_anchors_only():
-    draws = Draws(coin(0.5, 1), 5, 10_000, 3, ignore)
+    draws = AnchorSamples(coin(0.5, 1), 5, 10_000, 3, ignore)
     for anchor in [(), (1,), (1, 3)]:
         draws.draw(anchor, 64)
     shown, held = torch.cat(draws.shown), torch.cat(draws.held)
@@ -167,9 +167,9 @@ def test_the_search_keeps_the_best_arms():
         good = coalitions[:, [1, 4]].any(1)
         return torch.rand(len(coalitions), generator=rng) < torch.where(good, 0.9, 0.2)
 
-    draws = Draws(held, 6, 6000, 1, ignore)
+    draws = AnchorSamples(held, 6, 6000, 1, ignore)
     draws.draw((), DRAW)
-    assert set(best(draws, [(cell,) for cell in range(6)], 2, 0.05)) == {(1,), (4,)}
+    assert set(find_best_anchors(draws, [(cell,) for cell in range(6)], 2, 0.05)) == {(1,), (4,)}
 
 
 def test_the_budget_is_kept_and_reported():
@@ -178,7 +178,7 @@ def test_the_budget_is_kept_and_reported():
     assert all(certificate.samples <= 300 for certificate in found.certificates)
     assert seen[-1] == (600, 600)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    draws = Draws(coin(0.5, 1), 9, 333, 1, ignore)
+    draws = AnchorSamples(coin(0.5, 1), 9, 333, 1, ignore)
     search(draws, 0.95, 0.05, 2)
     assert draws.spent == 333 == len(torch.cat(draws.shown))
 

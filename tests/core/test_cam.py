@@ -10,11 +10,11 @@ from torch.nn import functional as F
 from core.attribution import METHODS
 from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import cam, grad_cam, grad_cam_plus_plus, layer_cam
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.attribution.score_cam import score_cam
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.loading import torchvision
+from core.loading import import_torchvision
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import CHEAP, assert_same, snapshot
 
@@ -180,13 +180,13 @@ def test_score_cam_asks_nothing_about_a_dead_channel(monkeypatch):
     classifier, asked = pooled(seed=2), []
     with classifier.exclusive() as module, torch.no_grad():
         module.conv.weight[1].zero_()
-    whole = module_of_score_cam.masked_scores
+    whole = module_of_score_cam.iterate_masked_scores
 
     def counting(classifier, images, targets, masks, **options):
         asked.extend(len(block) for block in masks)
         return whole(classifier, images, targets, masks, **options)
 
-    monkeypatch.setattr(module_of_score_cam, "masked_scores", counting)
+    monkeypatch.setattr(module_of_score_cam, "iterate_masked_scores", counting)
     score_cam(classifier, pictures(1), [0])
     assert sum(asked) == 4
 
@@ -272,7 +272,7 @@ def test_the_last_block_is_the_default_not_one_of_its_branches():
             return torch.cat([self.left(x), self.right(x)], 1)
 
     network = nn.Sequential(Branches(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
-    assert chosen_layer(Classifier(network, unit, name="branches"), "") == "0"
+    assert select_layer(Classifier(network, unit, name="branches"), "") == "0"
 
 
 class Idle(Pooled):
@@ -344,7 +344,7 @@ def test_a_map_of_nothing_warns(method):
 
 @pytest.fixture(scope="module")
 def resnet() -> Classifier:
-    torchvision()
+    import_torchvision()
     from torchvision.models import resnet18
 
     with torch.random.fork_rng(devices=[]):

@@ -12,12 +12,12 @@ from scipy.stats import ttest_ind
 from torch import nn
 
 from core.classifier import Classifier
-from core.concepts.effect import causal_effect, observed_effect
-from core.concepts.tcav import _Along, _judged, tcav
+from core.concepts.effect import compute_causal_effect, compute_observed_effect
+from core.concepts.tcav import _Along, _test_layer, tcav
 from core.concepts.vector import Activations, concept_vector
 from core.errors import ForetellError
 from data.scenes.generator import render
-from data.scenes.splits import picture
+from data.scenes.splits import draw_scene
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import scene_net
 
@@ -136,7 +136,7 @@ def test_scores_that_are_all_alike_are_judged_in_silence():
         (found,) = tcav(classifier, ["layer"], concept, coloured(80, 1), images, 0, concepts=9, generator=seeded())
     assert found.scores.tolist() == [1.0] * 10
     some, many = (torch.rand(count, generator=seeded()).double() for count in (10, 30))
-    judged = _judged("layer", 0, _Along(some, some, 1.0), [_Along(part, part, 1.0) for part in many.split(10)], 1)
+    judged = _test_layer("layer", 0, _Along(some, some, 1.0), [_Along(part, part, 1.0) for part in many.split(10)], 1)
     assert judged.t_test == pytest.approx(ttest_ind(some.numpy(), many.numpy(), equal_var=False).pvalue, rel=1e-9)
 
 
@@ -200,18 +200,18 @@ def test_what_cannot_be_tested_says_so():
 def test_effects_by_hand():
     """Paired and unpaired means with the errors of numpy."""
     one, other = torch.rand(7, 2, generator=seeded()), torch.rand(7, 2, generator=seeded(1))
-    effect = causal_effect(one, other)
+    effect = compute_causal_effect(one, other)
     difference = (one - other).double().numpy()
     np.testing.assert_allclose(effect.value, difference.mean(0))
     np.testing.assert_allclose(effect.error, difference.std(0, ddof=1) / 7**0.5)
-    seen = observed_effect(torch.cat([one, other[:5]]), torch.tensor([1] * 7 + [0] * 5))
+    seen = compute_observed_effect(torch.cat([one, other[:5]]), torch.tensor([1] * 7 + [0] * 5))
     np.testing.assert_allclose(seen.value, one.double().mean(0) - other[:5].double().mean(0))
     expected = np.sqrt(one.double().numpy().var(0, ddof=1) / 7 + other[:5].double().numpy().var(0, ddof=1) / 5)
     np.testing.assert_allclose(seen.error, expected)
     with pytest.raises(ForetellError, match="not of the same pictures"):
-        causal_effect(one, other[:5])
+        compute_causal_effect(one, other[:5])
     with pytest.raises(ForetellError, match="at least two"):
-        observed_effect(one, torch.ones(7))
+        compute_observed_effect(one, torch.ones(7))
 
 
 def test_the_sea_pushes_the_fish_up_by_intervention_and_by_its_vector():
@@ -222,9 +222,9 @@ def test_the_sea_pushes_the_fish_up_by_intervention_and_by_its_vector():
     def inputs(scenes):
         return torch.stack([network.preprocess(scene.image) for scene in scenes])
 
-    worlds = [picture("standard", 1, i) for i in range(20)]
+    worlds = [draw_scene("standard", 1, i) for i in range(20)]
     sea, road = (inputs([render(s.seed, category=s.label, context=c) for s in worlds]) for c in ("sea", "road"))
-    effect = causal_effect(network.probabilities(sea), network.probabilities(road))
+    effect = compute_causal_effect(network.probabilities(sea), network.probabilities(road))
     assert effect.value[fish] > 3 * effect.error[fish]
     other = [c for c in ("road", "meadow", "snow") for _ in range(14)]
     pool = inputs([render(900 + i, category="balloon", context=c) for i, c in enumerate(other)])

@@ -11,7 +11,7 @@ import torch
 from core.attribution import METHODS
 from core.attribution.signs import SIGNS, sign_of
 from core.classifier import Classifier
-from core.parameters import declared, summary
+from core.parameters import list_parameters, summary
 from core.types import Explanation
 from tests.core.networks import SIDE, awkward, greedy, pictures, unit
 
@@ -124,7 +124,7 @@ def test_out_of_memory_halves_the_chunk_and_goes_on(name):
         network, sizes = greedy(module)
     small = Classifier(network, unit, classifier.categories, name="greedy")
     sizes.clear()
-    parameters = {"layer": "drop"} if any(p.name == "layer" for p in declared(METHODS[name])) else {}
+    parameters = {"layer": "drop"} if any(p.name == "layer" for p in list_parameters(METHODS[name])) else {}
     expected = explain(name, classifier, images, [0, 1, 2, 0, 1], **parameters)
     parameters = {key: f"network.{layer}" for key, layer in parameters.items()}
     found = explain(name, small, images, [0, 1, 2, 0, 1], **parameters)
@@ -201,7 +201,7 @@ def test_it_is_documented_with_a_source_and_typed_defaults(name):
     assert len(summary(method)) > 30
     text = f"{method.__doc__}{__import__(method.__module__, fromlist=['x']).__doc__}"
     assert "arXiv:" in text or "doi:" in text
-    assert all(parameter.default is not None for parameter in declared(method))
+    assert all(parameter.default is not None for parameter in list_parameters(method))
 
 
 def test_the_snapshot_sees_a_changed_weight():

@@ -11,7 +11,7 @@ from torch import nn
 from core.attribution import METHODS
 from core.attribution.cost import Cost, Pace, cost, pace
 from core.classifier import Classifier
-from core.parameters import declared
+from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import CHEAP
 
@@ -46,7 +46,7 @@ def test_the_cost_is_what_is_really_asked_of_the_network(name):
         counting = Counting(module)
     classifier = Classifier(counting, unit, plain.categories, name="counting")
     parameters = dict(CHEAP.get(name, {}))
-    if any(p.name == "layer" for p in declared(METHODS[name])):
+    if any(p.name == "layer" for p in list_parameters(METHODS[name])):
         parameters["layer"] = "network.drop"
     said = cost(name, parameters, classifier)
     METHODS[name](classifier, pictures(1), [0], **parameters)  # also makes the copies that predict

@@ -12,7 +12,7 @@ from core.attribution.references import SOURCES
 from core.classifier import Classifier
 from core.device import stream
 from core.errors import ForetellError
-from core.parameters import declared
+from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, raw
 from tests.core.test_paths import linear
 
@@ -100,7 +100,7 @@ def test_it_agrees_with_captums_gradient_shap():
 
 def test_the_certificate_knows_the_references_and_no_form_asks_for_them():
     classifier, images = awkward(), pictures(1)
-    assert [p.name for p in declared(expected_gradients)] == ["samples", "source"]
+    assert [p.name for p in list_parameters(expected_gradients)] == ["samples", "source"]
     drawn = expected_gradients(classifier, images, [0], samples=4).certificates[0]
     assert drawn.parameters == {"samples": 4, "source": "colours"}
     digests = set()

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
 from core.attribution.extremal_perturbation import Spots, area_weight, extremal_perturbation, objective, off_area
-from core.attribution.learned_masks import Faded
+from core.attribution.learned_masks import FadedImage
 from core.classifier import Classifier
 from core.errors import ForetellError
 from tests.core.networks import SIDE, awkward, pictures, unit
@@ -64,10 +64,10 @@ def slow_joined(values: torch.Tensor) -> torch.Tensor:
 
 def test_spots_are_joined_by_a_smooth_maximum():
     values = torch.rand(7, 7, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(Spots(7).joined(values), slow_joined(values), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(Spots(7).join_spots(values), slow_joined(values), rtol=1e-4, atol=1e-5)
     one = torch.zeros(7, 7)
     one[3, 3] = 1
-    joined = Spots(7).joined(one)
+    joined = Spots(7).join_spots(one)
     assert joined[3, 2] == pytest.approx(float(joined[3, 3]))  # flat over the cells beside it
     assert joined[3, 0] < joined[3, 1] < joined[3, 2]
 
@@ -86,7 +86,7 @@ def test_the_objective_has_the_gradient_of_a_slow_reimplementation(share, weight
     classifier, image = awkward(), pictures(1)[0]
     reference = baselines(classifier, image[None], "blur", 0)[0]
     values = torch.rand(4, 4, generator=torch.Generator().manual_seed(2), requires_grad=True)
-    game = Faded(classifier, image, reference, 1, "logit")
+    game = FadedImage(classifier, image, reference, 1, "logit")
     (found,) = torch.autograd.grad(objective(game, Spots(4), values, share, weight), values)
     mask = slow_joined(values)
     large = F.interpolate(mask[None, None], [SIDE, SIDE], mode="bilinear", align_corners=False)[0, 0]

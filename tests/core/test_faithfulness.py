@@ -9,11 +9,11 @@ from core.attribution.baselines import baselines
 from core.attribution.expected_mask import bayesian_teaching
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.faithfulness import MEASURES
+from core.faithfulness import FAITHFULNESS_MEASURES
 from core.faithfulness.curves import deletion, insertion
 from core.faithfulness.pointing import pointing_hit, relevance_mass, relevance_rank
 from data.scenes import classifier as scene_net
-from data.scenes.splits import picture
+from data.scenes.splits import draw_scene
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 CURVES = pytest.mark.parametrize("curve", [deletion, insertion])
@@ -276,7 +276,7 @@ def confident(classifier, split, right):
     """The first 12 scenes that the built-in network is sure of, rightly or wrongly: inputs, its answers, objects."""
     found, index = [], 0
     while len(found) < 12:
-        scene = picture(split, 0, index)
+        scene = draw_scene(split, 0, index)
         index += 1
         x = classifier.preprocess(scene.image)
         probabilities = classifier.probabilities(x[None])[0]
@@ -308,12 +308,12 @@ def test_maps_of_confident_errors_lie_less_on_the_object_than_those_of_right_ans
     assert share[False] / area[False] < share[True] / area[True] - 0.3
 
 
-@pytest.mark.parametrize("name", list(MEASURES))
+@pytest.mark.parametrize("name", list(FAITHFULNESS_MEASURES))
 def test_every_measure_can_be_imported_and_says_what_it_is(name):
-    assert MEASURES[name].__name__ == name
-    assert MEASURES[name].__doc__
+    assert FAITHFULNESS_MEASURES[name].__name__ == name
+    assert FAITHFULNESS_MEASURES[name].__doc__
 
 
 def test_an_unknown_measure_suggests_the_nearest():
     with pytest.raises(ForetellError, match=r"Unknown measure of faithfulness 'deletions'\. Did you mean 'deletion'"):
-        MEASURES["deletions"]
+        FAITHFULNESS_MEASURES["deletions"]

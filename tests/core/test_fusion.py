@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, fx, nn
 
 from core import loading
-from core.fusion import ACTIVATIONS, FusedConvolution, FusedLinear, fused
-from core.inference import faster_copy, fused_copy
+from core.fusion import ACTIVATIONS, FusedConvolution, FusedLinear, fuse_layers
+from core.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import pictures
 
 SETTINGS = {nn.LeakyReLU: (0.3,), nn.Hardtanh: (-0.4, 0.7)}
@@ -22,7 +22,7 @@ def conv(padding: int | str = 1, **options: object) -> nn.Conv2d:
 def check(network: nn.Module, images: Tensor) -> list[str]:
     """What a fused program calls, whose answers were compared with the network's."""
     network = network.eval().requires_grad_(False)
-    program = fused(fx.symbolic_trace(network), images[:1])
+    program = fuse_layers(fx.symbolic_trace(network), images[:1])
     for count in (1, len(images)):
         torch.testing.assert_close(
             program(images[:count].clone()), network(images[:count].clone()), rtol=1e-5, atol=1e-5
@@ -48,7 +48,9 @@ def test_layers_are_computed_with_each_activation(kind):
 
 def test_both_forms_of_gelu_are_known():
     assert check(nn.Sequential(nn.Linear(12, 7), nn.GELU("tanh")), 3 * pictures(5)) == ["FusedLinear"]
-    exact, other = (fused(fx.symbolic_trace(nn.GELU(form)), pictures(1))(pictures(1)) for form in ("none", "tanh"))
+    exact, other = (
+        fuse_layers(fx.symbolic_trace(nn.GELU(form)), pictures(1))(pictures(1)) for form in ("none", "tanh")
+    )
     assert not torch.equal(exact, other)
 
 
@@ -141,21 +143,21 @@ class Seen(nn.Module):
 def test_a_branch_that_is_read_through_a_view_is_found_by_trying():
     """No walk of the graph knows every function that answers with a view: the answers tell."""
     probe = pictures(1)
-    copy = faster_copy(Seen().eval(), probe)
+    copy = make_faster_copy(Seen().eval(), probe)
     assert isinstance(copy, fx.GraphModule)
-    assert fused_copy(copy, probe) is copy
+    assert make_fused_copy(copy, probe) is copy
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_the_architectures_keep_their_logits_and_no_convolution_apart(name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = loading.torchvision().models.get_model(name, weights=None).eval()
+        network = loading.import_torchvision().models.get_model(name, weights=None).eval()
         head = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
         nn.init.normal_(head.weight)  # vit_b_16's is 0 as it comes
     probe = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
-        program = fused_copy(faster_copy(network, probe[:1]), probe[:1])
+        program = make_fused_copy(make_faster_copy(network, probe[:1]), probe[:1])
         expected, found = network(probe), program(probe)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-5 * float(expected.abs().max()))
     kinds = {type(module) for module in program.modules()}

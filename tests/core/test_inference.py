@@ -9,7 +9,7 @@ from torch import fx, nn
 
 from core.classifier import Classifier
 from core.fusion import FusedConvolution
-from core.inference import faster_copy, fused_copy
+from core.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import Awkward, awkward, pictures, unit
 
 
@@ -49,14 +49,14 @@ def test_a_network_that_branches_on_values_is_not_fused():
     for images in (pictures(1).abs(), -pictures(1).abs()):
         torch.testing.assert_close(classifier.logits(images), network(images).detach(), rtol=1e-6, atol=1e-6)
     probe = classifier.fill("mean")[None]
-    copy = faster_copy(network, probe)
-    assert fused_copy(copy, probe) is copy
+    copy = make_faster_copy(network, probe)
+    assert make_fused_copy(copy, probe) is copy
 
 
 def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
     """The program is tried on other inputs: one that only knows the example is left."""
     probe = pictures(1)
-    copy = faster_copy(Awkward().eval(), probe)
+    copy = make_faster_copy(Awkward().eval(), probe)
     with torch.no_grad():
         constant = copy(probe)
 
@@ -64,8 +64,8 @@ def test_a_program_that_answers_otherwise_is_not_used(monkeypatch):
         def forward(self, x):
             return constant.expand(len(x), -1)
 
-    monkeypatch.setattr("core.inference.fused", lambda network, probe: Parrot())
-    assert fused_copy(copy, probe) is copy
+    monkeypatch.setattr("core.inference.fuse_layers", lambda network, probe: Parrot())
+    assert make_fused_copy(copy, probe) is copy
 
 
 @pytest.mark.parametrize("form", ["_copy", "_predictor"])
@@ -96,7 +96,7 @@ def test_other_threads_ask_their_networks_while_one_is_traced():
             return self.head(x.mean((2, 3)))
 
     def trace() -> None:
-        copies.append(faster_copy(slow, probe))
+        copies.append(make_faster_copy(slow, probe))
 
     slow, other, probe, copies = Slow().eval(), Branching().eval(), pictures(1), []
     expected, of_the_other = slow(probe), other(probe)
@@ -126,8 +126,8 @@ def test_many_threads_copy_at_once_and_leave_torch_as_it_was():
 
     def copied() -> None:
         network, probe = Sleepy().eval(), pictures(1)
-        copy = faster_copy(network, probe)
-        made.append([form(pictures(1)) for form in (network, copy, fused_copy(copy, probe))])
+        copy = make_faster_copy(network, probe)
+        made.append([form(pictures(1)) for form in (network, copy, make_fused_copy(copy, probe))])
 
     threads = [threading.Thread(target=copied) for _ in range(6)]
     for thread in threads:

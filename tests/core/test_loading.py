@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from core.loading import load, torchvision
+from core.loading import import_torchvision, load
 from tests.conftest import ROOT
 
 OWN = """
@@ -39,7 +39,7 @@ def test_a_users_file_with_a_neighbour_import_and_default_transforms(own):
 
 
 def test_torchvision_models_and_transforms_work():
-    network = torchvision().models.get_model("resnet18", weights=None)
+    network = import_torchvision().models.get_model("resnet18", weights=None)
     assert network.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 1000)
 
 

@@ -7,10 +7,10 @@ from torch import nn
 from core.attribution.gradients import input_x_gradient
 from core.attribution.lrp import lrp_0, lrp_alpha_beta, lrp_composite, lrp_epsilon, lrp_gamma, lrp_z_plus
 from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
-from core.attribution.relevance_rules import AlphaBeta, Box, Epsilon, Flat, Gamma
+from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, ZBox
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.loading import torchvision
+from core.loading import import_torchvision
 from tests.core.networks import SIDE, awkward, pictures, raw, unit
 
 X = torch.tensor([1.0, 2.0, 3.0]).view(1, 1, 1, 3)
@@ -156,12 +156,12 @@ def test_conservation_on_an_unmodified_resnet(name, blocks):
 def resnet(name):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return torchvision().models.get_model(name, weights=None).eval()
+        return import_torchvision().models.get_model(name, weights=None).eval()
 
 
 COMPOSITES = {
     "EpsilonPlusFlat": Composite(Epsilon(1e-6), AlphaBeta(1, 0), Flat()),
-    "EpsilonGammaBox": Composite(Epsilon(1e-6), Gamma(0.25), Box()),
+    "EpsilonGammaBox": Composite(Epsilon(1e-6), Gamma(0.25), ZBox()),
     "EpsilonAlpha2Beta1": Composite(Epsilon(1e-6), AlphaBeta(2, 1)),
 }
 
@@ -169,7 +169,7 @@ COMPOSITES = {
 @pytest.mark.parametrize("name", COMPOSITES)
 def test_agrees_with_zennit_on_a_resnet(name):
     """zennit with its residual canonizer, which rewrites the network for the time; ours runs it as it is."""
-    torchvision()
+    import_torchvision()
     from zennit import composites
     from zennit.attribution import Gradient
     from zennit.torchvision import ResNetCanonizer

@@ -44,7 +44,7 @@ def test_empirical_covariance_of_samples_is_the_kernel():
 
 def test_expected_mask_of_the_papers_prior():
     """A sigmoid this steep is a step: E[m] = P(g > 0) = Phi(-1) = .1587 up to the sigmoid's width of 1 in 100."""
-    assert MaskPrior(8, 8).expected == pytest.approx(norm.cdf(-1), abs=2e-4)
+    assert MaskPrior(8, 8).expected_value == pytest.approx(norm.cdf(-1), abs=2e-4)
     draws = MaskPrior(24, 24).sample(4000, stream(0, 0))
     assert float(draws.mean()) == pytest.approx(norm.cdf(-1), abs=0.01)
 
@@ -151,7 +151,7 @@ def test_full_enumeration_of_bernoulli_masks():
         sums.add(masks[part], weights[:, part])
     rise = torch.einsum("n,nhw->hw", weights[0], masks.double()) / (len(masks) * 0.5)
     expected = rise * 0.5 / weights.mean()
-    torch.testing.assert_close(sums.plain()[0][0], expected, rtol=1e-12, atol=0)
+    torch.testing.assert_close(sums.estimate_plain()[0][0], expected, rtol=1e-12, atol=0)
 
 
 def test_chunk_size_does_not_change_the_map():

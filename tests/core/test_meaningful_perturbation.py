@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.learned_masks import Faded, descend, full_size
-from core.attribution.meaningful_perturbation import first_disc, meaningful_perturbation, regular, shifted
+from core.attribution.learned_masks import FadedImage, descend, full_size
+from core.attribution.meaningful_perturbation import first_disc, meaningful_perturbation, regular, shift_mask
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
@@ -61,7 +61,7 @@ def test_a_linear_network_loses_exactly_the_pixels_that_pay_for_their_deletion()
 @pytest.mark.parametrize("output", ["logit", "probability"])
 def test_the_chain_rule_outside_equals_autograd_through_the_network(output):
     classifier, image = awkward(), pictures(1)[0]
-    game = Faded(classifier, image, classifier.fill("black"), 1, output)
+    game = FadedImage(classifier, image, classifier.fill("black"), 1, output)
     mask = torch.rand(SIDE, SIDE, generator=torch.Generator().manual_seed(5), requires_grad=True)
     (found,) = torch.autograd.grad(game.pull(mask), mask)
     with classifier.exclusive() as module:
@@ -80,7 +80,7 @@ def test_it_equals_a_slow_reimplementation():
     )
     seed = draw_seed(torch.Generator().manual_seed(3))
     reference = baselines(classifier, image, "blur", 0)[0]
-    mask = first_disc(Faded(classifier, image[0], reference, 1, "probability"), grid)
+    mask = first_disc(FadedImage(classifier, image[0], reference, 1, "probability"), grid)
     m, v = torch.zeros(grid, grid), torch.zeros(grid, grid)
     for step in range(8):
         mask.requires_grad_()
@@ -136,7 +136,7 @@ def test_the_first_mask_is_the_smallest_disc_that_deletes_the_class():
             return torch.stack([10 * seen, -10 * seen], 1)
 
     classifier = Classifier(Middle(), unit, name="middle")
-    game = Faded(classifier, torch.ones(3, SIDE, SIDE), classifier.fill("black"), 0, "probability")
+    game = FadedImage(classifier, torch.ones(3, SIDE, SIDE), classifier.fill("black"), 0, "probability")
     disc = first_disc(game, SIDE)
     assert (1 - disc).nonzero().tolist() == [[5, 5], [5, 6], [6, 5], [6, 6]]
 
@@ -150,9 +150,9 @@ def test_regularity_by_hand():
 
 def test_a_shifted_mask_keeps_its_edge():
     mask = torch.arange(9.0).view(3, 3)
-    assert torch.equal(shifted(mask, 1, 0), mask[[0, 0, 1]])
-    assert torch.equal(shifted(mask, 0, -1), mask[:, [1, 2, 2]])
-    assert torch.equal(shifted(mask, 0, 0), mask)
+    assert torch.equal(shift_mask(mask, 1, 0), mask[[0, 0, 1]])
+    assert torch.equal(shift_mask(mask, 0, -1), mask[:, [1, 2, 2]])
+    assert torch.equal(shift_mask(mask, 0, 0), mask)
 
 
 def test_descent_stays_within_bounds_and_reports_each_step():

@@ -15,7 +15,7 @@ from core.attribution.gradients import input_x_gradient
 from core.attribution.lrp import lrp_0, lrp_composite
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.loading import imagenet_transforms, torchvision
+from core.loading import imagenet_transforms, import_torchvision
 from study.network.sources import open_classifier
 from tests.core.test_lrp import resnet
 
@@ -29,7 +29,7 @@ def test_agrees_with_pytorch_grad_cam_on_a_resnet(method, name, tolerance):
 
     It adds 1e-6 to the divisors of Grad-CAM++, which eq. 19 does not: with large gradients that is nothing.
     """
-    torchvision()
+    import_torchvision()
     import pytorch_grad_cam
     from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 

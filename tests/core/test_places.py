@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution import METHODS
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness.randomisation import cascading_randomisation
-from core.loading import torchvision
+from core.loading import import_torchvision
 
 SIDE, PATCH, WIDTH = 32, 4, 16
 GRID = SIDE // PATCH
@@ -116,18 +116,18 @@ def test_a_layer_that_mixes_places_is_refused_also_by_name(layer: str) -> None:
 
 
 def test_the_embedding_of_patches_is_used_where_it_is_asked_for() -> None:
-    assert chosen_layer(classifier(Tokens()), "embed") == "embed"
+    assert select_layer(classifier(Tokens()), "embed") == "embed"
 
 
 @pytest.mark.parametrize(("network", "layer"), [(Branches, "stem"), (Biased, "body")])
 def test_the_layer_is_one_that_everything_passes_through(network: type[nn.Module], layer: str) -> None:
     """Not the branch, nor the table of biases, that happens to run last."""
-    assert chosen_layer(classifier(network()), "") == layer
+    assert select_layer(classifier(network()), "") == layer
 
 
 def small(name: str) -> nn.Module:
     """Build one of torchvision's architectures with few and narrow layers."""
-    models = torchvision().models
+    models = import_torchvision().models
     if name == "vit":
         return models.VisionTransformer(SIDE, 8, num_layers=2, num_heads=2, hidden_dim=32, mlp_dim=64)
     if name == "swin":
@@ -145,13 +145,13 @@ def small(name: str) -> nn.Module:
 )  # fmt: skip
 def test_torchvisions_networks(name: str, layer: str) -> None:
     """Swin's last maps are turned to (B, K, h, w) before they are averaged: that layer is right for it."""
-    assert chosen_layer(classifier(small(name), 64), "") == layer
+    assert select_layer(classifier(small(name), 64), "") == layer
 
 
 def test_torchvisions_vision_transformer_is_refused() -> None:
     """Its last maps are the embedding of the patches."""
     with pytest.raises(ForetellError, match="as a list of tokens"):
-        chosen_layer(classifier(small("vit")), "")
+        select_layer(classifier(small("vit")), "")
 
 
 def test_a_network_that_forgets_keeps_its_layer() -> None:

@@ -61,7 +61,7 @@ def test_the_conditional_mean_equals_that_of_the_precision_matrix(rows, columns)
     """A field that is the mean colour everywhere is carried to the conditional mean; at the edge too."""
     image = small_picture()
     part, texture = Part(slice(*rows), slice(*columns), 5, 6, 1), Texture(image)
-    found = texture.given_surroundings(texture.mean.expand(1, -1, 5, 6), part)
+    found = texture.condition_on_surroundings(texture.mean.expand(1, -1, 5, 6), part)
     expected, _ = conditional(image, part)
     np.testing.assert_allclose(found.flatten().numpy(), expected, rtol=0, atol=1e-8)
 
@@ -70,7 +70,7 @@ def test_draws_have_the_conditional_covariance():
     """4,800 draws against the closed form, within 5 standard errors of each covariance."""
     image = small_picture()
     part, texture = Part(slice(1, 3), slice(2, 4), 5, 6, 1), Texture(image)
-    draws = torch.cat([texture.given_surroundings(texture.sample(16, stream(3, b)), part) for b in range(300)])
+    draws = torch.cat([texture.condition_on_surroundings(texture.sample(16, stream(3, b)), part) for b in range(300)])
     mean, cov = conditional(image, part)
     spread = np.sqrt(np.outer(cov.diagonal(), cov.diagonal()) + cov**2) / math.sqrt(4800)
     found = np.cov(draws.flatten(1).numpy().T)
@@ -109,7 +109,9 @@ def test_a_linear_probability_has_a_closed_form():
     for part in windows:
         x = image[0].double()
         whole = float(0.5 + (weight * x).sum())
-        x[:, part.rows, part.columns] = texture.given_surroundings(texture.mean.expand(1, -1, SIDE, SIDE), part)[0]
+        x[:, part.rows, part.columns] = texture.condition_on_surroundings(texture.mean.expand(1, -1, SIDE, SIDE), part)[
+            0
+        ]
         without = float(0.5 + (weight * x).sum())
         one, other = ((100 * p + 1) / 102 for p in (whole, without))
         total[part.rows, part.columns] += math.log2(one / (1 - one)) - math.log2(other / (1 - other))
@@ -161,7 +163,7 @@ def test_a_picture_of_one_colour_and_a_window_without_surroundings_are_drawn():
 def test_more_samples_go_on_from_the_first():
     """17 samples need a second block, whose stream is its own."""
     texture, part = Texture(small_picture()), Part(slice(0, 2), slice(0, 2), 5, 6, 1)
-    one, two = (texture.given_surroundings(texture.sample(16, stream(1, b)), part) for b in range(2))
+    one, two = (texture.condition_on_surroundings(texture.sample(16, stream(1, b)), part) for b in range(2))
     assert (one - two).abs().min() > 1e-9
     found = prediction_difference(awkward(), pictures(1), [0], window=6, samples=17)
     assert found.certificates[0].samples == 17

@@ -14,9 +14,9 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from core.errors import ForetellError
-from core.loading import load, torchvision
+from core.loading import import_torchvision, load
 from core.teaching.kfac import KroneckerPrior, Moments, fit_prior, with_bias
-from core.teaching.probabilistic import probabilistic_answers, sampled_heads
+from core.teaching.probabilistic import predict_with_sampled_heads, sample_heads
 
 CLASSES, HIDDEN, IMAGES = 4, 5, 50
 
@@ -45,7 +45,7 @@ def small():
 @pytest.fixture(scope="module")
 def oracle(small):
     """laplace-torch's Kronecker-factored Laplace of the same last layer, with a prior precision near 0."""
-    torchvision()  # before laplace-torch imports it, for the sake of CPU builds
+    import_torchvision()  # before laplace-torch imports it, for the sake of CPU builds
     laplace = pytest.importorskip("laplace")
     net, inputs = small
     with warnings.catch_warnings():
@@ -111,7 +111,7 @@ def test_features_of_another_network_are_refused(small):
 def test_sampled_heads_have_the_covariances_of_the_prior(small):
     """Row and column covariances of 4,000 draws: E[D D^T] = tr(U^-1) V^+, E[D^T D] = tr(V^+) U^-1."""
     prior = ours(small, tau=1.0)
-    draws = torch.stack(list(sampled_heads(prior, 4000, torch.Generator().manual_seed(2)))) - prior.head
+    draws = torch.stack(list(sample_heads(prior, 4000, torch.Generator().manual_seed(2)))) - prior.head
     rows = torch.einsum("skm,slm->kl", draws, draws) / len(draws)
     columns = torch.einsum("skm,skn->mn", draws, draws) / len(draws)
     for found, covariance, other in (
@@ -121,7 +121,7 @@ def test_sampled_heads_have_the_covariances_of_the_prior(small):
         expected = float(other.trace()) * covariance
         assert float((found - expected).norm() / expected.norm()) < 0.06
     with pytest.raises(ForetellError, match="at least 2 draws"):
-        probabilistic_answers(prior, torch.zeros(1, HIDDEN), 1, torch.Generator())
+        predict_with_sampled_heads(prior, torch.zeros(1, HIDDEN), 1, torch.Generator())
 
 
 @pytest.fixture(scope="module")
@@ -149,12 +149,12 @@ def test_the_probabilistic_classifier_is_as_accurate_as_the_network(resnet20):
     prior = fit_prior(head, pool.split(500))
     plain = accuracy(with_bias(features) @ head.T, labels)
     assert 0.7 < plain < 0.9
-    answers, error = probabilistic_answers(prior, features, 50, torch.Generator().manual_seed(0))
+    answers, error = predict_with_sampled_heads(prior, features, 50, torch.Generator().manual_seed(0))
     assert abs(accuracy(answers, labels) - plain) < 0.01
     assert 0 < float(error.max()) < 0.1
     swapped = KroneckerPrior(
         head.reshape(head.shape[::-1]), prior.class_covariance, prior.feature_covariance, prior.images, prior.conditions
     )  # U^-1 over the rows and V^+ over the columns, as if W were stored features first
-    heads = sampled_heads(swapped, 50, torch.Generator().manual_seed(0))
+    heads = sample_heads(swapped, 50, torch.Generator().manual_seed(0))
     wrong = sum((with_bias(features) @ drawn.reshape(head.shape).T).softmax(1) for drawn in heads)
     assert accuracy(wrong, labels) < plain - 0.05

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.differences import Differences, contributions
-from core.attribution.propagation import Mark, Propagation, mark_of, marked
+from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.errors import ForetellError
 
 
@@ -38,7 +38,7 @@ class Unchanged(Propagation):
         return function(x)
 
     def softmax(self, x, dim):
-        return marked(x.softmax(dim), Mark())
+        return mark_tensor(x.softmax(dim), Mark())
 
     def normalised(self, x, dims, eps):
         over = tuple(dims)

@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.faithfulness.randomisation import Randomisation, _cascade, _distances, cascading_randomisation
 from core.types import Explanation
 from data.scenes import classifier as scene_net
-from data.scenes.splits import picture
+from data.scenes.splits import draw_scene
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import assert_same, snapshot
 
@@ -37,8 +37,8 @@ def test_a_method_that_does_not_look_at_the_network_is_flagged(registered):
     found = cascading_randomisation(awkward(), pictures(2), [0, 1], "edges")
     assert found.layers == ("head", "conv2", "bn", "conv1")
     torch.testing.assert_close(found.correlations, torch.ones(4, 2, dtype=torch.float64), rtol=0, atol=1e-12)
-    assert found.flagged
-    assert not cascading_randomisation(awkward(), pictures(2), [0, 1], "edges", threshold=1.0).flagged
+    assert found.is_flagged
+    assert not cascading_randomisation(awkward(), pictures(2), [0, 1], "edges", threshold=1.0).is_flagged
 
 
 def test_maps_of_noise_are_told_by_their_repeatability(registered):
@@ -46,18 +46,18 @@ def test_maps_of_noise_are_told_by_their_repeatability(registered):
     found = cascading_randomisation(awkward(), pictures(2), [0, 1], "noise")
     assert found.correlations.abs().max() < 0.4
     assert found.repeatability.abs().max() < 0.4
-    assert not found.flagged
+    assert not found.is_flagged
 
 
 def test_the_gradient_of_the_built_in_network_depends_on_its_weights():
     """As Adebayo et al. find for the gradient: the trained network's map does not survive."""
     classifier = Classifier(scene_net.build(), scene_net.transforms, scene_net.CATEGORIES, name="scenes")
-    images = torch.stack([classifier.preprocess(picture("standard", 0, i).image) for i in range(4)])
+    images = torch.stack([classifier.preprocess(draw_scene("standard", 0, i).image) for i in range(4)])
     found = cascading_randomisation(classifier, images, [0, 1, 2, 3], "gradient")
     assert len(found.layers) == 13
     assert (found.layers[0], found.layers[-1]) == ("head", "features.0.0")
     assert found.correlations.shape == (13, 4)
-    assert not found.flagged
+    assert not found.is_flagged
     assert found.correlations[-1].mean() < 0.3
     assert found.repeatability.tolist() == [1, 1, 1, 1]
 
@@ -153,8 +153,8 @@ def test_what_cannot_be_randomised_is_refused():
 def test_the_flag_is_the_mean_after_the_last_layer():
     rows = torch.tensor([[1.0, 1.0], [0.7, 0.2]], dtype=torch.float64)
     settings = ("gradient", 0), (("b", "a"), rows, torch.ones(2))
-    assert Randomisation(*settings[0], 0.44, *settings[1]).flagged
-    assert not Randomisation(*settings[0], 0.46, *settings[1]).flagged
+    assert Randomisation(*settings[0], 0.44, *settings[1]).is_flagged
+    assert not Randomisation(*settings[0], 0.46, *settings[1]).is_flagged
 
 
 def test_likeness_is_of_distances_from_the_maps_own_zero():

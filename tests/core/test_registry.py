@@ -7,7 +7,7 @@ import pytest
 
 from core.attribution import METHODS
 from core.errors import ForetellError
-from core.parameters import declared, parsed
+from core.parameters import list_parameters, parse_parameters
 from core.registry import Registry
 
 
@@ -36,12 +36,12 @@ def test_every_entry_can_be_imported(name):
 
 def test_parameters_are_typed_from_texts():
     method = METHODS["bayesian_teaching"]
-    assert parsed(method, {"samples": "50", "fill": "black", "length_scale": "0.2"}) == {
+    assert parse_parameters(method, {"samples": "50", "fill": "black", "length_scale": "0.2"}) == {
         "samples": 50,
         "fill": "black",
         "length_scale": 0.2,
     }
-    assert [p.choices for p in declared(method) if p.name == "fill"] == [("mean", "black")]
+    assert [p.choices for p in list_parameters(method) if p.name == "fill"] == [("mean", "black")]
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_parameters_are_typed_from_texts():
 )
 def test_bad_parameters_are_named(given, text):
     with pytest.raises(ForetellError, match=text):
-        parsed(METHODS["bayesian_teaching"], given)
+        parse_parameters(METHODS["bayesian_teaching"], given)

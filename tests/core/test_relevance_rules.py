@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from core.attribution.linear_maps import convolution, dense
-from core.attribution.relevance_rules import AlphaBeta, Box, Epsilon, Flat, Flow, Gamma, SquaredWeights
+from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Flow, Gamma, SquaredWeights, ZBox
 
 INPUTS, OUTPUTS = 6, 4
 
@@ -101,7 +101,7 @@ def test_a_dense_layer_shares_by_the_papers_formula(rule, share, bias):
 def test_the_box_rule_shares_by_the_papers_formula():
     x, weight, b, relevance = case(True)
     low, high = float(x.min()) - 0.5, float(x.max()) + 0.5
-    found = shared(Box(), x, weight, b, relevance, (low, high))
+    found = shared(ZBox(), x, weight, b, relevance, (low, high))
     torch.testing.assert_close(found, slow(box_share(low, high), x, weight, b, relevance), rtol=1e-11, atol=1e-12)
     assert float(found.sum()) == pytest.approx(float(relevance.sum()), rel=1e-10)
 

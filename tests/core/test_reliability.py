@@ -12,7 +12,7 @@ from core.uncertainty.reliability import (
     best_temperature,
     calibration,
     compare_detection,
-    cross_fitted,
+    cross_fit_temperatures,
     detection_by_halves,
     error_detection,
 )
@@ -80,7 +80,7 @@ def test_each_half_is_cooled_by_the_other():
     """Catches a temperature judged on the pictures it was fitted on: by a grid and one picture at a time."""
     logits, labels = answers(5, size=60, sharpness=3.0)
     p = softmax(logits, axis=1)
-    (even, odd), cooled = cross_fitted(p, labels)
+    (even, odd), cooled = cross_fit_temperatures(p, labels)
     grid = np.geomspace(0.5, 10, 3000)
     for half, found in ((0, even), (1, odd)):
         rows = range(half, 60, 2)
@@ -96,7 +96,7 @@ def test_an_answer_too_small_for_its_precision_is_not_taken_for_nothing():
     p = np.tile(np.array([[1.0, 0.0], [0.9, 0.1]], np.float32), (20, 1)).repeat(2, axis=0)
     labels = np.tile([0, 0, 0, 1], 20)
     labels[:2] = 1  # one of each half gave its truth nothing
-    found, _ = cross_fitted(p, labels)
+    found, _ = cross_fit_temperatures(p, labels)
     logits = np.array([[0, -87.3365], [np.log(0.9), np.log(0.1)]])[np.tile([0, 0, 1, 1], 20)]
     assert found == pytest.approx([best_temperature(logits[k::2], labels[k::2]) for k in (0, 1)], rel=1e-3)
 
@@ -104,7 +104,7 @@ def test_an_answer_too_small_for_its_precision_is_not_taken_for_nothing():
 def test_a_half_without_an_error_is_said():
     p = np.tile([[0.9, 0.1]], (8, 1))
     with pytest.raises(ForetellError, match="fitted on each half of the pictures, and one has none"):
-        cross_fitted(p, [0, 0, 0, 0, 0, 1, 0, 1])
+        cross_fit_temperatures(p, [0, 0, 0, 0, 0, 1, 0, 1])
 
 
 def test_the_area_agrees_with_mann_whitney_and_its_error_with_resampling():

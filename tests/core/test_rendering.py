@@ -26,7 +26,7 @@ def test_zero_is_neutral_wherever_the_rest_of_the_map_lies():
     scale = scale_of(explanation(values[None].tolist()))
     np.testing.assert_allclose(centre(heatmap(values, scale, SIZE)), NEUTRAL, atol=1)
     grey = Image.new("RGB", (4, 4), (90, 90, 90))
-    np.testing.assert_allclose(centre(overlay(grey, scale.signed(values), SIZE, 0.7)), [90, 90, 90], atol=1)
+    np.testing.assert_allclose(centre(overlay(grey, scale.normalise_map(values), SIZE, 0.7)), [90, 90, 90], atol=1)
 
 
 def test_sign_is_colour_and_strength_is_saturation():
@@ -56,7 +56,7 @@ def test_scale_never_zooms_into_noise():
 def test_evidence_stays_and_noise_fades():
     """v^2 / (v^2 + (2 se)^2): half is left at 2 standard errors, all but nothing at a half, nearly all at 20."""
     scale, error = Scale(0.0, 1.0), torch.full((1, 3), 0.01)
-    shown = scale.signed(torch.tensor([[0.02, 0.005, -0.2]]), error)
+    shown = scale.normalise_map(torch.tensor([[0.02, 0.005, -0.2]]), error)
     np.testing.assert_allclose(shown, [[0.01, 0.005 / 17, -0.2 / 1.01]], rtol=1e-5)
 
 
@@ -75,7 +75,7 @@ def test_clipping_shows_what_a_few_extreme_values_hide():
     values = torch.full((1, 10, 10), 0.1)
     values[0, 0, 0] = 10.0
     one = Explanation(values, 0.0, ())
-    middle = {clip: shared_scales([one], 1 - clip / 100)[0].signed(values[0])[5, 5] for clip in (0.5, 2.0)}
+    middle = {clip: shared_scales([one], 1 - clip / 100)[0].normalise_map(values[0])[5, 5] for clip in (0.5, 2.0)}
     assert middle[0.5] < 0.05
     assert middle[2.0] == pytest.approx(1.0)
 

@@ -15,9 +15,9 @@ from core.layers.consistency import consistency
 from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of, means_of
-from core.layers.probe import _fitted, linear_probe, out_of_fold
+from core.layers.probe import _fit_weights, linear_probe, out_of_fold
 from core.layers.similarity import svcca
-from data.scenes.splits import picture
+from data.scenes.splits import draw_scene
 from tests.core.networks import awkward, pictures
 from tests.core.scenes import scene_net
 
@@ -34,7 +34,7 @@ def normal(*shape, seed=0):
 def scenes():
     """128 scenes: their inputs (N, 3, 96, 96), classes, contexts and object masks."""
     network = scene_net()
-    shown = [picture("standard", 3, i) for i in range(128)]
+    shown = [draw_scene("standard", 3, i) for i in range(128)]
     inputs = torch.stack([network.preprocess(one.image) for one in shown])
     names = sorted({one.context for one in shown})
     contexts = torch.tensor([names.index(one.context) for one in shown])
@@ -80,7 +80,7 @@ def test_a_probe_reads_what_is_there_and_nothing_else():
 def test_the_probe_is_the_penalised_multinomial_regression():
     """Against a search over all D weights at once, by torch, where there are more dimensions than pictures."""
     x, y = normal(30, 50).numpy(), np.arange(30) % 3
-    weights, bias = _fitted(x, y, 3, 2.0)
+    weights, bias = _fit_weights(x, y, 3, 2.0)
     w, b = (
         torch.zeros(50, 3, dtype=torch.float64, requires_grad=True),
         torch.zeros(3, dtype=torch.float64).requires_grad_(),
@@ -105,8 +105,8 @@ def test_the_search_in_all_dimensions_is_that_in_the_span():
     More dimensions that are 0 in every picture leave the best weights as they are, and have a span to search in.
     """
     x, y = normal(60, 7).numpy(), np.arange(60) % 3
-    weights, bias = _fitted(x, y, 3, 2.0)
-    wider, other = _fitted(np.pad(x, ((0, 0), (0, 80))), y, 3, 2.0)
+    weights, bias = _fit_weights(x, y, 3, 2.0)
+    wider, other = _fit_weights(np.pad(x, ((0, 0), (0, 80))), y, 3, 2.0)
     np.testing.assert_allclose(wider, np.pad(weights, ((0, 80), (0, 0))), atol=1e-4)
     np.testing.assert_allclose(other, bias, atol=1e-4)
 

@@ -9,7 +9,7 @@ from torch import nn
 from core.attribution.rise import GridMasks, estimate, rise
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.masked import masked_logits, masked_scores
+from core.masked import iterate_masked_logits, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from tests.core.networks import SIDE, awkward, pictures, unit
 
@@ -45,7 +45,7 @@ def test_it_is_proportional_to_the_expectation_of_bayesian_teaching():
     """For the same masks and weights E[m | c] = S p / E[q]."""
     sums = enumerated(2)
     plain, _ = estimate(sums, 0.5, "plain")
-    expectation, _ = sums.plain()
+    expectation, _ = sums.estimate_plain()
     torch.testing.assert_close(expectation, plain * 0.5 / (sums.q / sums.count), rtol=0, atol=1e-14)
 
 
@@ -151,7 +151,7 @@ def test_scores_are_the_masked_pictures_probabilities():
     classifier, images = awkward(), pictures(2)
     masks = GridMasks(SIDE, SIDE, 4, 0.5).sample(5, torch.Generator().manual_seed(2))
     fill, targets = classifier.fill("mean"), torch.tensor([2, 0])
-    ((_, found),) = masked_scores(classifier, images, targets, [masks], fill=fill, output="probability")
+    ((_, found),) = iterate_masked_scores(classifier, images, targets, [masks], fill=fill, output="probability")
     for b, target in enumerate(targets.tolist()):
         for i, mask in enumerate(masks):
             by_hand = mask * images[b] + (1 - mask) * fill
@@ -170,7 +170,7 @@ def test_no_more_masked_pictures_stand_in_memory_than_a_chunk(monkeypatch):
 
     monkeypatch.setattr(classifier, "logits", watched)
     masks = GridMasks(SIDE, SIDE, 4, 0.5).sample(7, torch.Generator().manual_seed(2))
-    list(masked_logits(classifier, pictures(2), [masks], fill=classifier.fill("mean"), chunk=3))
+    list(iterate_masked_logits(classifier, pictures(2), [masks], fill=classifier.fill("mean"), chunk=3))
     assert seen == [3, 3, 1] * 2
 
 

@@ -13,7 +13,7 @@ from sklearn.covariance import ledoit_wolf
 
 from core.errors import ForetellError
 from core.teaching.kfac import fit_prior, with_bias
-from core.teaching.learner import expected_sigmoid, learn
+from core.teaching.learner import compute_expected_sigmoid, learn
 from core.teaching.scoring import Scorer, score_sets
 
 FEATURES, CLASSES, IMAGES = 5, 4, 60
@@ -223,7 +223,7 @@ def test_the_size_of_the_laplace_error(world, weight, bound):
 def test_expected_sigmoid_by_adaptive_quadrature(mean, sd):
     """Hermite points alone are wrong in the second digit where the Gaussian is wide."""
     value = float(
-        expected_sigmoid(torch.tensor([mean], dtype=torch.float64), torch.tensor([sd**2], dtype=torch.float64))
+        compute_expected_sigmoid(torch.tensor([mean], dtype=torch.float64), torch.tensor([sd**2], dtype=torch.float64))
     )
     assert value == pytest.approx(integrated(mean, sd), abs=1e-12)
 
@@ -241,7 +241,7 @@ def test_the_papers_draws_lie_around_the_integral(world):
 def test_expected_sigmoid_by_monte_carlo():
     g = torch.Generator().manual_seed(0)
     draws = torch.sigmoid(0.7 + 3.0 * torch.randn(400_000, generator=g, dtype=torch.float64))
-    value = float(expected_sigmoid(torch.tensor(0.7).double(), torch.tensor(9.0).double()))
+    value = float(compute_expected_sigmoid(torch.tensor(0.7).double(), torch.tensor(9.0).double()))
     assert value == pytest.approx(float(draws.mean()), abs=5 * float(draws.std()) / 400_000**0.5)
 
 

@@ -16,9 +16,9 @@ from torch.nn import functional as F
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.teaching.kfac import fit_prior, with_bias
-from core.teaching.probabilistic import sampled_heads
-from core.uncertainty import MEASURES, SAMPLERS, measures, noise
-from core.uncertainty.draws import LEVELS, Draws, dropped_levels, enlargement
+from core.teaching.probabilistic import sample_heads
+from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES, measures, noise
+from core.uncertainty.draws import LEVELS, Draws, count_dropped_levels, enlargement
 from core.uncertainty.last_layer import laplace
 from core.uncertainty.samplers import (
     additive_noise,
@@ -136,7 +136,7 @@ def test_noise_is_on_the_product_with_the_weights_and_not_on_the_bias():
     x = torch.rand(1, 3, 5, 5, generator=seeded(1)).double()
     with noise.Noise(noise.InsertedDropout(0.3), Draws(9, [0, 1])), torch.no_grad():
         found = conv(x)
-    kept = torch.stack(list(Draws(9, [0, 1]).kept((4, 5, 5), 0.3)))
+    kept = torch.stack(list(Draws(9, [0, 1]).draw_kept((4, 5, 5), 0.3)))
     with torch.no_grad():
         columns = F.unfold(x, 3, padding=1)[0].T @ conv.weight.view(4, -1).T
     expected = columns.T.view(1, 4, 5, 5) * kept * enlargement(0.3) + conv.bias.view(-1, 1, 1)
@@ -159,8 +159,8 @@ def test_a_convolutions_product_is_torchs_own(kind, strided):
 def test_masks_are_independent_draws_of_their_rate(rate):
     """Catches words cut or used twice: the share, and correlations of places, passes and calls, in s.e."""
     draws = Draws(3, range(8))
-    calls = [torch.stack(list(draws.kept((250, 401), rate))).flatten(1).double() for _ in range(2)]
-    size, share = calls[0].numel(), dropped_levels(rate) / LEVELS
+    calls = [torch.stack(list(draws.draw_kept((250, 401), rate))).flatten(1).double() for _ in range(2)]
+    size, share = calls[0].numel(), count_dropped_levels(rate) / LEVELS
     assert abs(share - rate) <= 0.5 / LEVELS
     assert set(calls[0].unique().tolist()) == {0.0, 1.0}
     assert abs(float((calls[0] == 0).double().mean()) - share) < 5 * (share * (1 - share) / size) ** 0.5
@@ -180,7 +180,7 @@ def independent(z, again):
 def test_normal_numbers_are_independent_draws_of_a_normal_distribution():
     """scipy's Kolmogorov-Smirnov test of 800,000, and moments to 5 s.e.; catches a table that is cut or shifted."""
     draws = Draws(3, range(8))
-    calls = [torch.stack(list(draws.normal((250, 401)))).flatten(1).double() for _ in range(2)]
+    calls = [torch.stack(list(draws.draw_normal((250, 401)))).flatten(1).double() for _ in range(2)]
     size = calls[0].numel()
     assert kstest(calls[0].flatten().numpy(), "norm").pvalue > 1e-3
     for power, (expected, variance) in {1: (0, 1), 2: (1, 2), 4: (3, 96)}.items():
@@ -192,8 +192,8 @@ def test_normal_numbers_are_independent_draws_of_a_normal_distribution():
 def test_what_is_kept_is_enlarged_by_the_probability_as_drawn():
     """Catches a mean off by the rounding of the rate to whole levels, and a division by 0 beside rate 1."""
     for rate in (0.1, 1 / 3, 1e-9, 0.9999999):
-        assert enlargement(rate) * (LEVELS - dropped_levels(rate)) == LEVELS
-    kept = torch.stack(list(Draws(1, [0]).kept((400_000,), 0.9999999)))
+        assert enlargement(rate) * (LEVELS - count_dropped_levels(rate)) == LEVELS
+    kept = torch.stack(list(Draws(1, [0]).draw_kept((400_000,), 0.9999999)))
     assert 0 < int(kept.sum()) < 40
 
 
@@ -328,7 +328,7 @@ def test_laplace_has_the_moments_of_sampled_last_layers():
     prior = fit_prior(classifier.head, [classifier.features(images)], damping=0.01)
     found = laplace(classifier, images[:2], passes=20_000, prior=prior, generator=seeded())
     z = with_bias(classifier.features(images[:1]))[0]
-    drawn = torch.stack([head @ z for head in sampled_heads(prior, 20_000, seeded(7))])
+    drawn = torch.stack([head @ z for head in sample_heads(prior, 20_000, seeded(7))])
     close(found[0].double().mean(0), drawn.mean(0), 5, 20_000)
     spread, expected = np.cov(found[0].double().numpy().T), np.cov(drawn.numpy().T)
     assert np.abs(spread - expected).max() < 0.05 * np.abs(expected).max()
@@ -375,7 +375,7 @@ def test_variation_ratio_draws_labels():
 def test_standard_errors_are_the_spread_of_repetitions(name):
     """The mean error of 400 sets of 60 answers against the standard deviation of their 400 values."""
     logits = torch.randn(400, 60, 3, generator=seeded()) + torch.tensor([1.0, 0.0, 0.0])
-    estimate = MEASURES[name](logits.softmax(-1))
+    estimate = UNCERTAINTY_MEASURES[name](logits.softmax(-1))
     assert estimate.error.mean().item() == pytest.approx(estimate.value.std().item(), rel=0.12)
 
 

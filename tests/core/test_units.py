@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from core.attribution.modified import deconvnet
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.units.exemplars import at, field, projection, top_activations
+from core.units.exemplars import find_receptive_field, locate_unit, projection, top_activations
 from core.units.unit import Unit
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import answered, scene_net
@@ -63,14 +63,14 @@ def test_a_field_is_that_of_the_arithmetic():
         for row, column in ((0, 0), (1, 2), (2, 1)):
             low = [first + step * place for place in (row, column)]
             expected = (*(max(0, start) for start in low), *(min(SIDE, start + width) for start in low))
-            assert field(classifier, Unit(0, layer, row, column)) == expected, layer
+            assert find_receptive_field(classifier, Unit(0, layer, row, column)) == expected, layer
 
 
 def test_a_field_of_the_built_in_network_and_what_lies_outside_it_counts_for_nothing():
     """Six 3 x 3 convolutions of strides 2, 2, 1, 2, 1, 2: after three of them 3 + 2 * 2 + 2 * 4 = 15 px wide."""
     classifier = scene_net()
     chosen = Unit(11, "features.2.0", 12, 9)
-    top, left, bottom, right = field(classifier, chosen)
+    top, left, bottom, right = find_receptive_field(classifier, chosen)
     assert (bottom - top, right - left) == (15, 15)
     image = answered(classifier, 1)[0][0]
     changed = torch.randn(image.shape, generator=torch.Generator().manual_seed(1))
@@ -130,8 +130,8 @@ def test_top_field_and_projection_go_together_on_scenes():
     top = top_activations(classifier, Unit(11, "features.2"), [inputs])
     assert bool((top.activations.diff() <= 0).all())
     for picture, place in zip(top.pictures[:3].tolist(), top.places[:3], strict=True):
-        one = at(top.unit, place)
-        first, left, last, right = field(classifier, one)
+        one = locate_unit(top.unit, place)
+        first, left, last, right = find_receptive_field(classifier, one)
         found, _ = projection(classifier, one, inputs[picture])
         inside = found[:, first:last, left:right]
         assert float(inside.abs().sum()) == pytest.approx(float(found.abs().sum()))
@@ -157,8 +157,8 @@ def test_the_network_is_left_as_it_was():
     with classifier.exclusive() as module:
         before = snapshot(module)
     top = top_activations(classifier, Unit(1, "conv2"), [images])
-    projection(classifier, at(top.unit, top.places[0]), images[0])
-    field(classifier, at(top.unit, top.places[0]))
+    projection(classifier, locate_unit(top.unit, top.places[0]), images[0])
+    find_receptive_field(classifier, locate_unit(top.unit, top.places[0]))
     with pytest.raises(KeyboardInterrupt):
         top_activations(
             classifier, Unit(1, "conv2"), [images], progress=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
@@ -180,4 +180,4 @@ def test_what_cannot_be_found_is_refused(chosen, given, says):
     with pytest.raises(ForetellError, match=says):
         top_activations(awkward(), chosen, **{"blocks": [pictures(1)], **given})
     with pytest.raises(ForetellError, match="one place"):
-        field(awkward(), Unit(0, "conv1"))
+        find_receptive_field(awkward(), Unit(0, "conv1"))

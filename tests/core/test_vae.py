@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from core.classifier import Classifier
 from core.concepts import vae as module
-from core.concepts.vae import ConditionalVae, agreement, decoded_effect, fit_vae, reencoded_effect
+from core.concepts.vae import ConditionalVae, agreement, compute_decoded_effect, compute_reencoded_effect, fit_vae
 from core.errors import ForetellError
 from tests.core.networks import SIDE, pictures, unit
 
@@ -54,13 +54,13 @@ def test_the_estimates_find_the_effect_and_observation_does_not(confounded):
     answers = classifier.probabilities(images)[:, 0]
     seen = float(answers[conditions[:, 0] == 0].mean() - answers[conditions[:, 0] == 1].mean())
     asked = (classifier, learned)
-    decoded = decoded_effect(*asked, conditions, 0, (0, 1), generator=draws)
-    again = reencoded_effect(*asked, images, conditions, 0, (0, 1), generator=draws)
+    decoded = compute_decoded_effect(*asked, conditions, 0, (0, 1), generator=draws)
+    again = compute_reencoded_effect(*asked, images, conditions, 0, (0, 1), generator=draws)
     assert seen > true + 0.3
     for found in (decoded, again):
         assert float(found.value[0]) == pytest.approx(true, abs=0.06)
         assert 0 < float(found.error[0]) < 0.02
-    back = decoded_effect(*asked, conditions, 0, (1, 0), generator=draws)
+    back = compute_decoded_effect(*asked, conditions, 0, (1, 0), generator=draws)
     assert float(back.value[0]) == pytest.approx(-float(decoded.value[0]), abs=0.02)
     assert agreement(*asked, images, conditions, generator=draws) > 0.95
 

@@ -15,10 +15,10 @@ from core import loading
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.units import PARAMETERISATIONS
-from core.units.display import black_and_white, displayed
-from core.units.maximise import Maximised, maximise
+from core.units.display import black_and_white, convert_to_colours
+from core.units.maximise import MaximisedImages, maximise
 from core.units.parameterisations import AXES, Fourier, Pixels, colours, strength
-from core.units.unit import Unit, known, response
+from core.units.unit import Unit, find_layer_shape, response
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import answered, scene_net
 from tests.core.test_contracts import assert_same, snapshot
@@ -90,7 +90,7 @@ def test_a_picture_of_waves_begins_nearly_grey_and_stays_between_black_and_white
     for loud, least, most in ((1, 0.45, 0.55), (1000, 0, 1)):
         with torch.no_grad():
             canvas._spectrum *= loud
-            levels = (canvas.picture()[0] - black) / (white - black)
+            levels = (canvas.render_image()[0] - black) / (white - black)
         assert least <= float(levels.min()) < 0.5 < float(levels.max()) <= most + 1e-6
 
 
@@ -99,10 +99,10 @@ def test_the_moves_are_what_they_are_said_to_be():
     classifier = scene_net()
     canvas = Fourier(classifier, generator(), 0.05)
     down, across = (torch.linspace(-1, 1, 96).view(shape).expand(96, 96) for shape in ((96, 1), (1, 96)))
-    canvas.picture = lambda: torch.stack([down, across, torch.zeros(96, 96)])[None]
+    canvas.render_image = lambda: torch.stack([down, across, torch.zeros(96, 96)])[None]
     middles, slopes = [], []
     for _ in range(200):
-        seen = canvas.seen()[0]
+        seen = canvas.render_view()[0]
         middles.append(seen[:2, 47:49, 47:49].mean((1, 2)))
         slopes.append(torch.stack([seen[0, 58, 48] - seen[0, 38, 48], seen[1, 58, 48] - seen[1, 38, 48]]) / (40 / 95))
     middle, slope = torch.stack(middles), torch.stack(slopes)
@@ -148,7 +148,7 @@ def test_a_class_of_mobilenet_rises_with_waves_as_it_cannot_with_noise(real: Pat
 
 @EVERY
 def test_the_same_seed_draws_the_same_and_more_starts_leave_the_first_alone(parameterisation):
-    def draw(starts: int, seed: int = 3) -> Maximised:
+    def draw(starts: int, seed: int = 3) -> MaximisedImages:
         return maximise(
             awkward(), Unit(1), parameterisation=parameterisation, starts=starts, steps=5, generator=generator(seed)
         )
@@ -185,8 +185,8 @@ def test_a_unit_is_a_class_a_mean_or_a_place():
     torch.testing.assert_close(answers(classifier, Unit(2), images), logits[:, 2])
     torch.testing.assert_close(answers(classifier, Unit(3, "bn"), images), bn[:, 3].mean((1, 2)))
     torch.testing.assert_close(answers(classifier, Unit(3, "bn", 4, 11), images), bn[:, 3, 4, 11])
-    assert known(classifier, Unit(0)) == (3,)
-    assert known(classifier, Unit(0, "bn")) == (8, SIDE, SIDE)
+    assert find_layer_shape(classifier, Unit(0)) == (3,)
+    assert find_layer_shape(classifier, Unit(0, "bn")) == (8, SIDE, SIDE)
 
 
 def test_a_dead_unit_is_said_to_be_dead():
@@ -202,13 +202,13 @@ def test_pictures_are_shown_as_they_were():
     """A photograph through the transforms and back; what is beyond white is white."""
     levels = torch.randint(256, (SIDE, SIDE, 3), generator=generator(), dtype=torch.uint8)
     x = awkward().preprocess(Image.fromarray(levels.numpy()))
-    assert torch.equal(displayed(awkward(), x[None])[0], levels)
-    assert displayed(awkward(), x[None] + 9).unique().tolist() == [255]
+    assert torch.equal(convert_to_colours(awkward(), x[None])[0], levels)
+    assert convert_to_colours(awkward(), x[None] + 9).unique().tolist() == [255]
     grey = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(SIDE**2, 2)), lambda image: unit(image)[:1], name="grey")
-    assert displayed(grey, x[None, :1])[0].eq(levels[:, :, :1]).all()
+    assert convert_to_colours(grey, x[None, :1])[0].eq(levels[:, :, :1]).all()
     blank = Classifier(nn.Sequential(nn.Flatten(), nn.Linear(3, 2)), lambda image: torch.zeros(1, 1, 3), name="blank")
     with pytest.raises(ForetellError, match="blank cannot be shown"):
-        displayed(blank, torch.zeros(1, 1, 1, 3))
+        convert_to_colours(blank, torch.zeros(1, 1, 1, 3))
 
 
 @pytest.mark.parametrize(
@@ -236,6 +236,6 @@ def test_numpy_and_torch_agree_on_what_a_wave_is():
         canvas._spectrum.zero_()
         canvas._spectrum[0, 3, 5, 0] = 1e-2
     black, white = black_and_white(scene_net())
-    levels = ((canvas.picture()[0] - black) / (white - black)).detach().numpy()
+    levels = ((canvas.render_image()[0] - black) / (white - black)).detach().numpy()
     spectrum = np.abs(np.fft.fft2(np.log(levels / (1 - levels)).mean(0)))
     assert sorted(map(tuple, np.argwhere(spectrum > spectrum.max() / 2).tolist())) == [(3, 5), (93, 91)]

@@ -33,7 +33,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 def gallery_of(model: str, name: str) -> Gallery:
     """A picture set with a classifier's answers, as the page gets it."""
-    job = cache.gallery(model, name)
+    job = cache.start_gallery_job(model, name)
     assert job.wait(PATIENCE_S)
     assert job.state == "done", job.error
     found: Gallery = job.result

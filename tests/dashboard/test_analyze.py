@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
                 side = "left" if (screen["left"]["name"] == ai[screen["target"]]) == knows else "right"
                 state = service.participant.record(token, answer(screen["index"], side)).state
             service.participant.finish(token)
-        assert service.researcher.take_look("looked").crossed
+        assert service.researcher.run_interim_analysis("looked").is_crossed
         export(service.researcher, "looked", tmp_path / "answers.csv")
     return tmp_path
 

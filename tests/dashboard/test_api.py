@@ -18,7 +18,7 @@ MakeBundle = Callable[..., Path]
 @pytest.fixture
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    service.service().researcher.open_study(bundle(), per_condition=1)
+    service.get_service().researcher.open_study(bundle(), per_condition=1)
     with TestClient(Starlette(routes=routes()), base_url="http://study.test") as opened:
         yield opened
     service.close()
@@ -183,7 +183,7 @@ def test_a_full_study_says_so(client: TestClient) -> None:
 
 def test_a_broken_database_asks_for_another_try(client: TestClient) -> None:
     me = begin(client)
-    service.service().close()
+    service.get_service().close()
     reply = client.post("/api/v1/consent", json={"agreed": True}, headers=me)
     assert reply.status_code == 503
     assert reply.headers["retry-after"] == "1"

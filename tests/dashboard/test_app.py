@@ -33,7 +33,9 @@ def test_ids_are_erased_while_the_server_runs(monkeypatch: pytest.MonkeyPatch) -
         with contextlib.suppress(asyncio.CancelledError):
             await forgetting
 
-    monkeypatch.setattr(service, "service", lambda: SimpleNamespace(erase_identities=erase_identities))
+    monkeypatch.setattr(
+        service, "get_service", lambda: SimpleNamespace(workspace=SimpleNamespace(erase_identities=erase_identities))
+    )
     # On a thread of its own: a test in a browser leaves a loop behind on this one.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, until_asked_again()).result()

@@ -46,21 +46,21 @@ def test_work_is_one_at_a_time_and_the_turn_is_given_back() -> None:
 
 def test_the_workspaces_own_classifiers_and_pictures_are_offered(workspace: Path) -> None:
     """A file that was edited is another classifier; one that never was here is none."""
-    assert cache.models()[0] == "scenes"
-    assert cache.picture_sets() == []
+    assert cache.list_models()[0] == "scenes"
+    assert cache.list_image_sets() == []
     for category in ("day", "night"):
         (workspace / "pictures" / "mine" / category).mkdir(parents=True)
         Image.new("RGB", (9, 9)).save(workspace / "pictures" / "mine" / category / "one.png")
     (workspace / "models").mkdir()
     file = workspace / "models" / "mine.py"
     file.write_text(MODEL.format(names=["day", "night"]))
-    assert "models/mine.py" in cache.models()
-    assert cache.picture_sets() == ["mine"]
-    assert cache.classifier("models/mine.py").categories == ("day", "night")
+    assert "models/mine.py" in cache.list_models()
+    assert cache.list_image_sets() == ["mine"]
+    assert cache.load_classifier("models/mine.py").categories == ("day", "night")
     gallery = gallery_of("models/mine.py", "mine")
-    truth, says, sure = gallery.says(1)
+    truth, says, sure = gallery.describe_prediction(1)
     assert truth == "night"
     assert says in ("day", "night")
     assert 0.5 <= sure <= 1
     file.write_text(MODEL.format(names=["night", "day"]))
-    assert cache.classifier("models/mine.py").categories == ("night", "day")
+    assert cache.load_classifier("models/mine.py").categories == ("night", "day")

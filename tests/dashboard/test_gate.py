@@ -28,7 +28,7 @@ from dashboard.server import gate
 from dashboard.server.gate import COOKIE, Gate
 from dashboard.shared import service as door
 from study.collection.access import LINK_NS, LOGIN_NS, MOST_TRIES, MOST_TRIES_IN_ALL, WINDOW_NS
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE
 from tests.conftest import write_bundle
@@ -137,9 +137,9 @@ def test_a_login_link_ends(tmp_path: Path) -> None:
     with Service(tmp_path, clock=lambda: now[0]) as service:
         key = service.access.login_link().partition("=")[2]
         now[0] += LINK_NS - 1
-        assert service.access.standing(service.access.login_by_link(key)) == "in"
+        assert service.access.find_login_state(service.access.login_by_link(key)) == "in"
         now[0] += 1
-        with pytest.raises(Refused, match="not known"):
+        with pytest.raises(Refusal, match="not known"):
             service.access.login_by_link(key)
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert key.encode() not in kept
@@ -330,13 +330,13 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
                 heard.append(await socket.receive_text())
                 await socket.send_text(heard[-1])
 
-    door.service().access.set_password(PASSWORD)
-    token = door.service().access.login(PASSWORD, "x")
+    door.get_service().access.set_password(PASSWORD)
+    token = door.get_service().access.login(PASSWORD, "x")
     inside = Starlette(routes=[WebSocketRoute("/", echo)])
     with TestClient(Gate(inside, []), headers={"Cookie": f"{COOKIE}={token}"}).websocket_connect("/") as opened:
         opened.send_text("before")
         assert opened.receive_text() == "before"
-        door.service().access.logout(token)
+        door.get_service().access.logout(token)
         opened.send_text("after")
         with pytest.raises(WebSocketDisconnect):
             opened.receive_text()
@@ -346,21 +346,25 @@ def test_an_open_websocket_ends_with_its_login(workspace: Path, monkeypatch: pyt
 def test_logins_end_and_everything_is_in_the_audit_trail(tmp_path: Path) -> None:
     now = [10**18]
     with Service(tmp_path, clock=lambda: now[0]) as service:
-        assert (service.access.standing(""), service.access.ways()) == ("out", ())
+        assert (service.access.find_login_state(""), service.access.ways()) == ("out", ())
         service.access.set_password(PASSWORD)
         token = service.access.login(PASSWORD, "a")
-        assert (service.access.standing(token), service.access.standing(""), service.access.standing("x")) == (
+        assert (
+            service.access.find_login_state(token),
+            service.access.find_login_state(""),
+            service.access.find_login_state("x"),
+        ) == (
             "in",
             "out",
             "out",
         )
         now[0] += LOGIN_NS
-        assert service.access.standing(token) == "out"
+        assert service.access.find_login_state(token) == "out"
         again = service.access.login(PASSWORD, "a")
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             service.access.login("wrong", "a")
         service.access.set_password(PASSWORD + "!")
-        assert service.access.standing(again) == "out"  # whoever set it meant the others to leave
+        assert service.access.find_login_state(again) == "out"  # whoever set it meant the others to leave
         service.access.logout(service.access.login(PASSWORD + "!", "a"))
         acts = service.workspace.store.read(
             lambda db: db.exec_driver_sql("SELECT actor, act FROM audit ORDER BY seq").all()
@@ -379,9 +383,9 @@ def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeyp
         service.access.set_password(PASSWORD)
         monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         for n in range(MOST_TRIES_IN_ALL):
-            with pytest.raises(Refused, match="not the password"):
+            with pytest.raises(Refusal, match="not the password"):
                 service.access.login("wrong", f"address {n}")
-        with pytest.raises(Refused, match="Wait 15 minutes"):
+        with pytest.raises(Refusal, match="Wait 15 minutes"):
             service.access.login(PASSWORD, "new address")
         now[0] += WINDOW_NS + 1
         assert service.access.login(PASSWORD, "new address")
@@ -400,17 +404,17 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
         monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         device = service.access.new_device()
         for n in range(MOST_TRIES_IN_ALL):
-            with pytest.raises(Refused, match="not the password"):
+            with pytest.raises(Refusal, match="not the password"):
                 service.access.login("wrong", f"network {n // 5}")
         for stranger in ("", "x.y", device[:-1], f"other.{device.partition('.')[2]}"):
-            with pytest.raises(Refused, match="Wait 15 minutes"):
+            with pytest.raises(Refusal, match="Wait 15 minutes"):
                 service.access.login(PASSWORD, "here", stranger)
         service.access.count_try("here")
-        assert service.access.standing(service.access.login(PASSWORD, "here", device)) == "in"
+        assert service.access.find_login_state(service.access.login(PASSWORD, "here", device)) == "in"
         for n in range(MOST_TRIES):
-            with pytest.raises(Refused, match="not the password"):
+            with pytest.raises(Refusal, match="not the password"):
                 service.access.login("wrong", f"{n}", device)
-        with pytest.raises(Refused, match="Wait 15 minutes"):
+        with pytest.raises(Refusal, match="Wait 15 minutes"):
             service.access.login(PASSWORD, "here", device)
 
 

@@ -115,7 +115,7 @@ def test_an_error_is_kept_as_a_sentence_until_it_is_forgotten(error: Exception, 
     assert job.error.startswith(sentence)
     assert pool.ask("a", broken) is job
     pool.forget("a")
-    assert pool.known("a") is None
+    assert pool.find("a") is None
     assert pool.ask("a", lambda progress: 1).wait(PATIENCE_S)  # the thread lives on
 
 
@@ -131,8 +131,8 @@ def test_memory_is_bounded_and_the_newest_stay(monkeypatch: pytest.MonkeyPatch) 
     pool = Pool(1)
     for number in range(8):
         assert pool.ask(str(number), lambda progress: 1).wait(PATIENCE_S)
-        until(lambda number=number: pool.known(str(number)).state == "done")
-    assert [number for number in range(8) if pool.known(str(number))] == [5, 6, 7]
+        until(lambda number=number: pool.find(str(number)).state == "done")
+    assert [number for number in range(8) if pool.find(str(number))] == [5, 6, 7]
 
 
 def test_too_much_waiting_is_refused_and_what_was_left_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +145,7 @@ def test_too_much_waiting_is_refused_and_what_was_left_makes_room(monkeypatch: p
         pool.ask("more", lambda progress: 1)
     monkeypatch.setattr(jobs, "WANTED_S", 0.0)
     assert pool.ask("more", lambda progress: 1).state == "waiting"
-    assert [pool.known(job.key) is job for job in waiting] == [False, True]
+    assert [pool.find(job.key) is job for job in waiting] == [False, True]
     busy.open.set()
 
 

@@ -35,7 +35,7 @@ Walk = Callable[[TestClient], Reply]
 def client(tmp_path: Path, bundle: MakeBundle, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     """A page of the study "deutsch", which everybody may enter."""
     monkeypatch.setenv("FORETELL_HOME", str(tmp_path / "home"))
-    door.service().researcher.open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
+    door.get_service().researcher.open_study(bundle(name="deutsch", config=CONFIG), per_condition=1)
     headers = {"X-Study": "deutsch"}
     with TestClient(Starlette(routes=routes()), base_url="http://study.test", headers=headers) as opened:
         yield opened
@@ -71,7 +71,7 @@ def managed(manage: Callable[[Service], Any]) -> Walk:
     """What a newcomer is told after the researcher did something."""
 
     def walk(client: TestClient) -> Reply:
-        manage(door.service())
+        manage(door.get_service())
         return begin(client)
 
     return walk
@@ -146,7 +146,7 @@ def test_every_refusal_is_walked() -> None:
 
 def test_a_studys_own_words_are_used(client: TestClient, bundle: MakeBundle) -> None:
     """Catches a refusal that passes over what the study file says instead."""
-    door.service().researcher.open_study(bundle(name="own", texts={"refused_code": "Nein."}), per_condition=1)
+    door.get_service().researcher.open_study(bundle(name="own", texts={"refused_code": "Nein."}), per_condition=1)
     assert post(client, *WITHDRAW, **{"X-Study": "own"}).json()["error"] == "Nein."
 
 
@@ -162,15 +162,15 @@ def test_what_is_wrong_at_the_server_is_logged_and_not_told(
 ) -> None:
     """Catches a path of the server, or an English sentence for the researcher, on a participant's screen."""
     entered(client)
-    folder = next((door.service().workspace.home.parent / "bundles").iterdir())
+    folder = next((door.get_service().workspace.home.parent / "bundles").iterdir())
     (folder / "manifest.json").unlink()
-    known = door.service().workspace.bundles.copy()
-    monkeypatch.setattr(door.service(), "_bundles", {})
+    known = door.get_service().workspace.bundles.copy()
+    monkeypatch.setattr(door.get_service(), "_bundles", {})
     assert (reply := client.get("/api/v1/state")).status_code == 500
     assert str(folder) not in reply.text
     assert str(folder) in caplog.text
     assert reply.json()["error"] == ENGLISH["ui.wrong"]  # which language cannot be known
-    monkeypatch.setattr(door.service(), "_bundles", known)
+    monkeypatch.setattr(door.get_service(), "_bundles", known)
     assert client.get("/api/v1/state").status_code == 200
 
 
@@ -183,5 +183,5 @@ def test_the_page_itself_speaks_the_studys_language_before_its_script_does(
     assert not re.findall(r"\{[\w.]+\}", page)
     unknown = client.get("/run/dutsch").text
     assert all(said in unknown for said in ('<html lang="en">', ENGLISH["no_script"], ENGLISH["ui.cannot"]))
-    door.service().researcher.open_study(bundle(name="evil", texts={"title": "</title><script>"}), per_condition=1)
+    door.get_service().researcher.open_study(bundle(name="evil", texts={"title": "</title><script>"}), per_condition=1)
     assert "<title>&lt;/title&gt;&lt;script&gt;</title>" in client.get("/run/evil").text

@@ -23,7 +23,7 @@ from core.errors import ForetellError
 from dashboard.cli import doctor
 from dashboard.cli import main as cli
 from dashboard.server import sso
-from dashboard.server.sso import untrue
+from dashboard.server.sso import find_metadata_fault
 from dashboard.shared import service as door
 from dashboard.shared.service import COOKIE
 from study.collection.access import LOGIN_NS, MOST_TRIES
@@ -296,9 +296,9 @@ def test_nonsense_is_one_sentence(
 def test_no_endpoint_without_tls_is_believed_where_the_issuer_has_it(endpoint: str) -> None:
     """Catches the client's secret sent in clear because the metadata says so."""
     told = {"issuer": "https://login.example.org", endpoint: "http://login.example.org/x"}
-    assert untrue(told, "https://login.example.org") == "an endpoint without TLS"
-    assert untrue({**told, endpoint: "https://login.example.org/x"}, "https://login.example.org") is None
-    assert untrue(told, "https://login.example.org/tenant") == "metadata of another issuer"
+    assert find_metadata_fault(told, "https://login.example.org") == "an endpoint without TLS"
+    assert find_metadata_fault({**told, endpoint: "https://login.example.org/x"}, "https://login.example.org") is None
+    assert find_metadata_fault(told, "https://login.example.org/tenant") == "metadata of another issuer"
 
 
 def test_after_a_few_tries_one_has_to_wait_and_the_password_still_works(server: Server, provider: Provider) -> None:
@@ -357,16 +357,16 @@ def test_who_is_taken_off_the_list_is_out(server: Server, http: httpx.Client, pr
     whole = file.read_text()
     try:
         with Service(server.home) as service:
-            assert service.access.standing(token) == "in"
+            assert service.access.find_login_state(token) == "in"
         file.write_text(whole.replace("Ada@", "Grace@"))
         with Service(server.home) as service:
-            assert (service.access.standing(token), service.access.person(token)) == ("out", None)
+            assert (service.access.find_login_state(token), service.access.find_address(token)) == ("out", None)
             service.access.set_password(PASSWORD)
         http.cookies.clear()
         assert login(http).status_code == 303
         file.unlink()
         with Service(server.home) as service:
-            assert service.access.standing(http.cookies[COOKIE]) == "out"
+            assert service.access.find_login_state(http.cookies[COOKIE]) == "out"
     finally:
         file.write_text(whole)
 
@@ -380,9 +380,9 @@ def test_logins_by_a_provider_end_too(server: Server, tmp_path: Path) -> None:
     with Service(tmp_path, clock=lambda: now[0]) as service:
         token = service.access.admit({"email": "ADA@example.org", "email_verified": True}, "a")
         now[0] += LOGIN_NS - 1
-        assert (service.access.standing(token), service.access.person(token)) == ("in", "ada@example.org")
+        assert (service.access.find_login_state(token), service.access.find_address(token)) == ("in", "ada@example.org")
         now[0] += 1
-        assert service.access.standing(token) == "out"
+        assert service.access.find_login_state(token) == "out"
         assert service.researcher.verify() == []
 
 

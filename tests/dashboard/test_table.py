@@ -20,12 +20,12 @@ from core.rendering import scale_of
 from core.types import Certificate, Explanation, silent
 from core.views import view
 from dashboard.explore import canvas, table
-from dashboard.explore.figures import Look
+from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, FaithfulnessRequest, MapRequest
 from dashboard.explore.heatmaps import reproduce
-from dashboard.explore.heatmaps.cells import Seen
-from dashboard.explore.source import of_set, uploaded
-from dashboard.explore.table import Cell, Column, Source, Table
+from dashboard.explore.heatmaps.cells import ClassifiedImage
+from dashboard.explore.source import open_from_set, open_upload
+from dashboard.explore.table import Cell, Column, HeatmapTable, Source
 from study.workspace.workspace import ROOT
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.test_cache import MODEL
@@ -35,32 +35,32 @@ from tests.planted import MADE, RANDOM, misplaced, network_file, photograph
 METHODS = {"gradient": {}, "rise": {"samples": 32}}
 
 
-def seen(split: str, i: int) -> Seen:
-    return Seen("scenes", of_set(gallery_of("scenes", split), split, i))
+def seen(split: str, i: int) -> ClassifiedImage:
+    return ClassifiedImage("scenes", open_from_set(gallery_of("scenes", split), split, i))
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Table:
+def made(tmp_path_factory: pytest.TempPathFactory) -> HeatmapTable:
     """Two methods by two pictures."""
     patch = pytest.MonkeyPatch()
     patch.setenv("FORETELL_HOME", str(tmp_path_factory.mktemp("home")))
     pictures = [seen("adversarial", 3), seen("standard", 8)]
-    columns = tuple(s.column(f"says {s.says(s.answer)}") for s in pictures)
+    columns = tuple(s.column(f"says {s.format_confidence(s.predicted_class)}") for s in pictures)
     rows = {method: tuple(cell(s, method, given) for s in pictures) for method, given in METHODS.items()}
     patch.undo()
-    return Table("scenes: two methods", columns, rows, "Shared", Look())
+    return HeatmapTable("scenes: two methods", columns, rows, "Shared", HeatmapStyle())
 
 
-def cell(s: Seen, method: str, given: dict[str, object]) -> Cell:
-    request = MapRequest(s.classifier, method, s.inputs, s.answer, 5, given)
+def cell(s: ClassifiedImage, method: str, given: dict[str, object]) -> Cell:
+    request = MapRequest(s.classifier, method, s.inputs, s.predicted_class, 5, given)
     return Cell(request, request.compute(lambda *_: None))
 
 
-def words(shown: Table) -> str:
-    return " | ".join(item.text for item in table.sheet(shown).items if isinstance(item, canvas.Words))
+def words(shown: HeatmapTable) -> str:
+    return " | ".join(item.text for item in table.draw_sheet(shown).items if isinstance(item, canvas.Words))
 
 
-def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which(made: Table) -> None:
+def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which(made: HeatmapTable) -> None:
     for method, cells in made.rows.items():
         own = [scale_of(c.explanation) for c in cells]
         together = np.concatenate([(c.explanation.map - c.explanation.zeros[0]).abs().ravel() for c in cells])
@@ -77,20 +77,20 @@ def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which
     assert "each map on its own scale" in words(replace(made, scaling="Own"))
 
 
-def test_another_scale_makes_another_picture(made: Table) -> None:
-    shared, own = (np.asarray(canvas.png(table.sheet(replace(made, scaling=s)))) for s in ("Shared", "Own"))
+def test_another_scale_makes_another_picture(made: HeatmapTable) -> None:
+    shared, own = (np.asarray(canvas.render_png(table.draw_sheet(replace(made, scaling=s)))) for s in ("Shared", "Own"))
     assert not np.array_equal(shared[:200], own[: len(shared)]) or shared.shape != own.shape
 
 
-def test_a_map_that_failed_is_a_sentence_in_its_place(made: Table) -> None:
+def test_a_map_that_failed_is_a_sentence_in_its_place(made: HeatmapTable) -> None:
     broken = replace(made.rows["rise"][0], explanation=None, note="RISE needs at least 2 masks.")
     shown = replace(made, rows=made.rows | {"rise": (broken, made.rows["rise"][1])})
     assert "RISE needs at least 2 masks." in words(shown).replace(" | ", " ")
     assert shown.scales("rise")[0] is None
-    assert len(json.loads(str(np.load(io.BytesIO(reproduce.npz(shown)))["facts"]))) == 3
+    assert len(json.loads(str(np.load(io.BytesIO(reproduce.build_npz(shown)))["facts"]))) == 3
 
 
-def test_certificates_warnings_and_measures_stand_under_their_map(made: Table) -> None:
+def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapTable) -> None:
     one = made.rows["rise"][0]
     certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
     explanation = replace(one.explanation, certificates=(certificate,))
@@ -104,13 +104,13 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: Table) -
     for curve in (found.deletion, found.insertion):
         assert f"{curve.measure} {float(curve.area[0]):.3f} (probability, {curve.substrate} instead, 50 steps)" in text
     assert f"mass on the object {found.mass:.0%}" in text
-    lines = [item for item in table.sheet(shown).items if isinstance(item, canvas.Line)]
+    lines = [item for item in table.draw_sheet(shown).items if isinstance(item, canvas.Line)]
     assert [len(line.points) for line in lines] == [51, 51]
 
 
-def test_nothing_is_drawn_outside_the_sheet_or_over_a_neighbour(made: Table) -> None:
-    sheet = table.sheet(made)
-    pictures = [item for item in sheet.items if isinstance(item, canvas.Picture)]
+def test_nothing_is_drawn_outside_the_sheet_or_over_a_neighbour(made: HeatmapTable) -> None:
+    sheet = table.draw_sheet(made)
+    pictures = [item for item in sheet.items if isinstance(item, canvas.ImageItem)]
     assert len(pictures) == 2 + 2 * (2 + 1)
     for item in pictures:
         assert 0 <= item.x <= item.x + item.width <= sheet.width
@@ -122,16 +122,16 @@ def test_nothing_is_drawn_outside_the_sheet_or_over_a_neighbour(made: Table) -> 
     )
 
 
-def test_a_blank_explanation_has_a_scale_to_be_drawn_on(made: Table) -> None:
+def test_a_blank_explanation_has_a_scale_to_be_drawn_on(made: HeatmapTable) -> None:
     one = made.rows["gradient"][0]
     flat = Explanation(torch.zeros_like(one.explanation.map), 0.0, (Certificate("gradient", 0, "f", 0.5),))
     shown = replace(made, rows={"gradient": (replace(one, explanation=flat), made.rows["gradient"][1])})
-    assert canvas.png(table.sheet(shown)).width > 0
+    assert canvas.render_png(table.draw_sheet(shown)).width > 0
 
 
-def run(shown: Table, folder: Path) -> dict[str, np.ndarray]:
+def run(shown: HeatmapTable, folder: Path) -> dict[str, np.ndarray]:
     """What the program makes in a process of its own."""
-    (folder / "again.py").write_text(reproduce.script(shown, "again.py"))
+    (folder / "again.py").write_text(reproduce.build_script(shown, "again.py"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "again.py"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -140,10 +140,10 @@ def run(shown: Table, folder: Path) -> dict[str, np.ndarray]:
         return dict(again)
 
 
-def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Path) -> None:
+def test_the_program_makes_the_same_arrays_bit_for_bit(made: HeatmapTable, tmp_path: Path) -> None:
     """As a reader does: take both files, run the program in another process, compare."""
     again = run(made, tmp_path)
-    with np.load(io.BytesIO(reproduce.npz(made))) as maps:
+    with np.load(io.BytesIO(reproduce.build_npz(made))) as maps:
         assert set(again) == {"map_0", "map_1", "map_2", "map_3"}
         assert set(maps.files) - set(again) == {"facts", "error_2", "error_3"}
         for name in again:
@@ -155,7 +155,7 @@ def test_the_program_makes_the_same_arrays_bit_for_bit(made: Table, tmp_path: Pa
     assert facts[2]["samples"] == 32
 
 
-def own_pictures(workspace: Path, folder: Path, model: str) -> Table:
+def own_pictures(workspace: Path, folder: Path, model: str) -> HeatmapTable:
     """A gradient of a picture of the workspace's own set and of a file, by the workspace's own classifier."""
     (workspace / "models").mkdir()
     (workspace / "models" / "mine.py").write_text(model)
@@ -166,11 +166,11 @@ def own_pictures(workspace: Path, folder: Path, model: str) -> Table:
     exif = turned.getexif()
     exif[0x0112] = 6
     turned.save(folder / "file.png", exif=exif)
-    own = of_set(gallery_of("models/mine.py", "mine"), "mine", 0)
-    file = uploaded((folder / "file.png").read_bytes(), "file.png")
-    pictures = [Seen("models/mine.py", chosen) for chosen in (own, file)]
+    own = open_from_set(gallery_of("models/mine.py", "mine"), "mine", 0)
+    file = open_upload((folder / "file.png").read_bytes(), "file.png")
+    pictures = [ClassifiedImage("models/mine.py", chosen) for chosen in (own, file)]
     rows = {"gradient": tuple(cell(s, "gradient", {}) for s in pictures)}
-    return Table("", tuple(s.column() for s in pictures), rows, "Own", Look())
+    return HeatmapTable("", tuple(s.column() for s in pictures), rows, "Own", HeatmapStyle())
 
 
 def test_the_program_finds_ones_own_classifier_pictures_and_files(workspace: Path, tmp_path: Path) -> None:
@@ -196,8 +196,10 @@ def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by:
     image = photograph(size, (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
     request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
     column = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path))
-    shown = Table("", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", Look())
-    pictures = [item for item in table.sheet(shown).items if isinstance(item, canvas.Picture)]
+    shown = HeatmapTable(
+        "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()
+    )
+    pictures = [item for item in table.draw_sheet(shown).items if isinstance(item, canvas.ImageItem)]
     assert misplaced(pictures[0].image, pictures[1].image) < 0.015
 
 
@@ -206,9 +208,11 @@ def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) 
     image = photograph((200, 200), (0.5, 0.5))
     request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
     column = Column(view(network, image, request.inputs), network, ("",), Source("", "", (), "", tmp_path))
-    shown = Table("", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", Look())
+    shown = HeatmapTable(
+        "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()
+    )
     assert "the network's own input is shown instead" in words(shown).replace(" | ", " ")
-    assert column.inside is None
+    assert column.object_pixels is None
 
 
 def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -> None:
@@ -216,7 +220,7 @@ def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -
     network = loading.load(f"{network_file(tmp_path, MADE['crop'])}:build")
     image, mask = photograph((300, 200), (0.5, 0.5)), np.zeros((200, 300), dtype=bool)
     mask[:, 100:140] = True
-    inside = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path), mask).inside
+    inside = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path), mask).object_pixels
     assert inside is not None
     columns = np.flatnonzero(inside.all(0))
     assert (columns.min(), columns.max()) == (12, 27)

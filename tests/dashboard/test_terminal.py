@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import main as cli
-from dashboard.cli.terminal import Bars, say, shown
+from dashboard.cli.terminal import Bars, escape_controls, say
 from study.service import Service
 from tests.conftest import write_bundle
 
@@ -29,7 +29,7 @@ CLEAR, TITLE = "\x1b[2J", "\x1b]0;owned\x07"
 )
 def test_what_a_terminal_obeys_is_shown_as_its_escape(text: str, seen: str) -> None:
     """Catches a control character of either range, a mark that turns text round, or letters that are lost."""
-    assert shown(text) == seen
+    assert escape_controls(text) == seen
 
 
 def test_lines_stay_lines_and_bars_are_disarmed(capsys: pytest.CaptureFixture[str]) -> None:

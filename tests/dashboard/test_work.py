@@ -21,7 +21,7 @@ from tests.dashboard.conftest import PATIENCE_S
 
 def request(inputs: torch.Tensor, **changes: object) -> MapRequest:
     settings = {"method": "gradient", "target": 3, "seed": 0, "parameters": {}} | changes
-    return MapRequest(cache.classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
+    return MapRequest(cache.load_classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_robustness_tells_a_method_that_does_not_look_at_the_weights() -> None:
         generator=torch.Generator().manual_seed(r.seed),
     )
     torch.testing.assert_close(found.randomisation.correlations, by_hand.correlations, rtol=0, atol=1e-6)
-    assert not found.randomisation.flagged
+    assert not found.randomisation.is_flagged
     assert found.sensitivity.distances.shape == (10, 1)
     assert RobustnessRequest(r).key != r.key
     assert RobustnessRequest(r).seconds == 0.0
@@ -134,7 +134,7 @@ def test_the_object_is_in_the_key_of_the_measures() -> None:
 
 
 def test_what_a_map_costs_is_said_in_passes_and_seconds() -> None:
-    classifier = cache.classifier("scenes")
+    classifier = cache.load_classifier("scenes")
     passes, seconds = estimate(classifier, "rise", {"samples": 50})
     assert passes is not None
     assert passes.forwards == 50

@@ -14,7 +14,7 @@ from PIL import Image
 
 from data.errors import DataError
 from data.sets.folder import load
-from data.sets.pictures import read_picture
+from data.sets.pictures import read_image
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def save(path: Path, mode: str, colour: object, **options: object) -> None:
 
 
 def centre(path: Path) -> tuple[int, ...]:
-    picture = read_picture(path)
+    picture = read_image(path)
     assert picture.mode == "RGB"
     return picture.getpixel((4, 3))  # type: ignore[return-value]
 
@@ -162,7 +162,7 @@ def test_pictures_stand_upright(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     save(tmp_path / "turned.jpg", "RGB", "red", exif=exif)
-    assert read_picture(tmp_path / "turned.jpg").size == (6, 8)
+    assert read_image(tmp_path / "turned.jpg").size == (6, 8)
 
 
 def test_digest_is_of_names_labels_and_bytes(tree: Path) -> None:

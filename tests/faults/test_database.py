@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
-from study.participation.answer import Answer
+from study.participation.answer import TrialResponse
 from study.service import Service
 from study.store import StoreError
 from tests.conftest import write_bundle
@@ -90,7 +90,7 @@ def test_a_full_disk_acknowledges_nothing_that_is_not_kept(tmp_path: Path) -> No
         limit(service, used(service) + 4)
         acknowledged, refused = [], None
         while refused is None and len(acknowledged) < 100:
-            answer = Answer(**body(len(acknowledged)))
+            answer = TrialResponse(**body(len(acknowledged)))
             try:
                 code = service.participant.record(token, answer).code
             except StoreError:

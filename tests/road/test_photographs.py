@@ -12,7 +12,7 @@ from core.classifier import Classifier
 from study.analysis.results import analyze_file
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
-from study.inquiry.explain import Request, explain_files, open_picture
+from study.inquiry.explain import ExplanationQuery, explain_files, open_image
 from study.network.sources import open_classifier
 from study.plan.mixture import MIXTURE, parse_mixture
 from study.service import Service
@@ -66,7 +66,7 @@ def test_mobilenet_says_of_the_photographs_what_its_index_says(real, mobilenet):
         rows = [row for row in csv.DictReader(file) if (real / "imagenet" / row["path"]).is_file()][:24]
     differences = []
     for row in rows:
-        picture = open_picture(real / "imagenet" / row["path"])
+        picture = open_image(real / "imagenet" / row["path"])
         probabilities = mobilenet.probabilities(mobilenet.preprocess(picture)[None])[0]
         assert int(probabilities.argmax()) == int(row["mobilenet_v2_top1"])
         differences.append(abs(float(probabilities.max()) - float(row["p_top1"])))
@@ -82,9 +82,9 @@ def test_explain_photographs_with_mobilenet(real, tmp_path):
     right = max((r for r in rows if r["mobilenet_v2_top1"] == r["class_index"]), key=lambda r: float(r["p_top1"]))
     paths = [real / "imagenet" / row["path"] for row in (wrong, right)]
     model = str(real / "imagenet" / "mobilenet_v2.py") + ":build"
-    explain_files(Request(model, ("gradient",)), paths, tmp_path)
-    explain_files(Request(model, ("integrated_gradients",), parameters={"steps": "64"}), paths, tmp_path)
-    explain_files(Request(model, ("bayesian_teaching",), parameters={"samples": "64"}), paths, tmp_path)
+    explain_files(ExplanationQuery(model, ("gradient",)), paths, tmp_path)
+    explain_files(ExplanationQuery(model, ("integrated_gradients",), parameters={"steps": "64"}), paths, tmp_path)
+    explain_files(ExplanationQuery(model, ("bayesian_teaching",), parameters={"samples": "64"}), paths, tmp_path)
     for path, row in zip(paths, (wrong, right), strict=True):
         for name in ("gradient", "integrated_gradients", "bayesian_teaching"):
             certificate = json.loads((tmp_path / f"{path.stem}.{name}.json").read_text())

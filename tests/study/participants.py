@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from study.participation.answer import Answer
+from study.participation.answer import TrialResponse
 from study.service import Service
 from study.store.tables import METADATA
 
@@ -16,9 +16,9 @@ MakeBundle = Callable[..., Path]
 CONDITIONS = ("none", "saliency", "examples", "both")
 
 
-def answer(index: int, side: str = "left", **values: Any) -> Answer:
+def answer(index: int, side: str = "left", **values: Any) -> TrialResponse:
     fields = {"attempt_id": str(uuid.uuid4()), "input": "key", "rt_ms": 512.5, **values}
-    return Answer(trial_index=index, side=side, **fields)  # type: ignore[arg-type]
+    return TrialResponse(trial_index=index, side=side, **fields)  # type: ignore[arg-type]
 
 
 def to_place(service: Service, token: str) -> dict[str, Any]:

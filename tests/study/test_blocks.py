@@ -19,11 +19,11 @@ def test_a_damaged_block_is_made_again_and_the_others_are_not(tmp_path, damage):
         return {"square": np.square(np.asarray(rows))}
 
     blocks = Blocks(tmp_path, "key", 7, 3)
-    assert blocks.joined(squares, silent, "squares")["square"].tolist() == [0, 1, 4, 9, 16, 25, 36]
+    assert blocks.join(squares, silent, "squares")["square"].tolist() == [0, 1, 4, 9, 16, 25, 36]
     assert made == [range(3), range(3, 6), range(6, 7)]
     (tmp_path / "key.1.npz").write_bytes(damage)
     made.clear()
-    assert blocks.joined(squares, silent, "squares")["square"].tolist() == [0, 1, 4, 9, 16, 25, 36]
+    assert blocks.join(squares, silent, "squares")["square"].tolist() == [0, 1, 4, 9, 16, 25, 36]
     assert made == [range(3, 6)]
     blocks.forget()
     assert not list(tmp_path.iterdir())

@@ -19,7 +19,7 @@ from study.conditions.concepts.charts import BARS, DOWN, UP, ConceptEffects, cha
 from study.network.sources import open_sets
 from study.plan.config import read
 from study.plan.simulated_participants import BayesianLearner
-from study.plan.texts import example, texts_of, worded
+from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
 from tests.core.scenes import scene_net
@@ -92,11 +92,11 @@ def test_every_trial_has_bars_for_both_options_and_the_bundle_verifies(built: Bu
 
 def test_its_words_are_its_own(built: Bundle) -> None:
     texts = texts_of(built.manifest)
-    own = worded(texts, CONDITIONS["concepts"])
+    own = apply_condition_words(texts, CONDITIONS["concepts"])
     assert own["examples_legend"] == texts["concepts_legend"] != texts["examples_legend"]
     assert texts["example_concepts"] in example(texts, CONDITIONS["concepts"])
     assert texts["example_examples"] not in example(texts, CONDITIONS["concepts"])
-    assert worded(texts, CONDITIONS["examples"]) == texts
+    assert apply_condition_words(texts, CONDITIONS["examples"]) == texts
 
 
 def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Service) -> None:
@@ -114,7 +114,7 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
     data = responses.prepare(frame)
     assert set(data.frame["condition"]) == {"none"}
     assert set(data.placebos["condition"]) == {"concepts"}
-    assert {(c.more, c.less) for c in placebos.asked(data)} == {("concepts", "none")}
+    assert {(c.more, c.less) for c in placebos.list_default_contrasts(data)} == {("concepts", "none")}
 
 
 def test_pictures_that_cannot_be_changed_are_refused() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets
-from study.conditions import CONDITIONS, beside, placebos
-from study.participation.screens import assets, planned, shown_hash
+from study.conditions import CONDITIONS, list_separate_conditions, placebos
+from study.participation.screens import assets, hash_screen, lay_out_trial
 from study.plan.simulated_participants import BayesianLearner, MapReader
 
 EXAMPLES = tuple(
@@ -100,7 +100,7 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
 
 def test_placebos_are_those_that_say_so() -> None:
     assert placebos() == ("random_maps", "reinitialised_maps", "wrong_examples")
-    assert beside() == (*placebos(), "concepts", "uncertainty")
+    assert list_separate_conditions() == (*placebos(), "concepts", "uncertainty")
 
 
 def test_a_study_without_placebos_keeps_its_hash() -> None:
@@ -116,8 +116,8 @@ def test_an_unknown_condition_is_named_with_its_neighbour() -> None:
 
 
 def test_sides_swap_the_screen_and_change_its_hash() -> None:
-    straight = planned("main", TRIAL, CONDITIONS["both"], "a")
-    flipped = planned("main", TRIAL, CONDITIONS["both"], "b")
+    straight = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a")
+    flipped = lay_out_trial("main", TRIAL, CONDITIONS["both"], "b")
     assert straight.screen["left"]["name"] == "boat"
     assert flipped.screen["left"] == straight.screen["right"]
     assert straight.shown_sha256 != flipped.shown_sha256
@@ -125,7 +125,7 @@ def test_sides_swap_the_screen_and_change_its_hash() -> None:
 
 def test_shown_hash_covers_every_asset_in_its_place() -> None:
     """The bytes the hash stands for can be listed by hand from the screen."""
-    screen = planned("main", TRIAL, CONDITIONS["both"], "a").screen
+    screen = lay_out_trial("main", TRIAL, CONDITIONS["both"], "a").screen
     assert assets(screen) == ["target", "target-map", "boat1-map", "boat2-map", "fish1-map", "fish2-map"]
     # printf 'target\ntarget-map\nboat1-map\nboat2-map\nfish1-map\nfish2-map' | sha256sum
-    assert shown_hash(screen) == "26f8c1b94e37a91935b08327471a7a4a24b41fe2591f220ed77d11da67f15514"
+    assert hash_screen(screen) == "26f8c1b94e37a91935b08327471a7a4a24b41fe2591f220ed77d11da67f15514"

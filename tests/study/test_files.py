@@ -4,14 +4,14 @@ import threading
 
 import pytest
 
-from study.workspace.files import replacing, write_whole
+from study.workspace.files import open_replacement, write_whole
 
 
 def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path):
     path = write_whole(tmp_path / "new" / "a.json", b"old")
 
     def fail():
-        with replacing(path) as file:
+        with open_replacement(path) as file:
             file.write(b"half")
             raise KeyboardInterrupt
 
@@ -27,7 +27,7 @@ def test_writers_of_one_file_do_not_disturb_each_other(tmp_path):
 
     def write(content):
         try:
-            with replacing(path) as file:
+            with open_replacement(path) as file:
                 file.write(content)
                 together.wait(10)
         except OSError as error:

@@ -53,7 +53,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
         place = server.database()
     else:
         place = f"sqlite:///{tmp_path / 'test.db'}"
-    made = engine.writing(place)
+    made = engine.create_write_engine(place)
     migrate(made, {request.param: MIGRATIONS[request.param][:4]})
     with made.begin() as db:
         for statement in VERSION_4:
@@ -74,17 +74,17 @@ def store(url: str) -> Iterator[Store]:
 
 def test_everything_recorded_is_there_and_the_chain_holds(url: str) -> None:
     """Catches a row lost or a number rounded while a table is replaced, and an event told twice or not at all."""
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     with made.begin() as db:
         events = sorted(map(tuple, db.exec_driver_sql(EVENTS)), key=repr)
     made.dispose()
     store = Store(url)
-    assert store.read(lambda db: list(responses.broken_links(db))) == []
+    assert store.read(lambda db: list(responses.find_broken_links(db))) == []
     kept = store.read(lambda db: [row for who in "su" for row in responses.of_session(db, who)])
     expected = [{**row, "dropped_frames": None, "clock_ms": None} for row in chain()]
     assert sorted(kept, key=lambda row: row["seq"]) == expected
     assert sorted(store.read(lambda db: list(map(tuple, db.exec_driver_sql(EVENTS)))), key=repr) == events
-    plans = store.read(lambda db: [row for who in "su" for row in repository.planned(db, who, 0, 9)])
+    plans = store.read(lambda db: [row for who in "su" for row in repository.list_planned_trials(db, who, 0, 9)])
     assert [(row["session_id"], row["item_id"], row["screen_json"]) for row in plans] == [
         (who, f"m{n}", f'{{"at": {n % 2}}}') for who in "su" for n in range(3)
     ]
@@ -117,6 +117,6 @@ def test_a_participant_goes_on_and_may_withdraw(store: Store) -> None:
         repository.erase_rest(db, "s")
 
     store.erase(leave)
-    assert store.read(lambda db: list(responses.broken_links(db))) == []
+    assert store.read(lambda db: list(responses.find_broken_links(db))) == []
     assert {row[0] for row in store.read(lambda db: list(db.exec_driver_sql(EVENTS)))} == {"u"}
     assert store.read(lambda db: [len(responses.hashes_of(db, who)) for who in "su"]) == [3, 1]

@@ -117,7 +117,7 @@ def test_bad_mixtures_are_refused(mixture: dict[str, float], said: str) -> None:
         simulated_participants.sample_mixture(mixture, 3, np.random.default_rng(0))
     assert said in str(caught.value)
     with pytest.raises(ForetellError):
-        simulated_participants.expected_accuracy(mixture, RIGHT, shows_saliency=False)
+        simulated_participants.compute_expected_accuracy(mixture, RIGHT, shows_saliency=False)
 
 
 def test_expected_accuracy_against_numerical_integration() -> None:
@@ -130,7 +130,7 @@ def test_expected_accuracy_against_numerical_integration() -> None:
 
     reads = quad(weighted, -15, 15, epsabs=1e-12)[0]
     expected = 0.25 * 0.5 + 0.75 * reads
-    got = simulated_participants.expected_accuracy(
+    got = simulated_participants.compute_expected_accuracy(
         {"guesser": 1, "map_reader": 3}, question, shows_saliency=True, sd=1.5
     )
     assert got == pytest.approx(expected, abs=1e-8)
@@ -141,8 +141,8 @@ def test_answers_have_the_expected_frequency() -> None:
     mixture = {"belief_projector": 1.0, "map_reader": 1.0}
     question = trial("adv_incorrect", 0.2)
     drawn = simulated_participants.sample_mixture(mixture, 5000, rng)
-    hits = [person.foretells(question, shows_saliency=True, rng=rng) for person in drawn]
-    expected = simulated_participants.expected_accuracy(mixture, question, shows_saliency=True)
+    hits = [person.draw_prediction(question, shows_saliency=True, rng=rng) for person in drawn]
+    expected = simulated_participants.compute_expected_accuracy(mixture, question, shows_saliency=True)
     assert np.mean(hits) == pytest.approx(expected, abs=4 * 0.5 / math.sqrt(5000))
 
 

@@ -47,7 +47,7 @@ def rules(made: Engine) -> dict[str, Any]:
 def test_both_databases_have_the_same_columns_and_rules(store: Store, url: str, tmp_path: Any) -> None:
     """Catches a column, a key or a rule that was given to one of the two only."""
     files = Store(f"sqlite:///{tmp_path / 'test.db'}")
-    ours, theirs = engine.writing(url), engine.writing(f"sqlite:///{tmp_path / 'test.db'}")
+    ours, theirs = engine.create_write_engine(url), engine.create_write_engine(f"sqlite:///{tmp_path / 'test.db'}")
     assert rules(ours) == rules(theirs)
     for name, table in METADATA.tables.items():
         columns = {c["name"]: c["type"].compile(ours.dialect) for c in inspect(ours).get_columns(name)}
@@ -68,7 +68,7 @@ def checks(made: Engine, name: str) -> int:
 def test_both_databases_check_the_same(store: Store, url: str, tmp_path: Any) -> None:
     """The number of CHECKs of every table; that they hold is tried by the service's tests."""
     files = Store(f"sqlite:///{tmp_path / 'test.db'}")
-    ours, theirs = engine.writing(url), engine.writing(f"sqlite:///{tmp_path / 'test.db'}")
+    ours, theirs = engine.create_write_engine(url), engine.create_write_engine(f"sqlite:///{tmp_path / 'test.db'}")
     assert {n: checks(ours, n) for n in METADATA.tables} == {n: checks(theirs, n) for n in METADATA.tables}
     files.close()
     ours.dispose()

@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from study.bundle import Bundle
 from study.collection.frames import COLUMNS
 from study.participation.answer import ClientEvent
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULTS
 from study.service import Service
 from tests.study.participants import CONDITIONS, MakeBundle, answer, query, take_part, tamper, to_trials
@@ -112,7 +112,7 @@ def test_no_answer_before_the_trials_or_after_declining(service: Service, study:
     assert service.participant.record(token, answer(0)).code == 425
     assert service.participant.consent(token, False)["stage"] == "declined"
     assert service.participant.record(token, answer(0)).code == 410
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.consent(token, True)
     assert refused.value.code == 410
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state != 'open'") == [(0,)]
@@ -230,7 +230,7 @@ def test_finish_needs_every_answer(service: Service, study: str) -> None:
     to_trials(service, token)
     for index in range(14):
         service.participant.record(token, answer(index))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.finish(token)
     assert refused.value.code == 425
     assert "code" not in service.participant.state(token)
@@ -244,7 +244,7 @@ def test_no_code_while_the_database_lacks_an_answer(service: Service, study: str
         service.participant.record(token, answer(index))
     assert service.participant.state(token)["stage"] == "debrief"
     tamper(service, "DELETE FROM response WHERE trial_index = 3")
-    with pytest.raises(Refused, match="1 answers are still missing"):
+    with pytest.raises(Refusal, match="1 answers are still missing"):
         service.participant.finish(token)
 
 
@@ -256,7 +256,7 @@ def test_the_studys_words_replace_the_defaults(service: Service, bundle: MakeBun
 
 
 def test_an_unknown_study_is_named(service: Service, study: str) -> None:
-    with pytest.raises(Refused, match=r"'dmo' is not open\. Open: demo") as refused:
+    with pytest.raises(Refusal, match=r"'dmo' is not open\. Open: demo") as refused:
         service.participant.begin("dmo")
     assert refused.value.code == 404
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from study.simulate import simulate
 
@@ -47,7 +47,7 @@ def test_nobody_is_let_in_for_the_sake_of_simulated_people(service: Service, bun
     folder = bundle()
     study = service.researcher.add_study(folder)
     assert simulate(service, study, 4, {"guesser": 1.0}, seed=1) == 4 * ANSWERS
-    with pytest.raises(Refused, match="takes nobody new"):
+    with pytest.raises(Refusal, match="takes nobody new"):
         service.participant.begin(study)
     service.researcher.open_study(folder, per_condition=1)
     service.researcher.add_study(folder)
@@ -55,7 +55,7 @@ def test_nobody_is_let_in_for_the_sake_of_simulated_people(service: Service, bun
     service.researcher.close_study(study)
     service.researcher.add_study(folder)
     assert simulate(service, study, 8, {"guesser": 1.0}, seed=1) == 4 * ANSWERS
-    with pytest.raises(Refused, match="takes nobody new"):
+    with pytest.raises(Refusal, match="takes nobody new"):
         service.participant.begin(study, participant="another")
 
 
@@ -111,8 +111,8 @@ def test_the_ais_answer_is_told_to_nobody_else(service: Service, bundle: MakeBun
         service.participant.consent(token, True)
         service.participant.ready(token)
         service.participant.ready(token, "example")
-        with pytest.raises(Refused) as refused:
-            service.participant.simulated_trial(token, 0)
+        with pytest.raises(Refusal) as refused:
+            service.participant.load_simulated_trial(token, 0)
         assert refused.value.code == 403
 
 

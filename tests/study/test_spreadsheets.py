@@ -44,7 +44,7 @@ def test_nothing_is_rounded_and_what_is_missing_is_empty() -> None:
 
 def _downloaded(frame: pd.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     taken: list[str] = []
-    monkeypatch.setattr(numbers.files, "file", lambda label, content, name, mime: taken.append(content()))
+    monkeypatch.setattr(numbers.files, "offer_download", lambda label, content, name, mime: taken.append(content()))
     numbers.table(frame, "x")
     return taken[0]
 

@@ -33,7 +33,7 @@ def store(url: str) -> Iterator[Store]:
 
 @pytest.fixture
 def writing(url: str) -> Iterator[Engine]:
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     with made.begin() as db:
         db.exec_driver_sql("CREATE TABLE t(x INTEGER PRIMARY KEY)")
     yield made
@@ -68,7 +68,7 @@ def test_readers_cannot_write(store: Store) -> None:
 
 def test_tables_match_the_migrated_database(store: Store, url: str) -> None:
     """Catches a column added to the queries and not to a migration, or the reverse."""
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     found = inspect(made)
     assert set(found.get_table_names()) == set(METADATA.tables) | {"schema_version"}
     for name, table in METADATA.tables.items():
@@ -78,7 +78,7 @@ def test_tables_match_the_migrated_database(store: Store, url: str) -> None:
 
 
 def test_migrations_run_once_in_order_and_are_recorded(url: str) -> None:
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     first = ("CREATE TABLE a(x INTEGER)",)
     assert migrate(made, {"sqlite": (first,)}) == 1
     assert migrate(made, {"sqlite": (first, ("ALTER TABLE a ADD COLUMN y INTEGER",))}) == 2
@@ -91,7 +91,7 @@ def test_migrations_run_once_in_order_and_are_recorded(url: str) -> None:
 
 
 def test_a_failing_migration_leaves_nothing(url: str) -> None:
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     with pytest.raises(Exception, match="syntax error"):
         migrate(made, {"sqlite": (("CREATE TABLE a(x INTEGER)", "NONSENSE"),)})
     assert "a" not in inspect(made).get_table_names()
@@ -99,7 +99,7 @@ def test_a_failing_migration_leaves_nothing(url: str) -> None:
 
 
 def test_a_newer_database_is_refused(url: str) -> None:
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     migrate(made)
     with made.begin() as db:
         db.exec_driver_sql(f"INSERT INTO schema_version VALUES ({len(MIGRATIONS['sqlite']) + 1}, 0, 'x')")
@@ -177,7 +177,7 @@ def test_nothing_is_acknowledged_when_sqlite_gives_up_the_transaction(
 
 def test_a_full_disk_loses_no_acknowledged_row(tmp_path: Path) -> None:
     """A real SQLITE_FULL, by a page limit: what was acknowledged is there, what was refused is not."""
-    made = engine.writing(f"sqlite:///{tmp_path / 'small.db'}")
+    made = engine.create_write_engine(f"sqlite:///{tmp_path / 'small.db'}")
     with made.begin() as db:
         db.exec_driver_sql("CREATE TABLE t(x INTEGER PRIMARY KEY, filler TEXT)")
     writer = Writer(made)
@@ -253,7 +253,7 @@ ANSWER_1 = {
 
 def test_a_database_of_version_1_goes_on(url: str, tmp_path: Path) -> None:
     """A version 1 file with people and an answer, hashed as version 1 did (SHA-256 of its columns as sorted JSON)."""
-    made = engine.writing(url)
+    made = engine.create_write_engine(url)
     migrate(made, {"sqlite": MIGRATIONS["sqlite"][:1]})
     made.dispose()
     row = {**ANSWER_1, "row_hash": hashlib.sha256(canonical(ANSWER_1)).hexdigest()}
@@ -262,7 +262,7 @@ def test_a_database_of_version_1_goes_on(url: str, tmp_path: Path) -> None:
         db.execute(f"INSERT INTO response({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
     db.close()
     store = Store(url)
-    assert store.read(lambda db: list(responses.broken_links(db))) == []
+    assert store.read(lambda db: list(responses.find_broken_links(db))) == []
     kept = store.read(lambda db: repository.every_session(db))
     assert [(s["session_id"], s["stage"], s["agreed_at"]) for s in kept] == [("s", "main", 5), ("u", "example", None)]
     found = store.write(lambda db: db.exec_driver_sql("PRAGMA foreign_key_check").fetchall())

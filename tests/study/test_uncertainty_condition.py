@@ -13,7 +13,7 @@ from study.building.build import build, verify
 from study.bundle import Bundle
 from study.conditions import CONDITIONS
 from study.conditions.uncertainty.gauge import FULL, gauge
-from study.plan.texts import example, texts_of, worded
+from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
 from tests.study.studies import TINY
@@ -61,7 +61,11 @@ def test_nothing_shown_says_which_option_the_ai_chose(built: Bundle) -> None:
 
 def test_its_words_are_its_own(built: Bundle) -> None:
     texts = texts_of(built.manifest)
-    assert worded(texts, CONDITIONS["uncertainty"])["map_legend"] == texts["gauge_legend"] != texts["map_legend"]
+    assert (
+        apply_condition_words(texts, CONDITIONS["uncertainty"])["map_legend"]
+        == texts["gauge_legend"]
+        != texts["map_legend"]
+    )
     assert texts["example_gauge"] in example(texts, CONDITIONS["uncertainty"])
     assert texts["example_map"] not in example(texts, CONDITIONS["uncertainty"])
 
@@ -73,4 +77,4 @@ def test_simulated_people_take_part(built: Bundle, service: Service, tmp_path: P
     assert frame.groupby("condition")["participant"].nunique().to_dict() == {"none": 3, "uncertainty": 3}
     data = responses.prepare(frame)
     assert set(data.frame["condition"]) == {"none"}
-    assert {(c.more, c.less) for c in placebos.asked(data)} == {("uncertainty", "none")}
+    assert {(c.more, c.less) for c in placebos.list_default_contrasts(data)} == {("uncertainty", "none")}

@@ -17,11 +17,11 @@ from dashboard.explore.debugging.jobs import AssertionsRequest
 from dashboard.explore.table import DELETION
 from dashboard.shared import cache, numbers
 from dashboard.shared.cache import Gallery
-from dashboard.shared.live import finished
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import get_result
+from dashboard.shared.messages import escape_markdown
 from study.analysis.plots import GRID
-from study.inquiry.assertions import CONFIDENCE, PREDICTED, Asserted
-from study.inquiry.debugging import Debugged
+from study.inquiry.assertions import CONFIDENCE, PREDICTED, AssertionResults
+from study.inquiry.debugging import DebuggingResults
 from study.workspace.workspace import home
 
 NOT = "None"
@@ -30,16 +30,16 @@ WIDE = 26
 EXAMPLE = '''def same_when_mirrored(picture, answer):
     """The answer does not change when the picture is mirrored."""
     return answer.to(ImageOps.mirror(picture)).category == answer.category'''
-Picked = Callable[[int], None]
+OnPick = Callable[[int], None]
 
 
-def show(classifier: Classifier, found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:
+def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     """The choice of a file, and what comes of it; where there is none, where to put one."""
-    offered = cache.rule_files()
+    offered = cache.list_rule_files()
     if not offered:
         st.info(
             f"No file of assertions is here: put a Python file of functions (picture, answer) into "
-            f"{escaped(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
+            f"{escape_markdown(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
         )
         st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
         return
@@ -55,12 +55,12 @@ def show(classifier: Classifier, found: Debugged, gallery: Gallery, name: str, p
         return
     file = home() / cache.RULES / chosen
     request = AssertionsRequest(classifier, file, file.read_bytes(), found.images)
-    asserted: Asserted | None = finished(request, "_assertions")
+    asserted: AssertionResults | None = get_result(request, "_assertions")
     if asserted is not None:
-        _drawn(asserted, gallery, f"{name}.{file.stem}", picked)
+        _draw_report(asserted, gallery, f"{name}.{file.stem}", picked)
 
 
-def _drawn(found: Asserted, gallery: Gallery, name: str, picked: Picked) -> None:
+def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     report: Mapping[str, Mapping[str, Any]] = found.report["assertions"]
     left, right = st.columns(2, gap="large")
     with left:
@@ -74,11 +74,11 @@ def _drawn(found: Asserted, gallery: Gallery, name: str, picked: Picked) -> None
     rule = st.selectbox("Rule", list(report), key="rule", bind="query-params", width=320)
     worst = found.worst(rule)
     if worst:
-        picker.told(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
+        picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
     else:
         st.caption("No picture breaks it.")
     with st.expander("The numbers"):
-        st.caption(f"{escaped(rule)}, by category of the label")
+        st.caption(f"{escape_markdown(rule)}, by category of the label")
         numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
@@ -93,7 +93,7 @@ def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
     drawn = go.Figure(
         go.Bar(
             x=share,
-            y=["<br>".join(textwrap.wrap(_spaced(rule), WIDE)) for rule in table["rule"]],
+            y=["<br>".join(textwrap.wrap(_space_words(rule), WIDE)) for rule in table["rule"]],
             orientation="h",
             marker={"color": DELETION},
             error_x={
@@ -119,7 +119,7 @@ def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """A row a rule: what it says, and how often it is broken."""
     return pd.DataFrame(
         {
-            "Rule": [escaped(_told(rule, one["says"])) for rule, one in report.items()],
+            "Rule": [escape_markdown(_format_rule(rule, one["says"])) for rule, one in report.items()],
             "Broken by": [
                 f"{one['broken']:,} of {one['applied']:,}: {one['share']:.1%} ({one['low']:.1%} to {one['high']:.1%})"
                 for one in report.values()
@@ -128,11 +128,11 @@ def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     )
 
 
-def _told(rule: str, says: str) -> str:
-    return _spaced(rule) if says == rule else f"{_spaced(rule)}: {says}"
+def _format_rule(rule: str, says: str) -> str:
+    return _space_words(rule) if says == rule else f"{_space_words(rule)}: {says}"
 
 
-def _spaced(rule: str) -> str:
+def _space_words(rule: str) -> str:
     """A function's name as words, which a narrow page can break."""
     return rule.replace("_", " ")
 
@@ -152,7 +152,7 @@ def _counts(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("broken", "applied", "share", "low", "high")}
 
 
-def evidence(found: Asserted, rule: str, i: int) -> list[str]:
+def evidence(found: AssertionResults, rule: str, i: int) -> list[str]:
     """How badly a picture breaks a rule, and what the AI says of it."""
     row, severities = found.table.iloc[i], found.table[rule].dropna()
     how = "breaks it" if set(severities) <= {0, 1} else f"broken by {row[rule]:.3g}"

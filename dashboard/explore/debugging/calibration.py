@@ -12,46 +12,48 @@ from core.classifier import Classifier
 from core.uncertainty.reliability import Detection
 from dashboard.explore.debugging.jobs import CalibrationRequest
 from dashboard.shared import numbers
-from dashboard.shared.live import shown
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import draw_when_ready
+from dashboard.shared.messages import escape_markdown
 from study.analysis import plots
-from study.inquiry.calibration import COOLED, GIVEN, LEAST, Believed, Calibrated, Gap, too_few
-from study.inquiry.debugging import Debugged
+from study.inquiry.calibration import COOLED, GIVEN, LEAST, CalibrationResults, ConfidenceCalibration, Gap, too_few
+from study.inquiry.debugging import DebuggingResults
 
 NONE = "–"
 COUNTS = 0.2
 """Share of the figure's height that shows how many answers lie in each bin."""
 
 
-def show(classifier: Classifier, found: Debugged, name: str) -> None:
+def show(classifier: Classifier, found: DebuggingResults, name: str) -> None:
     """The curve, the measures and what to make of them, once they are there; without labels, why there are none."""
-    known = int(found.known.sum())
+    known = int(found.has_known_label.sum())
     if known < LEAST:
         st.info(too_few(known))
         return
-    shown(CalibrationRequest(classifier, found.images), lambda measured: _drawn(measured, name), "_calibration")
+    draw_when_ready(
+        CalibrationRequest(classifier, found.images), lambda measured: _draw_result(measured, name), "_calibration"
+    )
 
 
-def _drawn(found: Calibrated, name: str) -> None:
+def _draw_result(found: CalibrationResults, name: str) -> None:
     left, right = st.columns([1.4, 1], gap="large")
     with left:
         st.plotly_chart(figure(found), key="calibration", config={"displayModeBar": False})
     with right:
-        st.table(measured(found), border="horizontal", hide_index=True)
+        st.table(make_measure_table(found), border="horizontal", hide_index=True)
         for sentence in found.lacking:
-            st.info(escaped(sentence))
-    st.caption(in_words(found))
+            st.info(escape_markdown(sentence))
+    st.caption(describe_calibration(found))
     with st.expander("The numbers"):
         numbers.table(found.bins(), f"{name}.calibration")
         numbers.table(found.measures(), f"{name}.calibration.measures")
 
 
-def figure(found: Calibrated) -> go.Figure:
+def figure(found: CalibrationResults) -> go.Figure:
     """Accuracy against confidence by bin, with 95 % intervals and the diagonal; below, how many answers in each."""
     table = found.bins()
     drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="right", x_title="confidence")
     for k, (_, part) in enumerate(table.groupby("answers", sort=False)):
-        wide = (part["to"] - part["from"]) / len(found.answers)
+        wide = (part["to"] - part["from"]) / len(found.predictions)
         drawn.add_bar(
             x=part["from"] + wide * (k + 0.5),
             y=part["pictures"],
@@ -78,11 +80,11 @@ def figure(found: Calibrated) -> go.Figure:
     return plots.diagonal(drawn)
 
 
-def measured(found: Calibrated) -> pd.DataFrame:
+def make_measure_table(found: CalibrationResults) -> pd.DataFrame:
     """A row a measure, before and after the temperature; what a temperature does not change stands once."""
     right = found.accuracy
     rows = [("Accuracy", f"{right.value:.1%} {_limits(right.low, right.high)}", "the same")]
-    for measure, told in TOLD.items():
+    for measure, told in MEASURE_FORMATS.items():
         rows.append((measure, told(found.given), NONE if found.cooled is None else told(found.cooled)))
     halves = NONE if found.temperatures is None else " and ".join(f"{one:.2f}" for one in found.temperatures)
     rows.append(("Temperature", "1", halves))
@@ -91,7 +93,7 @@ def measured(found: Calibrated) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["Measure", GIVEN.capitalize(), COOLED.capitalize()])
 
 
-def _detected(found: Detection | None) -> str:
+def _format_detection(found: Detection | None) -> str:
     if found is None:
         return NONE
     return f"{found.area:.3f} {_limits(*found.interval, '.3f')}" if found.error else f"{found.area:.3f}"
@@ -101,15 +103,15 @@ def _limits(low: float, high: float, form: str = ".1%") -> str:
     return f"({low:{form}} to {high:{form}})"
 
 
-TOLD: dict[str, Callable[[Believed], str]] = {
+MEASURE_FORMATS: dict[str, Callable[[ConfidenceCalibration], str]] = {
     "Mean confidence": lambda one: f"{one.confidence:.1%}",
     "Expected calibration error": lambda one: f"{one.calibration.expected_error:.3f}",
     "Brier score, 0 to\u00a02": lambda one: f"{one.calibration.brier:.3f}",
-    "Confidence finds errors, AUROC": lambda one: _detected(one.detection),
+    "Confidence finds errors, AUROC": lambda one: _format_detection(one.detection),
 }
 
 
-def in_words(found: Calibrated) -> str:
+def describe_calibration(found: CalibrationResults) -> str:
     """What the numbers mean."""
     said = (
         f"The AI is {found.given.confidence:.1%} sure on average and right about {found.accuracy.value:.1%} of "

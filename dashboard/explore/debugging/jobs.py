@@ -11,31 +11,31 @@ import pandas as pd
 from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
-from dashboard.explore.heatmap_jobs import about, known_pace
+from dashboard.explore.heatmap_jobs import estimate_seconds, get_pace
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from data.types import ImageSet
-from study.inquiry.assertions import COLUMNS, Asserted, assertions, judged_set
-from study.inquiry.assertions import Request as Rules
-from study.inquiry.calibration import Calibrated, calibrated
-from study.inquiry.debugging import Debugged, debugged
+from study.inquiry.assertions import COLUMNS, AssertionResults, assertions, load_judged_set
+from study.inquiry.assertions import AssertionQuery as Rules
+from study.inquiry.calibration import CalibrationResults, assess_calibration
+from study.inquiry.debugging import DebuggingResults, debug_classifier
 from study.inquiry.exemplars import of_set
 from study.inquiry.rules import LIMIT_S, load_assertions
-from study.inquiry.uncertainty import Request, uncertainty
+from study.inquiry.uncertainty import UncertaintyQuery, uncertainty
 from study.network.sources import open_set
 from study.workspace.workspace import home
 
 
-def opened(model: str, name: str) -> Job:
+def start_debugging_job(model: str, name: str) -> Job:
     """The job that opens a picture set, asks a classifier about it and looks for doubtful labels and outliers."""
-    asked, folder, source = cache.classifier(model), home(), cache.image_source(name)
+    asked, folder, source = cache.load_classifier(model), home(), cache.find_image_source(name)
 
-    def work(progress: Progress) -> Debugged:
-        return debugged(asked, open_set(*source), folder / "cache", progress)
+    def work(progress: Progress) -> DebuggingResults:
+        return debug_classifier(asked, open_set(*source), folder / "cache", progress)
 
-    return pool().ask(digest("debugged", asked.fingerprint, str(folder), name, str(cache.PICTURES)), work)
+    return pool().ask(digest("debugged", asked.fingerprint, str(folder), name, str(cache.SCENE_COUNT)), work)
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class NoiseRequest:
 
     def compute(self, progress: Progress) -> pd.DataFrame:
         """Ask; blocks that are done wait in the cache for a run that was stopped."""
-        asked = Request(self.classifier.name, sampler=self.sampler, passes=PASSES)
+        asked = UncertaintyQuery(self.classifier.name, sampler=self.sampler, passes=PASSES)
         parts = home() / "cache" / "doubts"
         return uncertainty(self.classifier, asked, of_set(self.images), None, parts, progress).table
 
@@ -64,8 +64,8 @@ class NoiseRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes at most: what comes before the noise is computed once."""
-        speed = known_pace(self.classifier)
-        if pool().known(self.key):
+        speed = get_pace(self.classifier)
+        if pool().find(self.key):
             return 0.0
         return None if speed is None else 2 * PASSES * speed.forward_s * len(self.images)
 
@@ -82,9 +82,9 @@ class CalibrationRequest:
         """SHA-256 over everything the measures depend on."""
         return digest("calibration", self.classifier.fingerprint, self.images.digest)
 
-    def compute(self, progress: Progress) -> Calibrated:
+    def compute(self, progress: Progress) -> CalibrationResults:
         """Measure; the answers are in the cache since the set was opened."""
-        return calibrated(self.classifier, self.images, home() / "cache", progress)
+        return assess_calibration(self.classifier, self.images, home() / "cache", progress)
 
     def ask(self) -> Job:
         """The job that measures, or has measured."""
@@ -111,12 +111,12 @@ class AssertionsRequest:
         parts = self.classifier.fingerprint, self.images.digest, str(self.file)
         return digest("assertions", *parts, str(LIMIT_S), self.content)
 
-    def compute(self, progress: Progress) -> Asserted:
+    def compute(self, progress: Progress) -> AssertionResults:
         """Execute the file and run it; blocks that are done wait in the cache for a run that was stopped."""
         asked = Rules(self.file, self.classifier.name, limit=LIMIT_S)
         found = load_assertions(self.file, COLUMNS)
         parts = home() / "cache" / "assertions"
-        return assertions(self.classifier, found, asked, judged_set(self.images), parts, progress)
+        return assertions(self.classifier, found, asked, load_judged_set(self.images), parts, progress)
 
     def ask(self) -> Job:
         """The job that runs it, or has run it."""
@@ -125,4 +125,4 @@ class AssertionsRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes at least: how often rules ask is theirs, twice a picture is little."""
-        return about(self.key, self.classifier, Cost(2 * len(self.images)))
+        return estimate_seconds(self.key, self.classifier, Cost(2 * len(self.images)))

@@ -12,11 +12,11 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from study.analysis.plots import INK, MARKS, PALETTE
-from study.inquiry.debugging import Debugged
+from study.inquiry.debugging import DebuggingResults
 
 RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Right", "Ordinary error", "Confident error", "Truth not known")
 OTHER, ALL = "Others", "Pictures"
-LOOKS = {
+KIND_STYLES = {
     RIGHT: ("#0072B2", "circle"),
     ORDINARY: ("#E69F00", "square"),
     CONFIDENT: ("#D55E00", "diamond"),
@@ -25,7 +25,7 @@ LOOKS = {
     ALL: ("#0072B2", "circle"),
 }
 """Colours of Okabe & Ito (2008) as in the figures of the results, each with a mark of its own."""
-TOLD = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
+HOVER_TEMPLATE = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
 """What stands beside a point under the mouse."""
 
 
@@ -37,11 +37,11 @@ class Axis:
     values: NDArray[np.floating]
 
 
-def kinds(found: Debugged, confident: float) -> list[str]:
+def kinds(found: DebuggingResults, confident: float) -> list[str]:
     """Of each picture how the AI fares with it; an error is confident from this probability on."""
     answers = found.answers
     errors = np.where(answers.probability >= confident, CONFIDENT, ORDINARY)
-    return [str(kind) for kind in np.where(~found.known, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
+    return [str(kind) for kind in np.where(~found.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
 
 
 def commonest(names: Sequence[str]) -> list[str]:
@@ -50,10 +50,12 @@ def commonest(names: Sequence[str]) -> list[str]:
     return [name if name in kept else OTHER for name in names]
 
 
-def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
+def figure(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
     """The points, each with its picture's number to be chosen by; many are drawn by WebGL."""
     order = _order(groups)
-    looks = LOOKS | dict(zip([g for g in order if g not in LOOKS], zip(PALETTE, MARKS, strict=True), strict=False))
+    looks = KIND_STYLES | dict(
+        zip([g for g in order if g not in KIND_STYLES], zip(PALETTE, MARKS, strict=True), strict=False)
+    )
     drawn = px.scatter(
         _frame(found, x, y, groups),
         x="x",
@@ -66,7 +68,7 @@ def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figur
         custom_data=["index", "says", "label", "picture"],
         labels={"x": x.title, "y": y.title, "group": ""},
     )
-    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=TOLD)
+    drawn.update_traces(marker={"size": 8, "opacity": 0.9}, hovertemplate=HOVER_TEMPLATE)
     drawn.update_layout(
         height=460,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
@@ -77,7 +79,7 @@ def figure(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figur
     return drawn
 
 
-def _frame(found: Debugged, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
+def _frame(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "index": np.arange(len(found.images)),

@@ -8,19 +8,19 @@ from typing import Literal
 import pandas as pd
 import streamlit as st
 
-from core.uncertainty import MEASURES
+from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
 from dashboard.explore.debugging import assertions, calibration, points
 from dashboard.explore.debugging.jobs import NoiseRequest
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.table import words
+from dashboard.explore.table import format_name
 from dashboard.explore.uncertainty import view as doubt
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
-from dashboard.shared.live import finished
-from study.inquiry.debugging import FOLDS, Debugged, Judge, label_evidence, outlier_evidence
+from dashboard.shared.live import get_result
+from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, label_evidence, outlier_evidence
 from study.workspace.spreadsheets import csv_text
 
 BIND: Literal["query-params"] = "query-params"
@@ -33,7 +33,7 @@ POINTS, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
 )
 CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
 ENTROPY = "Entropy of the answer"
-BY_KIND, BY_ANSWER, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
+BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
 CONFIDENT = 80
 """Probability in per cent from which on an error is called confident, unless another is chosen."""
 HARDLY = 0.5
@@ -47,10 +47,10 @@ JUDGES: dict[Judge, str] = {
 READER = "A linear reader of its features, trained without the picture that it judges, holds on training pictures too."
 NO_READER = f"There is no second judge, a reader of its features: for this some label has fewer than {FOLDS} pictures."
 
-Picked = Callable[[int], None]
+OnPick = Callable[[int], None]
 
 
-def show(found: Debugged, model: str, name: str, picked: Picked) -> None:
+def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None:
     """One of `SECTIONS` of the set ``name``; a click on a picture is ``picked``."""
     section = st.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
@@ -63,18 +63,18 @@ def show(found: Debugged, model: str, name: str, picked: Picked) -> None:
     elif section == OUTLIERS:
         _outliers(found, gallery, name, picked)
     elif section == ASSERTIONS:
-        assertions.show(cache.classifier(model), found, gallery, name, picked)
+        assertions.show(cache.load_classifier(model), found, gallery, name, picked)
     else:
-        calibration.show(cache.classifier(model), found, name)
-    downloads.offered(lambda: _file(found, name))
+        calibration.show(cache.load_classifier(model), found, name)
+    downloads.show_downloads(lambda: _file(found, name))
 
 
-def _file(found: Debugged, name: str) -> None:
+def _file(found: DebuggingResults, name: str) -> None:
     content = found.table()
-    files.file("Every picture (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
+    files.offer_download("Every picture (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
 
 
-def _points(found: Debugged, gallery: Gallery, model: str, name: str, picked: Picked) -> None:
+def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, picked: OnPick) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         places = PLACES if found.places is not None else PLACES[:1]
         place = st.selectbox("Place by", places, key="place", bind=BIND, width=220)
@@ -95,25 +95,27 @@ def _points(found: Debugged, gallery: Gallery, model: str, name: str, picked: Pi
     among = {int(point["customdata"][0]) for point in chosen.selection.points}
     if not among:
         st.caption("Draw around points, or tap one, to see these pictures alone; a double click lets them go.")
-    picker.whole(gallery, name, picked, among or None)
+    picker.show_whole_set(gallery, name, picked, among or None)
 
 
-def _sure(found: Debugged, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
+def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
     """Confidence and doubt; None until the answers under noise are there."""
     confidence = Axis("confidence: probability of the answer", found.answers.probability)
     if noise == ENTROPY:
         return confidence, Axis("entropy of the answer, bits", found.answers.entropy)
-    table: pd.DataFrame | None = finished(NoiseRequest(cache.classifier(model), noise, found.images), "_noise")
+    table: pd.DataFrame | None = get_result(NoiseRequest(cache.load_classifier(model), noise, found.images), "_noise")
     if table is None:
         return None
     error = table[f"{measure}_error"]
     st.caption(
         f"Standard error from the {PASSES} passes: half below {error.median():.3f}, none above {error.max():.3f}."
     )
-    return confidence, Axis(f"{words(measure).lower()} under {words(noise).lower()}", table[measure].to_numpy())
+    return confidence, Axis(
+        f"{format_name(measure).lower()} under {format_name(noise).lower()}", table[measure].to_numpy()
+    )
 
 
-def _plane(found: Debugged) -> tuple[Axis, Axis]:
+def _plane(found: DebuggingResults) -> tuple[Axis, Axis]:
     assert found.places is not None
     assert found.shares is not None
     first, second = (
@@ -126,7 +128,7 @@ def _noise_box() -> str:
     return st.selectbox(
         "Doubt",
         [ENTROPY, *doubt.OFFERED],
-        format_func=lambda name: name if name == ENTROPY else f"{words(name)}, {PASSES} passes",
+        format_func=lambda name: name if name == ENTROPY else f"{format_name(name)}, {PASSES} passes",
         key="doubt",
         bind=BIND,
         width=300,
@@ -134,24 +136,26 @@ def _noise_box() -> str:
 
 
 def _measure_box() -> str:
-    return st.selectbox("Measure", list(MEASURES), format_func=words, key="doubt.measure", bind=BIND, width=200)
+    return st.selectbox(
+        "Measure", list(UNCERTAINTY_MEASURES), format_func=format_name, key="doubt.measure", bind=BIND, width=200
+    )
 
 
-def _groups(found: Debugged) -> list[str]:
+def _groups(found: DebuggingResults) -> list[str]:
     """The group of each picture by the chosen colouring; of error types only where labels are known."""
-    known = bool(found.known.any())
-    offered = [*([BY_KIND] if known else []), BY_ANSWER, BY_LABEL, BY_NOTHING]
+    known = bool(found.has_known_label.any())
+    offered = [*([BY_KIND] if known else []), BY_PREDICTION, BY_LABEL, BY_NOTHING]
     by = st.selectbox("Colour by", offered, key="colour", bind=BIND, width=180)
     if by == BY_KIND:
         confident = st.slider("Confident from, %", 1, 100, CONFIDENT, key="confident", bind=BIND, width=180)
         return points.kinds(found, confident / 100)
     if by == BY_NOTHING:
         return [points.ALL] * len(found.images)
-    names = found.class_names[found.answers.predicted] if by == BY_ANSWER else found.label_names
+    names = found.class_names[found.answers.predicted] if by == BY_PREDICTION else found.label_names
     return points.commonest([str(name) for name in names])
 
 
-def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:
+def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.labels is None:
         st.info(
             "Labels are judged by an AI that knows two or more of them and ends in one linear layer: name the folders "
@@ -159,9 +163,9 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
         )
         return
     judge = _judge_box(found)
-    doubtful, right = found.doubtful(judge), float(found.answers.correct[found.known].mean())
+    doubtful, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
     st.caption(
-        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.known.sum()):,} labels. The AI's answers are "
+        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,} labels. The AI's answers are "
         "evidence where it was not trained on these pictures, and cannot tell a wrong label from an error that it is "
         f"sure of; it is right about {right:.0%} of them. {NO_READER if found.read is None else READER} Look at the "
         "pictures, the likeliest first, and at how their nearest in the AI's features are labelled."
@@ -171,19 +175,19 @@ def _labels(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> Non
             "The AI errs too often on these pictures to judge their labels: most of these are likely its own errors."
         )
     if doubtful:
-        picker.told(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
+        picker.show_ranked(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
         with st.expander("The numbers"):
             numbers.table(found.table().iloc[doubtful], f"{name}.labels")
 
 
-def _judge_box(found: Debugged) -> Judge:
+def _judge_box(found: DebuggingResults) -> Judge:
     """Which road doubts the labels, with how many each finds; the answers alone where there is no other."""
     if found.read is None:
         return "answers"
     judge: Judge = st.segmented_control(
         "Judged by",
         list(JUDGES),
-        format_func=lambda one: f"{JUDGES[one]}: {len(found.doubtful(one)):,}",
+        format_func=lambda one: f"{JUDGES[one]}: {len(found.find_label_errors(one)):,}",
         default="answers",
         required=True,
         key="judge",
@@ -192,7 +196,7 @@ def _judge_box(found: Debugged) -> Judge:
     return judge
 
 
-def _outliers(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> None:
+def _outliers(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.near is None:
         st.info(
             "Outliers are found among two or more pictures, in the features of an AI that ends in one linear layer."
@@ -203,6 +207,6 @@ def _outliers(found: Debugged, gallery: Gallery, name: str, picked: Picked) -> N
         f"The farthest first: by the distance of the {found.near.indices.shape[1]}th nearest picture in the AI's "
         "features (0 the same, 1.41 nothing in common). Of such pictures the AI has seen few, or they belong elsewhere."
     )
-    picker.told(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
+    picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
     with st.expander("The numbers"):
         numbers.table(found.table().iloc[ranked], f"{name}.outliers")

@@ -6,13 +6,13 @@ from typing import Literal, get_args
 
 import streamlit as st
 
-from dashboard.explore.figures import Look, Style
+from dashboard.explore.figures import HeatmapStyle, Style
 from dashboard.explore.table import SCALINGS, Scaling
 
 BIND: Literal["query-params"] = "query-params"
 
 
-def look(*, object_known: bool, clip: float, clip_key: str = "clip") -> Look:
+def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> HeatmapStyle:
     """Choose colours, outline or the heatmap alone, how strong, and whether the object's edge is drawn.
 
     ``clip`` is the percentage of pixels that get the full colour until the reader chooses another; views with other
@@ -46,10 +46,10 @@ def look(*, object_known: bool, clip: float, clip_key: str = "clip") -> Look:
     if style == "Colours":
         opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
     outline = object_known and st.toggle("Edge of the object", key="outline", bind=BIND)
-    return Look(style, opacity, percent, outline, clip)
+    return HeatmapStyle(style, opacity, percent, outline, clip)
 
 
-def scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
+def choose_scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
     """Choose one scale for each method, or one for each heatmap."""
     chosen: Scaling = st.segmented_control(
         "Scale",
@@ -64,7 +64,7 @@ def scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
     return chosen
 
 
-def measured() -> bool:
+def choose_faithfulness() -> bool:
     """Whether the maps' faithfulness is measured too."""
     return st.toggle(
         "Faithfulness",

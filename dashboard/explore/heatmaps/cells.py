@@ -12,26 +12,26 @@ from torch import Tensor
 from core.classifier import Classifier
 from core.views import View, view
 from dashboard.explore.heatmap_jobs import FaithfulnessRequest, MapRequest, RobustnessRequest
-from dashboard.explore.source import Chosen
+from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
 from dashboard.shared import cache
-from dashboard.shared.live import Asking, note
+from dashboard.shared.live import JobCollector, describe_state
 from study.network.sources import plain
 
-ANSWER = "The AI's answer"
+PREDICTION = "The AI's answer"
 
 
 @dataclass(frozen=True)
-class Seen:
+class ClassifiedImage:
     """A picture as a classifier sees it, and what it says of it."""
 
     model: str
-    chosen: Chosen
+    chosen: ChosenImage
 
     @cached_property
     def classifier(self) -> Classifier:
         """The classifier of the name."""
-        return cache.classifier(self.model)
+        return cache.load_classifier(self.model)
 
     @cached_property
     def inputs(self) -> Tensor:
@@ -49,15 +49,15 @@ class Seen:
         return self.classifier.probabilities(self.inputs[None])[0]
 
     @cached_property
-    def ranked(self) -> list[int]:
+    def ranked_classes(self) -> list[int]:
         """The classes, the likeliest first."""
         found: list[int] = self.probabilities.argsort(descending=True).tolist()
         return found
 
     @property
-    def answer(self) -> int:
+    def predicted_class(self) -> int:
         """The classifier's answer."""
-        return self.ranked[0]
+        return self.ranked_classes[0]
 
     @property
     def truth(self) -> int | None:
@@ -72,9 +72,9 @@ class Seen:
             return ""
         if self.truth is None:
             return f"not scored: this network has no class {self.chosen.truth}"
-        return "right" if self.truth == self.answer else f"wrong, truth: {self.chosen.truth}"
+        return "right" if self.truth == self.predicted_class else f"wrong, truth: {self.chosen.truth}"
 
-    def says(self, k: int) -> str:
+    def format_confidence(self, k: int) -> str:
         """A class and how likely it is to the classifier."""
         return f"{plain(self.classifier.categories[k])} {float(self.probabilities[k]):.1%}"
 
@@ -92,31 +92,31 @@ def class_names(classifier: Classifier) -> list[str]:
 
 
 def target_box(classifier: Classifier) -> str:
-    """The class to explain, by name, or `ANSWER`."""
-    return st.selectbox("Explain", [ANSWER, *class_names(classifier)], key="target", bind="query-params", width=220)
+    """The class to explain, by name, or `PREDICTION`."""
+    return st.selectbox("Explain", [PREDICTION, *class_names(classifier)], key="target", bind="query-params", width=220)
 
 
-def target_of(seen: Seen, name: str) -> int | None:
+def target_of(seen: ClassifiedImage, name: str) -> int | None:
     """The class of a name of `target_box`; None where this classifier has no such class."""
-    if name == ANSWER:
-        return seen.answer
+    if name == PREDICTION:
+        return seen.predicted_class
     names = class_names(seen.classifier)
     return names.index(name) if name in names else None
 
 
-def cell_of(asking: Asking, request: MapRequest, column: Column, *, measured: bool) -> Cell:
+def cell_of(asking: JobCollector, request: MapRequest, column: Column, *, measured: bool) -> Cell:
     """The map as far as it is there, with its measures if they are wanted."""
     job = asking(request)
     if job is None or job.state != "done":
-        return Cell(request, note=note(job))
+        return Cell(request, note=describe_state(job))
     if not measured:
         return Cell(request, job.result)
-    measures = asking(FaithfulnessRequest(request, job.result, column.inside))
+    measures = asking(FaithfulnessRequest(request, job.result, column.object_pixels))
     found = measures.result if measures is not None and measures.state == "done" else None
     return Cell(request, job.result, faithfulness=found)
 
 
-def with_robustness(asking: Asking, cell: Cell) -> Cell:
+def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     """The cell with what many more maps of the method say of it, as soon as they are there."""
     if cell.faithfulness is None:
         return cell

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from core.types import Certificate
-from dashboard.shared.messages import escaped
+from dashboard.shared.messages import escape_markdown
 
 
 def show(certificate: Certificate, category: str) -> None:
     """Warnings first, then the numbers; where everything else stands, in an expander."""
     for warning in certificate.warnings:
-        st.warning(escaped(warning))
+        st.warning(escape_markdown(warning))
     st.table(pd.DataFrame(facts(certificate, category)), border="horizontal", hide_header=True, hide_index=True)
     with st.expander("Fingerprint, parameters, versions"):
         st.caption("SHA-256 of the classifier's weights and structure")

@@ -11,18 +11,18 @@ import streamlit as st
 from dashboard.explore import canvas, figures, table
 from dashboard.explore.heatmaps import certificate, reproduce
 from dashboard.explore.source import OWN
-from dashboard.explore.table import Cell, Column, Table
+from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared import files
 from study.network.sources import plain
 
 
-def bar(shown: Table, stem: str) -> None:
+def show_heatmap_downloads(shown: HeatmapTable, stem: str) -> None:
     """Two buttons: the files of maps, and the link to what is seen."""
     made = any(cell.explanation is not None for _, cell in shown.cells)
-    offered((lambda: _files(shown, stem)) if made else None)
+    show_downloads((lambda: _files(shown, stem)) if made else None)
 
 
-def offered(download: Callable[[], None] | None) -> None:
+def show_downloads(download: Callable[[], None] | None) -> None:
     """Two buttons: what ``download`` draws, if there is any, and the link to what is seen."""
     with st.container(horizontal=True):
         if download is not None:
@@ -31,31 +31,44 @@ def offered(download: Callable[[], None] | None) -> None:
         # Asked for in a run of its own: the run that changes the view still holds the settings of the view before.
         with st.popover("Link", icon=":material/link:", on_change="rerun") as popover:
             if popover.open:
-                st.code(link(), language=None, wrap_lines=True)
+                st.code(make_link(), language=None, wrap_lines=True)
                 own = st.session_state.get("source") == OWN
                 said = "It opens this view." + (" Your own picture is not in it: it stays with you." if own else "")
                 st.caption(said)
 
 
-def link() -> str:
+def make_link() -> str:
     """The address of this very view."""
     parts = urlsplit(st.context.url or "")
     query = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(query)}"
 
 
-def _files(shown: Table, stem: str) -> None:
+def _files(shown: HeatmapTable, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
-    files.file("Picture (PNG)", lambda: figures.png(canvas.png(table.sheet(shown))), f"{stem}.png", "image/png")
-    files.file("Picture (SVG)", lambda: canvas.svg(table.sheet(shown)), f"{stem}.svg", "image/svg+xml")
+    files.offer_download(
+        "Picture (PNG)",
+        lambda: figures.encode_png(canvas.render_png(table.draw_sheet(shown))),
+        f"{stem}.png",
+        "image/png",
+    )
+    files.offer_download(
+        "Picture (SVG)", lambda: canvas.render_svg(table.draw_sheet(shown)), f"{stem}.svg", "image/svg+xml"
+    )
     if len(made) == 1:
         values = made[0][1].explanation
         assert values is not None
-        files.file("Map (NPY)", lambda: figures.npy(values.map[0]), f"{stem}.npy", "application/octet-stream")
-    files.file("Maps and certificates (NPZ)", lambda: reproduce.npz(shown), f"{stem}.npz", "application/octet-stream")
-    files.file("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
-    files.file("Python that makes them again", lambda: reproduce.script(shown, script), script, "text/x-python")
+        files.offer_download(
+            "Map (NPY)", lambda: figures.encode_npy(values.map[0]), f"{stem}.npy", "application/octet-stream"
+        )
+    files.offer_download(
+        "Maps and certificates (NPZ)", lambda: reproduce.build_npz(shown), f"{stem}.npz", "application/octet-stream"
+    )
+    files.offer_download("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
+    files.offer_download(
+        "Python that makes them again", lambda: reproduce.build_script(shown, script), script, "text/x-python"
+    )
 
 
 def _certificates(made: list[tuple[Column, Cell]]) -> str:

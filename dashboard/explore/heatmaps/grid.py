@@ -11,24 +11,24 @@ import streamlit as st
 from dashboard.explore import canvas, figures, table
 from dashboard.explore.heatmap_jobs import MapRequest
 from dashboard.explore.heatmaps import appearance, downloads
-from dashboard.explore.heatmaps.cells import ANSWER, Seen, cell_of, class_names, target_box, target_of
-from dashboard.explore.table import Cell, Column, Scaling, Table, words
+from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
+from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling, format_name
 from dashboard.shared.keys import digest
-from dashboard.shared.live import Asking, live
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import JobCollector, draw_live
+from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
 
 MOST_COLUMNS = 8
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
-PLACES = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
+RANK_LABELS = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
 TRUTH = "The truth"
-Settings = dict[str, dict[str, Any]]
-Explained = tuple[Seen, int | None, Column]
+MethodSettings = dict[str, dict[str, Any]]
+ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
 """A picture as seen by a classifier, the class to explain (None: it has none such), and its column."""
 
 
-def by_picture(seen: Sequence[Seen], methods: Settings, seed: int) -> None:
+def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
     """Each picture a column: the answer to it, or one class for all."""
     if not seen:
         return
@@ -36,22 +36,26 @@ def by_picture(seen: Sequence[Seen], methods: Settings, seed: int) -> None:
         name = target_box(seen[0].classifier)
         show = _showing(any(s.chosen.mask is not None for s in seen))
 
-    def column(s: Seen) -> Explained:
+    def column(s: ClassifiedImage) -> ExplainedColumn:
         target = target_of(s, name)
-        explained = "" if target in (None, s.answer) else f"explained: {s.says(target)}"
-        return s, target, s.column(*filter(None, (f"says {s.says(s.answer)}", s.verdict, explained)))
+        explained = "" if target in (None, s.predicted_class) else f"explained: {s.format_confidence(target)}"
+        return (
+            s,
+            target,
+            s.column(*filter(None, (f"says {s.format_confidence(s.predicted_class)}", s.verdict, explained))),
+        )
 
     show([column(s) for s in seen], methods, seed, "pictures")
 
 
-def by_class(seen: Seen, methods: Settings, seed: int) -> None:
+def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> None:
     """Each class of one picture a column."""
     names = class_names(seen.classifier)
     known = [TRUTH] if seen.truth is not None else []
     chosen = st.multiselect(
         "Classes",
-        [*PLACES[: len(names)], *known, *names],
-        [*PLACES[: min(3, len(names))], *known],
+        [*RANK_LABELS[: len(names)], *known, *names],
+        [*RANK_LABELS[: min(3, len(names))], *known],
         key="classes",
         bind="query-params",
         max_selections=MOST_COLUMNS,
@@ -61,27 +65,33 @@ def by_class(seen: Seen, methods: Settings, seed: int) -> None:
         show = _showing(seen.chosen.mask is not None)
 
     def target(name: str) -> int | None:
-        return seen.truth if name == TRUTH else seen.ranked[PLACES.index(name)] if name in PLACES else names.index(name)
+        return (
+            seen.truth
+            if name == TRUTH
+            else seen.ranked_classes[RANK_LABELS.index(name)]
+            if name in RANK_LABELS
+            else names.index(name)
+        )
 
-    columns: dict[int, Explained] = {}
+    columns: dict[int, ExplainedColumn] = {}
     for name in chosen:
         k = target(name)
         if k is not None and k not in columns:
-            columns[k] = (seen, k, seen.column(seen.says(k), name if name not in names else ""))
+            columns[k] = (seen, k, seen.column(seen.format_confidence(k), name if name not in names else ""))
     if columns:
         show(list(columns.values()), methods, seed, "classes")
 
 
-def by_classifier(pair: Sequence[Seen], methods: Settings, seed: int) -> None:
+def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
     """The same picture and method, by two classifiers."""
     with _controls():
         name = target_box(pair[0].classifier)
         show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
 
-    def column(s: Seen) -> Explained:
+    def column(s: ClassifiedImage) -> ExplainedColumn:
         target = target_of(s, name)
-        explained = "" if name == ANSWER or target is None else f"explained: {s.says(target)}"
-        lines = (s.model, f"says {s.says(s.answer)}", s.verdict, explained)
+        explained = "" if name == PREDICTION or target is None else f"explained: {s.format_confidence(target)}"
+        lines = (s.model, f"says {s.format_confidence(s.predicted_class)}", s.verdict, explained)
         return s, target, s.column(*filter(None, lines))
 
     show([column(s) for s in pair], methods, seed, "classifiers")
@@ -91,41 +101,43 @@ def _controls() -> Any:
     return st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look")
 
 
-def _showing(object_known: bool, default: Scaling = "Shared") -> Callable[[list[Explained], Settings, int, str], None]:
+def _showing(
+    object_known: bool, default: Scaling = "Shared"
+) -> Callable[[list[ExplainedColumn], MethodSettings, int, str], None]:
     """Controls of how maps are shown; then what shows them so."""
-    look = appearance.look(object_known=object_known, clip=CLIP, clip_key="grid.clip")
-    scaling = appearance.scaling(default, "scale" if default == "Shared" else "pair.scale")
-    measured = appearance.measured()
+    look = appearance.choose_style(object_known=object_known, clip=CLIP, clip_key="grid.clip")
+    scaling = appearance.choose_scaling(default, "scale" if default == "Shared" else "pair.scale")
+    measured = appearance.choose_faithfulness()
 
-    def show(explained: list[Explained], methods: Settings, seed: int, kind: str) -> None:
+    def show(explained: list[ExplainedColumn], methods: MethodSettings, seed: int, kind: str) -> None:
         if not methods:
             st.info("Choose a method.")
             return
         title = title_of(explained, methods)
 
-        def collect(asking: Asking) -> Table:
+        def collect(asking: JobCollector) -> HeatmapTable:
             rows = {
                 method: tuple(_cell(asking, one, method, given, seed, measured=measured) for one in explained)
                 for method, given in methods.items()
             }
-            return Table(title, tuple(column for _, _, column in explained), rows, scaling, look)
+            return HeatmapTable(title, tuple(column for _, _, column in explained), rows, scaling, look)
 
-        live(collect, lambda found: _draw(found, f"{'-'.join(_networks(explained))}-{kind}"))
+        draw_live(collect, lambda found: _draw(found, f"{'-'.join(_networks(explained))}-{kind}"))
 
     return show
 
 
-def title_of(explained: Sequence[Explained], methods: Iterable[str]) -> str:
+def title_of(explained: Sequence[ExplainedColumn], methods: Iterable[str]) -> str:
     """Name every network and method of a sheet."""
-    return f"{' and '.join(_networks(explained))}: {', '.join(map(words, methods))}"
+    return f"{' and '.join(_networks(explained))}: {', '.join(map(format_name, methods))}"
 
 
-def _networks(explained: Sequence[Explained]) -> list[str]:
+def _networks(explained: Sequence[ExplainedColumn]) -> list[str]:
     return list(dict.fromkeys(seen.classifier.name for seen, _, _ in explained))
 
 
 def _cell(
-    asking: Asking, explained: Explained, method: str, given: dict[str, Any], seed: int, *, measured: bool
+    asking: JobCollector, explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int, *, measured: bool
 ) -> Cell:
     seen, target, column = explained
     request = MapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given)
@@ -134,28 +146,28 @@ def _cell(
     return cell_of(asking, request, column, measured=measured)
 
 
-def _draw(shown: Table, stem: str) -> None:
+def _draw(shown: HeatmapTable, stem: str) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
     st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Maps: {told}", output_format="PNG")
-    downloads.bar(shown, stem)
+    downloads.show_heatmap_downloads(shown, stem)
     with st.expander("Numbers: certificates and measures"):
         st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in shown.cells]), hide_index=True)
         for column, cell in shown.cells:
             for warning in cell.certificate.warnings if cell.certificate else ():
-                st.warning(escaped(f"{_name(column, cell)}: {warning}"))
+                st.warning(escape_markdown(f"{_name(column, cell)}: {warning}"))
 
 
 def _name(column: Column, cell: Cell) -> str:
-    return f"{words(cell.request.method)}, {column.lines[0]}"
+    return f"{format_name(cell.request.method)}, {column.lines[0]}"
 
 
 @st.cache_data(max_entries=24, show_spinner=False)
-def _picture(key: str, _shown: Table) -> bytes:  # noqa: ARG001
-    return figures.png(canvas.png(table.sheet(_shown)))
+def _picture(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
+    return figures.encode_png(canvas.render_png(table.draw_sheet(_shown)))
 
 
-def _digest(shown: Table) -> str:
+def _digest(shown: HeatmapTable) -> str:
     """All that the sheet depends on, as one SHA-256."""
     cells = [
         f"{column.lines} {cell.request.key} {cell.note} {cell.explanation is None} {cell.faithfulness is None}"

@@ -9,7 +9,7 @@ from pprint import pformat
 import numpy as np
 import torch
 
-from dashboard.explore.table import Cell, Column, Table
+from dashboard.explore.table import Cell, Column, HeatmapTable
 
 SCRIPT = '''"""Makes the maps of maps.npz again. Run it in the folder of Foretell: python {name}"""
 
@@ -56,13 +56,13 @@ np.savez("again.npz", **{{f"map_{{k}}": one for k, one in enumerate(made)}})
 '''
 
 
-def npz(table: Table) -> bytes:
+def build_npz(table: HeatmapTable) -> bytes:
     """Every map that is there as ``map_<k>`` (H, W) float32, its standard error as ``error_<k>`` where it has one.
 
     ``facts`` is a JSON text with one entry per map: where it comes from, its key, its zero, its certificate.
     """
     arrays, facts = {}, []
-    for k, (column, cell) in enumerate(_made(table)):
+    for k, (column, cell) in enumerate(_list_computed_cells(table)):
         assert cell.explanation is not None
         arrays[f"map_{k}"] = cell.explanation.map[0].numpy()
         if cell.explanation.error is not None:
@@ -80,9 +80,9 @@ def npz(table: Table) -> bytes:
     return buffer.getvalue()
 
 
-def script(table: Table, name: str) -> str:
-    """A whole Python program that makes the maps of `npz` again, bit for bit on the same machine."""
-    made = _made(table)
+def build_script(table: HeatmapTable, name: str) -> str:
+    """A whole Python program that makes the maps of `build_npz` again, bit for bit on the same machine."""
+    made = _list_computed_cells(table)
     sources = [column.source for column, _ in made]
     maps = [
         (column.source.model, column.source.name, r.method, r.target, r.seed, r.parameters)
@@ -99,7 +99,7 @@ def script(table: Table, name: str) -> str:
     )
 
 
-def _made(table: Table) -> list[tuple[Column, Cell]]:
+def _list_computed_cells(table: HeatmapTable) -> list[tuple[Column, Cell]]:
     return [(column, cell) for column, cell in table.cells if cell.explanation is not None]
 
 

@@ -12,10 +12,10 @@ from core.rendering import scale_of
 from dashboard.explore import figures, table
 from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
-from dashboard.explore.heatmaps.cells import Seen, cell_of, target_box, target_of, with_robustness
-from dashboard.explore.table import DELETION, INSERTION, Cell, Table, words
-from dashboard.shared.live import Asking, live
-from dashboard.shared.messages import escaped
+from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
+from dashboard.explore.table import DELETION, INSERTION, Cell, HeatmapTable, format_name
+from dashboard.shared.live import JobCollector, draw_live
+from dashboard.shared.messages import escape_markdown
 from study.network.sources import plain
 
 TOP = 5
@@ -23,79 +23,79 @@ CLIP = 0.5
 """Percentage of pixels in full colour: as participants see a heatmap."""
 
 
-def show(seen: Seen, method: str, parameters: dict[str, Any], seed: int) -> None:
+def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: int) -> None:
     """Everything about one picture and one method."""
     _headline(seen)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look"):
         target = target_of(seen, target_box(seen.classifier))
         assert target is not None
-        look = appearance.look(object_known=seen.chosen.mask is not None, clip=CLIP)
-        measured = appearance.measured()
+        look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
+        measured = appearance.choose_faithfulness()
     request = MapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
-    column = seen.column(seen.says(seen.answer))
+    column = seen.column(seen.format_confidence(seen.predicted_class))
 
-    def collect(asking: Asking) -> Table:
+    def collect(asking: JobCollector) -> HeatmapTable:
         cell = with_robustness(asking, cell_of(asking, request, column, measured=measured))
-        title = f"{words(method)}: {plain(seen.classifier.categories[target])}"
-        return Table(title, (column,), {method: (cell,)}, "Own", look)
+        title = f"{format_name(method)}: {plain(seen.classifier.categories[target])}"
+        return HeatmapTable(title, (column,), {method: (cell,)}, "Own", look)
 
-    def draw(shown: Table) -> None:
+    def draw(shown: HeatmapTable) -> None:
         (cell,) = shown.rows[method]
         _maps(seen, cell, look)
         left, right = st.columns(2, gap="large")
         with left:
-            _considered(seen, target)
+            _show_top_predictions(seen, target)
         with right:
             _trust(seen, cell)
-        downloads.bar(shown, f"{seen.chosen.name.rsplit('.', 1)[0].replace('/', '-')}.{method}")
+        downloads.show_heatmap_downloads(shown, f"{seen.chosen.name.rsplit('.', 1)[0].replace('/', '-')}.{method}")
 
-    live(collect, draw)
+    draw_live(collect, draw)
 
 
-def _headline(seen: Seen) -> None:
+def _headline(seen: ClassifiedImage) -> None:
     """What the AI says, and whether it is right where that is known."""
     badges, chosen = [], seen.chosen
-    says = plain(seen.classifier.categories[seen.answer])
+    says = plain(seen.classifier.categories[seen.predicted_class])
     if seen.verdict:
         colour = "gray" if seen.truth is None else "green" if seen.verdict == "right" else "orange"
-        badges.append(f":{colour}-badge[{escaped(seen.verdict)}]")
+        badges.append(f":{colour}-badge[{escape_markdown(seen.verdict)}]")
     if chosen.context is not None:
         badges.append(f":gray-badge[place: {chosen.context}]")
-    sure = float(seen.probabilities[seen.answer])
-    st.subheader(" ".join([f"The AI says {escaped(says)}, {sure:.0%}", *badges]), anchor=False)
+    sure = float(seen.probabilities[seen.predicted_class])
+    st.subheader(" ".join([f"The AI says {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
 
 
-def _maps(seen: Seen, cell: Cell, look: figures.Look) -> None:
+def _maps(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
     category = plain(seen.classifier.categories[cell.request.target])
     if seen.view.note:
-        st.info(escaped(seen.view.note))
+        st.info(escape_markdown(seen.view.note))
     places = st.columns(3)
     if cell.explanation is None:
         picture = seen.view.draw(seen.view.size(figures.SIDE))
         places[0].image(picture, caption="What the AI saw", width="stretch", alt="What the AI saw")
-        places[1].info(escaped(cell.note))
+        places[1].info(escape_markdown(cell.note))
         return
     scale = scale_of(cell.explanation, quantile=look.quantile)
-    drawing = figures.Drawing(seen.view, cell.explanation, seen.chosen.mask, scale)
-    caption = f"{words(cell.request.method)}: {category}"
+    drawing = figures.HeatmapDrawing(seen.view, cell.explanation, seen.chosen.mask, scale)
+    caption = f"{format_name(cell.request.method)}: {category}"
     over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
         over = f"The {look.percent:g} % that speak most for {category}"
-    pictures = (drawing.picture(outline=look.outline), drawing.shown(look), drawing.alone(caption))
+    pictures = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
     captions = ("What the AI saw", over, "The map alone, with its scale")
     for place, picture, text in zip(places, pictures, captions, strict=True):
         place.image(picture, caption=text, width="stretch", alt=text)
 
 
-def _considered(seen: Seen, target: int) -> None:
+def _show_top_predictions(seen: ClassifiedImage, target: int) -> None:
     st.subheader("What the AI considered", anchor=False)
-    for k in seen.ranked[:TOP]:
-        name = escaped(plain(seen.classifier.categories[k]))
+    for k in seen.ranked_classes[:TOP]:
+        name = escape_markdown(plain(seen.classifier.categories[k]))
         sure = float(seen.probabilities[k])
         st.progress(sure, f"{f'**{name}**' if k == target else name} {sure:.1%}")
 
 
-def _trust(seen: Seen, cell: Cell) -> None:
+def _trust(seen: ClassifiedImage, cell: Cell) -> None:
     if cell.certificate is None:
         return
     st.subheader("How far to trust this map", anchor=False)
@@ -125,10 +125,12 @@ def _curves(found: Faithfulness) -> None:
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    places = ", ".join(table.places(found))
+    places = ", ".join(table.format_localisation(found))
     st.caption(
-        f"Area under the curve: {table.area(found.deletion)}, smaller is better; {table.area(found.insertion)}, larger "
-        "is better." + (f" Of the evidence: {places}." if places else "") + f" {table.miss(found).capitalize()}."
+        f"Area under the curve: {table.format_area(found.deletion)}, smaller is better; {table.format_area(found.insertion)}, larger "
+        "is better."
+        + (f" Of the evidence: {places}." if places else "")
+        + f" {table.format_infidelity(found).capitalize()}."
     )
 
 
@@ -142,7 +144,7 @@ def _robust(found: Robustness) -> None:
         f"{moved.radius:.0%} moves the map by up to {float(moved.relative[0]):.0%} of its length "
         f"({len(moved.distances)} changes tried)."
     )
-    if forgetting.flagged:
+    if forgetting.is_flagged:
         st.warning(f"This method hardly minds what the network has learnt. {said}")
     else:
         st.caption(said)

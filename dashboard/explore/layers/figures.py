@@ -28,7 +28,12 @@ def probes(table: pd.DataFrame) -> go.Figure:
 def similarity(table: pd.DataFrame) -> go.Figure:
     """Mean canonical correlation of every layer with every other."""
     wide = table.pivot(index="layer", columns="other", values="similarity")
-    return _heat(wide.loc[_first_seen(table["layer"]), _first_seen(table["other"])], SHARES, (0, 1), "similarity")
+    return _heat(
+        wide.loc[_list_in_first_order(table["layer"]), _list_in_first_order(table["other"])],
+        SHARES,
+        (0, 1),
+        "similarity",
+    )
 
 
 def consistency(table: pd.DataFrame) -> go.Figure:
@@ -42,7 +47,7 @@ def consistency(table: pd.DataFrame) -> go.Figure:
     for k, name in enumerate([*orders, "inconsistent"]):
         color = plots.INK if name == "inconsistent" else plots.PALETTE[k]
         figure.add_bar(x=pairs, y=table[name], name=name.replace("_", " "), marker={"color": color})
-    return plots.laid_out(figure, "Share of the variance", percent=True).update_layout(barmode="relative")
+    return plots.apply_layout(figure, "Share of the variance", percent=True).update_layout(barmode="relative")
 
 
 def dissection(table: pd.DataFrame) -> go.Figure:
@@ -50,7 +55,7 @@ def dissection(table: pd.DataFrame) -> go.Figure:
     counts = table[table["detects"]].groupby(["layer", "concept"], sort=False).size().reset_index(name="units")
     counts = counts.sort_values("units", ascending=False, kind="stable")
     figure = px.bar(counts, x="concept", y="units", color="layer", color_discrete_sequence=plots.PALETTE)
-    return plots.laid_out(figure, "Units that detect it", percent=False).update_xaxes(title=None)
+    return plots.apply_layout(figure, "Units that detect it", percent=False).update_xaxes(title=None)
 
 
 def deletion(table: pd.DataFrame) -> go.Figure:
@@ -59,7 +64,7 @@ def deletion(table: pd.DataFrame) -> go.Figure:
     wide = named.pivot(index="unit", columns="class", values="drop")
     most = wide.abs().max(axis=1).nlargest(TOP)
     end = float(most.max()) or 1.0
-    return _heat(wide.loc[most.index, _first_seen(table["class"])], LOSSES, (-end, end), "probability lost")
+    return _heat(wide.loc[most.index, _list_in_first_order(table["class"])], LOSSES, (-end, end), "probability lost")
 
 
 def attacks(table: pd.DataFrame) -> go.Figure:
@@ -76,7 +81,7 @@ def margins(table: pd.DataFrame) -> go.Figure:
         met = table[np.isfinite(table[way])]
         looks = {"marker": {"color": plots.PALETTE[k], "symbol": plots.MARKS[k]}, "line": {"color": plots.PALETTE[k]}}
         figure.add_box(y=met[way], name=way, boxpoints="all", text=met["picture"], showlegend=False, **looks)
-    return plots.laid_out(figure, "Least change that changes the answer", percent=False).update_yaxes(type="log")
+    return plots.apply_layout(figure, "Least change that changes the answer", percent=False).update_yaxes(type="log")
 
 
 def frequencies(table: pd.DataFrame) -> go.Figure:
@@ -115,11 +120,11 @@ def _heat(wide: pd.DataFrame, scale: str, ends: tuple[float, float], title: str)
     )
     height = 220 + 22 * len(wide)
     return (
-        plots.laid_out(figure, "", percent=False)
+        plots.apply_layout(figure, "", percent=False)
         .update_layout(height=height, margin_t=90)
         .update_yaxes(autorange="reversed")
     )
 
 
-def _first_seen(names: pd.Series) -> list[str]:
+def _list_in_first_order(names: pd.Series) -> list[str]:
     return list(dict.fromkeys(names))

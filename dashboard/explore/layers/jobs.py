@@ -11,17 +11,17 @@ from typing import Any
 import pandas as pd
 
 from core.attribution.cost import Cost
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.classifier import Classifier
-from core.parameters import declared, parsed
+from core.parameters import list_parameters, parse_parameters
 from core.types import Progress
-from core.units.unit import Unit, known
-from dashboard.explore.heatmap_jobs import about
+from core.units.unit import Unit, find_layer_shape
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from data.types import ImageSet
-from study.inquiry.interventions import spread
-from study.inquiry.layers import QUESTIONS, Inspected, Request
+from study.inquiry.interventions import draw_rows
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
@@ -33,7 +33,7 @@ WALK = 150
 
 
 @dataclass(frozen=True)
-class Answered:
+class LayerResult:
     """A question's table, and how it was found."""
 
     table: pd.DataFrame
@@ -44,7 +44,7 @@ class Answered:
 class InspectionRequest:
     """A question as the verb has it, of ``count`` pictures of a set at most, drawn with its seed."""
 
-    asked: Request
+    asked: LayerQuery
     classifier: Classifier
     compared: Classifier
     images: ImageSet = field(compare=False)
@@ -58,14 +58,14 @@ class InspectionRequest:
             "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
         )
 
-    def compute(self, progress: Progress) -> Answered:
+    def compute(self, progress: Progress) -> LayerResult:
         """Ask; blocks that are done wait in the cache for a run that was stopped."""
         question = QUESTIONS[self.asked.question]
-        given = parsed(question, self.asked.parameters)
-        images = self.images.only(spread(len(self.images), self.asked.seed, self.count))
+        given = parse_parameters(question, self.asked.parameters)
+        images = self.images.only(draw_rows(len(self.images), self.asked.seed, self.count))
         parts = home() / "cache" / "inspections"
-        inspected = Inspected(self.classifier, images, self.asked, self.compared, parts)
-        return Answered(question(inspected, progress, **given), inspected.facts)
+        inspected = LayerInspection(self.classifier, images, self.asked, self.compared, parts)
+        return LayerResult(question(inspected, progress, **given), inspected.facts)
 
     def ask(self) -> Job:
         """The job that asks, or has asked."""
@@ -74,39 +74,39 @@ class InspectionRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes at most, what is made of the network's answers aside; 0 if it was begun."""
-        if pool().known(self.key):
+        if pool().find(self.key):
             return 0.0  # before the layers are asked for their units
-        defaults = {parameter.name: parameter.default for parameter in declared(QUESTIONS[self.asked.question])}
+        defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.asked.question])}
         passes = PASSES.get(self.asked.question, _each_layer)
-        return about(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
+        return estimate_seconds(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
 
     @property
-    def pictures(self) -> int:
+    def image_count(self) -> int:
         """How many are asked about."""
         return min(self.count, len(self.images))
 
 
 def _each_layer(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
     layers = len(request.asked.layers) or len(request.classifier.layers)
-    return Cost(2 * layers * request.pictures)
+    return Cost(2 * layers * request.image_count)
 
 
 def _each_unit(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
-    layers = request.asked.layers or [chosen_layer(request.classifier, "")]
-    return Cost(request.pictures * sum(known(request.classifier, Unit(0, layer))[0] for layer in layers))
+    layers = request.asked.layers or [select_layer(request.classifier, "")]
+    return Cost(request.image_count * sum(find_layer_shape(request.classifier, Unit(0, layer))[0] for layer in layers))
 
 
 def _each_step(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
     steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
-    return Cost(gradients=request.pictures * steps * _many(given["radii"]))
+    return Cost(gradients=request.image_count * steps * _many(given["radii"]))
 
 
 def _each_walk(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
-    return Cost(gradients=WALK * min(request.pictures, int(given["pictures"])))
+    return Cost(gradients=WALK * min(request.image_count, int(given["pictures"])))
 
 
 def _each_radius(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
-    return Cost(2 * request.pictures * _many(given["radii"]))
+    return Cost(2 * request.image_count * _many(given["radii"]))
 
 
 def _many(listed: str) -> int:

@@ -8,17 +8,17 @@ from typing import Any, Literal
 import streamlit as st
 
 from core.classifier import Classifier
-from core.parameters import declared, summary
+from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import Answered, InspectionRequest
-from dashboard.explore.table import words
+from dashboard.explore.layers.jobs import InspectionRequest, LayerResult
+from dashboard.explore.table import format_name
 from dashboard.shared import cache, files, numbers
-from dashboard.shared.live import shown
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import draw_when_ready
+from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
-from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, Request, blocks
+from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, LayerQuery, blocks
 
 BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
@@ -35,23 +35,23 @@ READ = {
 }
 
 
-def chosen(model: str, classifier: Classifier) -> tuple[Request, str]:
+def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
     """The question with all that it is asked with, and the classifier that is compared."""
-    question = st.selectbox("Question", list(QUESTIONS), format_func=words, key="question", bind=BIND)
-    st.caption(escaped(summary(QUESTIONS[question])))
+    question = st.selectbox("Question", list(QUESTIONS), format_func=format_name, key="question", bind=BIND)
+    st.caption(escape_markdown(summary(QUESTIONS[question])))
     layers = _layers("Layers", classifier, "inside.layers") if question in LAYERED else ()
     other, other_layers = model, layers[:0]
     if question in COMPARING:
-        names = cache.models()
+        names = cache.list_models()
         other = st.selectbox("Compared with", names, names.index(model), key="inside.other", bind=BIND)
-        other_layers = _layers("Its layers", cache.classifier(other), "inside.other_layers", "The same names")
+        other_layers = _layers("Its layers", cache.load_classifier(other), "inside.other_layers", "The same names")
     given = _form(question, classifier)
     seed = int(st.number_input("Seed of the draws", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
-    asked = Request(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
+    asked = LayerQuery(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
     return asked, other
 
 
-def pictures() -> int:
+def choose_image_count() -> int:
     """How many of the set are asked about at most."""
     return int(st.number_input("Pictures at most", LEAST, MOST, COUNT, 1, key="inside.pictures", bind=BIND))
 
@@ -67,18 +67,18 @@ def _blocks(key: str, _classifier: Classifier) -> tuple[str, ...]:  # noqa: ARG0
 
 
 def _form(question: str, classifier: Classifier) -> dict[str, str]:
-    fields = declared(QUESTIONS[question])
+    fields = list_parameters(QUESTIONS[question])
     if not fields:
         return {}
     with st.form(f"question_{question}", border=False):
-        given = {field.name: str(parameters.field(question, field, classifier)) for field in fields}
+        given = {field.name: str(parameters.show_parameter(question, field, classifier)) for field in fields}
         st.form_submit_button("Ask again", width="stretch")
     return given
 
 
-def show(asked: Request, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
+def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
     """The answer as a figure and a table, once it is there."""
-    st.subheader(words(asked.question), anchor=False)
+    st.subheader(format_name(asked.question), anchor=False)
     same = classifier.fingerprint == compared.fingerprint
     if asked.question == "consistency" and same and (not asked.other_layers or asked.layers == asked.other_layers):
         st.info(
@@ -87,19 +87,21 @@ def show(asked: Request, classifier: Classifier, compared: Classifier, images: I
         )
         return
     request = InspectionRequest(asked, classifier, compared, images, count)
-    shown(request, lambda found: _drawn(request, found), "_inside")
-    downloads.offered(None)
+    draw_when_ready(request, lambda found: _draw_result(request, found), "_inside")
+    downloads.show_downloads(None)
 
 
-def _drawn(request: InspectionRequest, found: Answered) -> None:
+def _draw_result(request: InspectionRequest, found: LayerResult) -> None:
     question, name = request.asked.question, f"{request.classifier.name}.{request.asked.question}"
     if question in FIGURES and len(found.table):
         st.plotly_chart(FIGURES[question](found.table), key="inside_figure", config={"displaylogo": False})
-        asked = len(found.table) if "picture" in found.table else request.pictures
+        asked = len(found.table) if "picture" in found.table else request.image_count
         st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} pictures.")
     numbers.table(found.table, name)
-    files.file(f"{name}.json, how it was found", lambda: _told(found.facts), f"{name}.json", "application/json")
+    files.offer_download(
+        f"{name}.json, how it was found", lambda: _format_facts(found.facts), f"{name}.json", "application/json"
+    )
 
 
-def _told(facts: dict[str, Any]) -> str:
+def _format_facts(facts: dict[str, Any]) -> str:
     return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.types import Progress
-from core.uncertainty import MEASURES, SAMPLERS
+from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from core.uncertainty.measures import Estimate
-from dashboard.explore.heatmap_jobs import known_pace
+from dashboard.explore.heatmap_jobs import get_pace
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest, tensor_digest
 
@@ -19,7 +19,7 @@ PASSES = 100
 
 
 @dataclass(frozen=True)
-class Doubt:
+class UncertaintyResult:
     """The answers to one picture: probabilities (T, K) of T passes, and each measure of uncertainty."""
 
     answers: Tensor
@@ -27,7 +27,7 @@ class Doubt:
 
 
 @dataclass(frozen=True)
-class DoubtRequest:
+class UncertaintyRequest:
     """One input (C, H, W) asked `PASSES` times by a registered sampler."""
 
     classifier: Classifier
@@ -41,7 +41,7 @@ class DoubtRequest:
         settings = f"{self.sampler}|{self.seed}|{PASSES}"
         return digest("doubt", self.classifier.fingerprint, settings, tensor_digest(self.inputs))
 
-    def compute(self, progress: Progress) -> Doubt:
+    def compute(self, progress: Progress) -> UncertaintyResult:
         """Ask."""
         answers: Tensor = SAMPLERS[self.sampler](
             self.classifier,
@@ -50,7 +50,7 @@ class DoubtRequest:
             generator=torch.Generator().manual_seed(self.seed),
             progress=progress,
         ).softmax(-1)
-        return Doubt(answers[0], {name: measure(answers) for name, measure in MEASURES.items()})
+        return UncertaintyResult(answers[0], {name: measure(answers) for name, measure in UNCERTAINTY_MEASURES.items()})
 
     def ask(self) -> Job:
         """The job that asks, or has asked."""
@@ -59,5 +59,5 @@ class DoubtRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes at most: what comes before the noise is computed once."""
-        speed = known_pace(self.classifier)
-        return 0.0 if pool().known(self.key) else None if speed is None else 2 * PASSES * speed.forward_s
+        speed = get_pace(self.classifier)
+        return 0.0 if pool().find(self.key) else None if speed is None else 2 * PASSES * speed.forward_s

@@ -8,10 +8,10 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.uncertainty import SAMPLERS
-from dashboard.explore.heatmaps.cells import Seen, class_names
-from dashboard.explore.table import DELETION, INSERTION, words
-from dashboard.explore.uncertainty.jobs import PASSES, Doubt, DoubtRequest
-from dashboard.shared.live import shown
+from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
+from dashboard.explore.table import DELETION, INSERTION, format_name
+from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyRequest, UncertaintyResult
+from dashboard.shared.live import draw_when_ready
 
 NOT = "Not asked"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
@@ -25,13 +25,13 @@ MEANINGS = {
 }
 
 
-def show(seen: Seen, seed: int) -> None:
+def show(seen: ClassifiedImage, seed: int) -> None:
     """The choice of noise, and the answers under it."""
     st.subheader("How sure it is", anchor=False)
     chosen = st.selectbox(
         f"Asked {PASSES} times more, under noise",
         [NOT, *OFFERED],
-        format_func=words,
+        format_func=format_name,
         key="noise",
         bind="query-params",
         width=320,
@@ -40,19 +40,23 @@ def show(seen: Seen, seed: int) -> None:
     )
     if chosen == NOT:
         return
-    shown(DoubtRequest(seen.classifier, chosen, seen.inputs, seed), lambda found: _drawn(seen, found), "_doubt")
+    draw_when_ready(
+        UncertaintyRequest(seen.classifier, chosen, seen.inputs, seed),
+        lambda found: _draw_result(seen, found),
+        "_doubt",
+    )
 
 
-def _drawn(seen: Seen, found: Doubt) -> None:
+def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.plotly_chart(figure(seen, found), key="doubt_answers", config={"displayModeBar": False})
         st.caption("Bars: mean answer under noise, lines: nine of ten passes. Diamonds: the answer without noise.")
     with right:
-        st.table(measured(found), border="horizontal", hide_index=True)
+        st.table(make_measure_table(found), border="horizontal", hide_index=True)
 
 
-def figure(seen: Seen, found: Doubt) -> go.Figure:
+def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
     """Mean and middle nine tenths of the passes for the likeliest classes, beside the answer without noise."""
     mean, names = found.answers.mean(0), class_names(seen.classifier)
     top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
@@ -79,11 +83,11 @@ def figure(seen: Seen, found: Doubt) -> go.Figure:
     return drawn
 
 
-def measured(found: Doubt) -> pd.DataFrame:
+def make_measure_table(found: UncertaintyResult) -> pd.DataFrame:
     """Each measure with its Monte Carlo error."""
     rows = [
         {
-            "Measure": words(name),
+            "Measure": format_name(name),
             "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
             "What it is": MEANINGS[name],
         }

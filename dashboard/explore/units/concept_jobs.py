@@ -13,13 +13,13 @@ from core.classifier import Classifier
 from core.concepts.effect import ConceptEffect
 from core.concepts.tcav import Tcav, tcav
 from core.types import Progress
-from dashboard.explore.heatmap_jobs import about
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from data.types import ImageSet
 from study.inquiry.concepts import CHANCE, LEAST_CHANCE
-from study.inquiry.conceptsets import OTHERS, asked, material
-from study.inquiry.interventions import against_others, answers, spread
+from study.inquiry.conceptsets import OTHERS, material, parse_concepts
+from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels
 
 CHANGED = 64
@@ -28,13 +28,13 @@ SHOWN, RUNS = 30, 10
 """Pictures of a concept at most, and vectors, as the verb has them."""
 
 
-def concepts_of(images: ImageSet) -> list[str]:
+def list_concepts(images: ImageSet) -> list[str]:
     """All that can be changed in the pictures of a set, as the verb `concepts` takes it."""
     return [f"{name}={value}" for name, factor in images.factors.items() for value in factor.values]
 
 
 @dataclass(frozen=True)
-class Reliance:
+class InterventionEffects:
     """The effect of each concept on every class, by intervention on so many ``pictures``."""
 
     effects: dict[str, ConceptEffect]
@@ -42,7 +42,7 @@ class Reliance:
 
 
 @dataclass(frozen=True)
-class RelianceRequest:
+class InterventionRequest:
     """A set whose pictures can be changed, to be asked about under every change; for all classes at once."""
 
     classifier: Classifier
@@ -53,17 +53,17 @@ class RelianceRequest:
         """SHA-256 over everything the answer depends on."""
         return digest("reliance", self.classifier.fingerprint, self.images.digest, str(CHANGED))
 
-    def compute(self, progress: Progress) -> Reliance:
+    def compute(self, progress: Progress) -> InterventionEffects:
         """Draw the pictures again and again, and ask."""
-        rows, changes = spread(len(self.images), 0, CHANGED), len(concepts_of(self.images))
+        rows, changes = draw_rows(len(self.images), 0, CHANGED), len(list_concepts(self.images))
         effects: dict[str, ConceptEffect] = {}
         for name, factor in self.images.factors.items():
             under: dict[str, np.ndarray] = {}
             for value in factor.values:
                 progress(len(effects) + len(under), changes, f"changing the {name}")
-                under[value] = answers(self.classifier, self.images, rows, name, value)
+                under[value] = predict_under_intervention(self.classifier, self.images, rows, name, value)
             effects |= {f"{name}={value}": against_others(under, value) for value in under}
-        return Reliance(effects, len(rows))
+        return InterventionEffects(effects, len(rows))
 
     def ask(self) -> Job:
         """The job that finds out, or has found out."""
@@ -72,12 +72,12 @@ class RelianceRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes, drawing the pictures aside."""
-        return about(self.key, self.classifier, Cost(CHANGED * len(concepts_of(self.images))))
+        return estimate_seconds(self.key, self.classifier, Cost(CHANGED * len(list_concepts(self.images))))
 
 
 @dataclass(frozen=True)
-class PushRequest:
-    """Whether a concept of `concepts_of` pushes a class in some layers, to be tested as the verb tests it."""
+class TcavRequest:
+    """Whether a concept of `list_concepts` pushes a class in some layers, to be tested as the verb tests it."""
 
     classifier: Classifier
     images: ImageSet = field(compare=False)
@@ -93,7 +93,7 @@ class PushRequest:
 
     def compute(self, progress: Progress) -> tuple[Tcav, ...]:
         """Test it."""
-        (concept,) = asked(self.images, [self.concept], None)
+        (concept,) = parse_concepts(self.images, [self.concept], None)
         labels = class_of_labels(self.images, self.classifier)
         count = min(SHOWN, int((labels != self.target).sum()) // (1 + OTHERS))
         seen = material(self.classifier, concept, self.images, labels, self.target, count, 0)
@@ -123,4 +123,4 @@ class PushRequest:
     def seconds(self) -> float | None:
         """About how long it takes, the vectors aside."""
         passes = len(self.layers) * (3 + OTHERS) * SHOWN
-        return about(self.key, self.classifier, Cost(gradients=passes))
+        return estimate_seconds(self.key, self.classifier, Cost(gradients=passes))

@@ -9,10 +9,10 @@ import streamlit as st
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
 from dashboard.explore.heatmaps.cells import class_names
-from dashboard.explore.units.concept_jobs import PushRequest, Reliance, RelianceRequest, concepts_of
+from dashboard.explore.units.concept_jobs import InterventionEffects, InterventionRequest, TcavRequest, list_concepts
 from dashboard.explore.units.effects import bars
-from dashboard.shared.live import shown
-from dashboard.shared.messages import escaped
+from dashboard.shared.live import draw_when_ready
+from dashboard.shared.messages import escape_markdown
 from data.types import ImageSet
 from study.network.sources import plain
 
@@ -41,27 +41,27 @@ def show(classifier: Classifier, target: int, images: ImageSet) -> None:
 
 
 def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
-    def draw(found: Reliance) -> None:
+    def draw(found: InterventionEffects) -> None:
         st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
-            f"By how much the probability of {escaped(class_names(classifier)[target])} changes when this alone is put "
+            f"By how much the probability of {escape_markdown(class_names(classifier)[target])} changes when this alone is put "
             f"into {found.pictures:,} of the pictures, against the other values it could have, with 95 % "
             "intervals. Orange: for the class. Blue: against it."
         )
 
-    shown(RelianceRequest(classifier, images), draw, "_reliance")
+    draw_when_ready(InterventionRequest(classifier, images), draw, "_reliance")
 
 
-def changes(found: Reliance, target: int) -> go.Figure:
+def changes(found: InterventionEffects, target: int) -> go.Figure:
     """Bars of the largest effects on a class, their intervals as lines."""
     value = {name: float(effect.value[target]) for name, effect in found.effects.items()}
     largest = sorted(value, key=lambda name: abs(value[name]))[-TOP:]
     errors = [float(found.effects[name].error[target]) for name in largest]
-    drawn = bars([words(name) for name in largest], [value[n] for n in largest], errors, "probability gained")
+    drawn = bars([format_concept(name) for name in largest], [value[n] for n in largest], errors, "probability gained")
     return drawn.update_layout(height=320)
 
 
-def words(concept: str) -> str:
+def format_concept(concept: str) -> str:
     """A concept as people write it: ``"context=sea"`` -> ``"context: sea"``."""
     return concept.replace("=", ": ")
 
@@ -70,8 +70,8 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
     """The choice of concept and layers, and the test."""
     concept = st.selectbox(
         "A concept in the layers (TCAV)",
-        [NOT, *concepts_of(images)],
-        format_func=words,
+        [NOT, *list_concepts(images)],
+        format_func=format_concept,
         key="concept",
         bind="query-params",
         help="In which direction of a layer the concept lies is learned from pictures with it and without it. If the "
@@ -92,23 +92,23 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
     if not chosen:
         st.info("Choose one to three layers.")
         return
-    request = PushRequest(classifier, images, target, concept, tuple(chosen))
-    shown(request, lambda found: _tested(found, class_names(classifier)[target]), "_push")
+    request = TcavRequest(classifier, images, target, concept, tuple(chosen))
+    draw_when_ready(request, lambda found: _draw_tests(found, class_names(classifier)[target]), "_push")
 
 
-def _tested(found: tuple[Tcav, ...], name: str) -> None:
-    st.table(tested(found), border="horizontal", hide_index=True)
+def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:
+    st.table(make_test_table(found), border="horizontal", hide_index=True)
     chance = len(found[0].random)
     st.caption(
-        f"Score: share of the pictures of {escaped(name)} whose logit rises towards the concept. p: how often one of "
+        f"Score: share of the pictures of {escape_markdown(name)} whose logit rises towards the concept. p: how often one of "
         f"{chance} concepts that are none pushes as hard, times the number of layers; {len(found) / (1 + chance):.3f} "
         "is the least it can be. How much the class owes to the concept, the bars say."
     )
     for warning in (warning for one in found for warning in one.warnings):
-        st.warning(escaped(warning))
+        st.warning(escape_markdown(warning))
 
 
-def tested(found: tuple[Tcav, ...]) -> pd.DataFrame:
+def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
     """A row a layer, with what to make of it."""
     return pd.DataFrame(
         {

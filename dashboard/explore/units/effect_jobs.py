@@ -9,16 +9,16 @@ import torch
 
 from core.attribution.cost import Cost
 from core.classifier import Classifier
-from core.layers.deletion import Deletion, answers_without, by_class
+from core.layers.deletion import Deletion, by_class, predict_without_units
 from core.layers.dissection import Dissection, dissect
 from core.layers.layers import maps_of
 from core.types import Progress
 from core.units.unit import Unit
-from dashboard.explore.heatmap_jobs import about
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
 from data.types import ImageSet
-from study.inquiry.layer_questions import concept_masks, lit_share
+from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.reading import batches
 from study.network.sources import class_of_labels
 
@@ -27,7 +27,7 @@ MOST = 320
 
 
 @dataclass(frozen=True)
-class Effects:
+class ChannelEffects:
     """Of one channel: the classes' losses without it, and its agreement with concepts where the set knows them."""
 
     deletion: Deletion
@@ -36,7 +36,7 @@ class Effects:
 
 
 @dataclass(frozen=True)
-class EffectsRequest:
+class ChannelEffectsRequest:
     """A channel of a layer, and the set it is asked about."""
 
     classifier: Classifier
@@ -50,7 +50,7 @@ class EffectsRequest:
             "effects", self.classifier.fingerprint, f"{self.unit.layer}|{self.unit.channel}|{MOST}", self.images.digest
         )
 
-    def compute(self, progress: Progress) -> Effects:
+    def compute(self, progress: Progress) -> ChannelEffects:
         """Delete it, and compare it with the masks."""
         count = min(MOST, len(self.images))
         inputs = torch.cat(list(batches(self.classifier, self.images, 0, count)))
@@ -58,17 +58,17 @@ class EffectsRequest:
         counted = torch.bincount(classes[classes >= 0], minlength=len(self.classifier.categories))
         shown = (classes >= 0) & (counted[classes.clamp(min=0)] > 1)  # of single pictures there is no error
         channel = torch.tensor([self.unit.channel])
-        answers = answers_without(
+        answers = predict_without_units(
             self.classifier, inputs[shown], classes[shown], self.unit.layer, channels=channel, progress=progress
         )
-        return Effects(by_class(answers, classes[shown]), self._dissected(inputs), int(shown.sum()))
+        return ChannelEffects(by_class(answers, classes[shown]), self._dissect(inputs), int(shown.sum()))
 
-    def _dissected(self, inputs: torch.Tensor) -> Dissection | None:
+    def _dissect(self, inputs: torch.Tensor) -> Dissection | None:
         if self.images.mask is None:
             return None
         masks, names = concept_masks(self.images)
         maps = maps_of(self.classifier, inputs, self.unit.layer)[:, self.unit.channel, None]
-        return dissect(maps, masks[: len(maps)], names, top=lit_share(maps))
+        return dissect(maps, masks[: len(maps)], names, top=compute_lit_share(maps))
 
     def ask(self) -> Job:
         """The job that finds out, or has found out."""
@@ -77,4 +77,4 @@ class EffectsRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes, opening the pictures aside."""
-        return about(self.key, self.classifier, Cost(3 * min(MOST, len(self.images))))
+        return estimate_seconds(self.key, self.classifier, Cost(3 * min(MOST, len(self.images))))

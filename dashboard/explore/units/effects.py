@@ -11,22 +11,24 @@ from core.layers.dissection import Dissection
 from core.units.unit import Unit
 from dashboard.explore.figures import AGAINST_CLASS, FOR_CLASS
 from dashboard.explore.heatmaps.cells import class_names
-from dashboard.explore.units.effect_jobs import Effects, EffectsRequest
-from dashboard.shared.live import shown
+from dashboard.explore.units.effect_jobs import ChannelEffects, ChannelEffectsRequest
+from dashboard.shared.live import draw_when_ready
 from data.types import ImageSet
 
 TOP = 8
 """Classes shown: those with the largest effects."""
-SURE = 1.96
+Z_95 = 1.96
 
 
 def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
     """Both answers about one channel, once they are there."""
     st.markdown("**What it does**")
-    shown(EffectsRequest(classifier, unit, images), lambda found: _drawn(classifier, found), "_effects")
+    draw_when_ready(
+        ChannelEffectsRequest(classifier, unit, images), lambda found: _draw_result(classifier, found), "_effects"
+    )
 
 
-def _drawn(classifier: Classifier, found: Effects) -> None:
+def _draw_result(classifier: Classifier, found: ChannelEffects) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.plotly_chart(losses(classifier, found), key="unit_losses", config={"displayModeBar": False})
@@ -39,10 +41,10 @@ def _drawn(classifier: Classifier, found: Effects) -> None:
             st.info("Where the channel lights up can be named for sets that know where their objects are: the scenes.")
             return
         st.table(agreements(found.dissection), border="horizontal", hide_index=True)
-        st.caption(_judged(found.dissection))
+        st.caption(_describe_detector(found.dissection))
 
 
-def losses(classifier: Classifier, found: Effects) -> go.Figure:
+def losses(classifier: Classifier, found: ChannelEffects) -> go.Figure:
     """Bars of the largest effects, their intervals as lines."""
     names, deletion = class_names(classifier), found.deletion
     drop, error = deletion.drop[0], deletion.error[0]
@@ -59,7 +61,7 @@ def bars(names: list[str], values: list[float], errors: list[float], title: str)
             y=names,
             orientation="h",
             marker={"color": [FOR_CLASS if value >= 0 else AGAINST_CLASS for value in values]},
-            error_x={"array": [SURE * error for error in errors], "color": "#777"},
+            error_x={"array": [Z_95 * error for error in errors], "color": "#777"},
         )
     )
     drawn.update_layout(height=280, margin={"l": 0, "r": 0, "t": 10, "b": 0}, xaxis={"title": title, "zeroline": True})
@@ -77,7 +79,7 @@ def agreements(found: Dissection) -> pd.DataFrame:
     )
 
 
-def _judged(found: Dissection) -> str:
+def _describe_detector(found: Dissection) -> str:
     chance = f"{float(found.chance[0]):.3f} is the best it reaches when the masks are dealt to other pictures"
     if bool(found.detects[0]):
         return f"It is a detector of the first: {chance}."

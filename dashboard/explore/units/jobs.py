@@ -13,30 +13,30 @@ from core.classifier import Classifier
 from core.types import Progress
 from core.units.display import black_and_white
 from core.units.exemplars import PROBES
-from core.units.maximise import Maximised
+from core.units.maximise import MaximisedImages
 from core.units.unit import Unit
-from dashboard.explore.heatmap_jobs import about
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest, tensor_digest
 from data.types import ImageSet
 from study.inquiry.exemplars import COUNT, Exemplars, exemplars, of_set
-from study.inquiry.units import Settings
+from study.inquiry.units import VisualisationSettings
 
 
 @dataclass(frozen=True)
-class MadeRequest:
+class MaximiseRequest:
     """Pictures to be made for a unit."""
 
     classifier: Classifier
     unit: Unit
-    settings: Settings
+    settings: VisualisationSettings
 
     @cached_property
     def key(self) -> str:
         """SHA-256 over everything the pictures depend on."""
         return digest("made", *_of(self.classifier, self.unit), json.dumps(asdict(self.settings), sort_keys=True))
 
-    def compute(self, progress: Progress) -> Maximised:
+    def compute(self, progress: Progress) -> MaximisedImages:
         """Make them."""
         return self.settings.make(self.classifier, self.unit, progress)
 
@@ -47,11 +47,11 @@ class MadeRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes."""
-        return about(self.key, self.classifier, Cost(gradients=self.settings.starts * self.settings.steps))
+        return estimate_seconds(self.key, self.classifier, Cost(gradients=self.settings.starts * self.settings.steps))
 
 
 @dataclass(frozen=True)
-class FoundRequest:
+class ExemplarsRequest:
     """The pictures of a set that drive a unit most, to be found."""
 
     classifier: Classifier
@@ -74,7 +74,7 @@ class FoundRequest:
     @property
     def seconds(self) -> float | None:
         """About how long it takes, opening the pictures aside."""
-        return about(self.key, self.classifier, Cost(len(self.images), COUNT * (PROBES + 1)))
+        return estimate_seconds(self.key, self.classifier, Cost(len(self.images), COUNT * (PROBES + 1)))
 
 
 def _of(classifier: Classifier, unit: Unit) -> tuple[str, ...]:

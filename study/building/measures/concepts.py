@@ -9,20 +9,20 @@ import numpy as np
 import torch
 
 from core.attribution.activations import refuse_unknown
-from core.attribution.places import chosen_layer
+from core.attribution.places import select_layer
 from core.concepts.sensitivity import Directions, derivatives, directions_of
 from core.concepts.tcav import KNOWN
 from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from data.types import ImageSet
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Measured, Number
-from study.inquiry.conceptsets import Concept, asked, shown_and_others
+from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
+from study.inquiry.conceptsets import Concept, draw_concept_inputs, parse_concepts
 
 
 def concept_sensitivity(
     ground: Ground, *, concept: str, random: str = "", layer: str = "", pictures: int = 30, runs: int = 10
-) -> Measured:
+) -> CandidateMeasure:
     """d logit of the answer / d unit vector of a concept at a layer, above 0 where the concept pushes the answer up.
 
     Kim et al. 2018 (arXiv:1711.11279), equation 1. ``concept`` is ``FACTOR=VALUE`` of a pool that can be intervened on,
@@ -41,14 +41,14 @@ def concept_sensitivity(
             "and judged by 2 runs or more."
         )
     known, pool = _concept(ground, ground.sets["pool"], concept, random), ground.sets["pool"]
-    where = layer or chosen_layer(ground.classifier, "")
+    where = layer or select_layer(ground.classifier, "")
     with ground.classifier.exclusive() as module:
         refuse_unknown(ground.classifier, module, where)
 
     @cache
-    def learned() -> Directions:
+    def learn_directions() -> Directions:
         rng = np.random.default_rng(ground.seed)
-        shown, others = shown_and_others(ground.classifier, known, pool, np.arange(len(pool)), pictures, rng)
+        shown, others = draw_concept_inputs(ground.classifier, known, pool, np.arange(len(pool)), pictures, rng)
         draws = torch.Generator().manual_seed(ground.seed)
         found = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
         if found.accuracy < KNOWN:
@@ -58,14 +58,14 @@ def concept_sensitivity(
             )
         return found
 
-    def measured(candidate: Candidate) -> Number:
-        slopes = derivatives(ground.classifier, ground.inputs(candidate), [candidate.target], learned())[0]
-        return Number(float(slopes.mean()), float(slopes.std() / runs**0.5))
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
+        slopes = derivatives(ground.classifier, ground.inputs(candidate), [candidate.target], learn_directions())[0]
+        return MeasuredValue(float(slopes.mean()), float(slopes.std() / runs**0.5))
 
-    return measured
+    return measure_candidate
 
 
-def concept_effect(ground: Ground, *, concept: str) -> Measured:
+def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
     """What do(FACTOR=VALUE) does to the probability of the AI's answer, against the mean of the other values.
 
     Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one picture: above 0 where the concept makes for the answer.
@@ -83,21 +83,21 @@ def concept_effect(ground: Ground, *, concept: str) -> Measured:
             )
         known = _concept(ground, images, concept, "")
 
-    def measured(candidate: Candidate) -> Number:
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
         factor = ground.sets[candidate.role].factors[str(known.factor)]
         values = sorted(factor.values, key=lambda value: value != known.value)  # the concept's own first
         inputs = [ground.classifier.preprocess(factor.do(candidate.index, value)) for value in values]
         p = ground.classifier.probabilities(torch.stack(inputs))[:, candidate.target].double()
-        return Number(float(p[0] - p[1:].mean()))
+        return MeasuredValue(float(p[0] - p[1:].mean()))
 
-    return measured
+    return measure_candidate
 
 
 def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concept:
     """The one concept of that name, folders relative to the study file."""
     if name.partition("=")[0] not in images.factors:
         name = str(ground.base / Path(name).expanduser())
-    found = asked(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
+    found = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
     if len(found) != 1:
         values = ", ".join(one.name for one in found)
         raise ForetellError(f"trials.strata: one concept makes the strata: name one of {values}.")

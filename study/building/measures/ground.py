@@ -16,21 +16,21 @@ from core.teaching.kfac import KroneckerPrior
 from data.types import ImageSet
 from study.building.design import ROLE_OF_TYPE, Candidate
 from study.plan.config import Strata
-from study.plan.measures import MEASURES
+from study.plan.measures import IMAGE_MEASURES
 from study.workspace.seeds import seed_of
 
 TARGETS = tuple(dict.fromkeys(ROLE_OF_TYPE.values()))
 """The roles of the sets that candidates come from."""
 
 
-class Number(NamedTuple):
+class MeasuredValue(NamedTuple):
     """A measure of one picture and its Monte Carlo standard error, 0 where nothing is drawn; it may be infinite."""
 
     value: float
     error: float = 0.0
 
 
-Measured = Callable[[Candidate], Number]
+CandidateMeasure = Callable[[Candidate], MeasuredValue]
 
 
 @dataclass(frozen=True)
@@ -63,5 +63,5 @@ class Ground:
     def unfit(self, why: str, remedy: str) -> ForetellError:
         """The sentence that the study's measure does not apply, what to do, and which others there are."""
         measure = self.settings.measure
-        others = ", ".join(name for name in MEASURES if name != measure)
+        others = ", ".join(name for name in IMAGE_MEASURES if name != measure)
         return ForetellError(f"trials.strata: {measure} {why}. {remedy}, or take another measure: {others}.")

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from core.types import silent
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Measured, Number
+from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.inquiry.debugging import read_out_of_fold
 from study.network.predictions import predict
 
 
-def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answers") -> Measured:
+def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answers") -> CandidateMeasure:
     """Probability of the likeliest other class less that of the label: -1 fits, 1 is doubted most.
 
     The margin of `core.debugging.labels` with its sign turned: by the network's answers, or by linear readers of the
@@ -27,11 +27,11 @@ def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answ
         answers = predict(ground.classifier, ground.sets[role], ground.cache, silent, features=True)
         return read_out_of_fold(answers, len(ground.classifier.categories), silent)
 
-    def measured(candidate: Candidate) -> Number:
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
         if judge == "features":
             p = read(candidate.role)[candidate.index]
         else:
             p = ground.classifier.probabilities(ground.inputs(candidate))[0].double().numpy()
-        return Number(float(np.delete(p, candidate.truth).max() - p[candidate.truth]))
+        return MeasuredValue(float(np.delete(p, candidate.truth).max() - p[candidate.truth]))
 
-    return measured
+    return measure_candidate

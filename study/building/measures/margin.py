@@ -13,7 +13,7 @@ from torch import Tensor
 from core.errors import ForetellError
 from core.robustness.boundary import directions_between, margins
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Measured, Number
+from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.network.sources import class_of_labels
 
 Span = Callable[[Candidate], Tensor | None]
@@ -21,7 +21,7 @@ Span = Callable[[Candidate], Tensor | None]
 
 def margin(
     ground: Ground, *, directions: Literal["anywhere", "discriminative", "random"] = "anywhere", count: int = 16
-) -> Measured:
+) -> CandidateMeasure:
     """The least change that makes the answer another (`core.robustness.boundary.margins`); infinite where none is met.
 
     ``discriminative`` is within the span of ``count`` differences of pool pictures of the answer and of the class next
@@ -33,10 +33,10 @@ def margin(
     spans: dict[str, Callable[[Ground, int], Span]] = {"discriminative": _between_classes, "random": _random}
     span: Span = spans[directions](ground, count) if directions in spans else lambda _: None
 
-    def measured(candidate: Candidate) -> Number:
-        return Number(float(margins(ground.classifier, ground.inputs(candidate), span(candidate))[0]))
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
+        return MeasuredValue(float(margins(ground.classifier, ground.inputs(candidate), span(candidate))[0]))
 
-    return measured
+    return measure_candidate
 
 
 def _random(ground: Ground, count: int) -> Span:
@@ -53,7 +53,7 @@ def _between_classes(ground: Ground, count: int) -> Span:
     known = set(labels.tolist())
 
     @cache  # the classes are few, and each is asked for by many pictures
-    def shown(category: int) -> Tensor:
+    def load_inputs(category: int) -> Tensor:
         rows = np.flatnonzero(labels == category)[:count]
         return torch.stack([ground.classifier.preprocess(pool.open(int(i))) for i in rows])
 
@@ -65,7 +65,7 @@ def _between_classes(ground: Ground, count: int) -> Span:
                 "along what tells classes apart needs pool pictures of the answer and of another class",
                 "Give a larger pool, or parameters = { directions = 'anywhere' }",
             )
-        first, second = shown(own), shown(others[0])
+        first, second = load_inputs(own), load_inputs(others[0])
         labelled = [own] * len(first) + [others[0]] * len(second)
         return directions_between(torch.cat([first, second]), labelled, own, others[0])
 

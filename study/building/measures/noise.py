@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from inspect import signature
 
-from core.parameters import parsed
-from core.uncertainty import MEASURES, SAMPLERS
+from core.parameters import parse_parameters
+from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Measured, Number
+from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.plan.config import Strata
 
 
@@ -16,18 +16,18 @@ def draws_from_prior(settings: Strata) -> bool:
     return settings.sampler is not None and "prior" in signature(SAMPLERS[settings.sampler]).parameters
 
 
-def under_noise(ground: Ground) -> Measured:
+def under_noise(ground: Ground) -> CandidateMeasure:
     """A measure of `core.uncertainty`, by the sampler, its parameters and passes that the strata name."""
     settings = ground.settings
-    sampler, measure = SAMPLERS[str(settings.sampler)], MEASURES[settings.measure]
-    given = parsed(sampler, settings.parameters) | {"passes": settings.passes}
+    sampler, measure = SAMPLERS[str(settings.sampler)], UNCERTAINTY_MEASURES[settings.measure]
+    given = parse_parameters(sampler, settings.parameters) | {"passes": settings.passes}
     if draws_from_prior(settings):
         given["prior"] = ground.prior
 
-    def measured(candidate: Candidate) -> Number:
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
         draws = ground.generator("doubt", candidate)
         answers = sampler(ground.classifier, ground.inputs(candidate), generator=draws, **given)
         estimate = measure(answers.softmax(-1))
-        return Number(float(estimate.value), float(estimate.error))
+        return MeasuredValue(float(estimate.value), float(estimate.error))
 
-    return measured
+    return measure_candidate

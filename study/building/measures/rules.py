@@ -9,12 +9,12 @@ import numpy as np
 from core.errors import ForetellError
 from core.registry import Registry
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Measured, Number
-from study.inquiry.assertions import answering
+from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
+from study.inquiry.assertions import make_prediction
 from study.inquiry.rules import LIMIT_S, load_assertions, severity
 
 
-def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> Measured:
+def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:
     """How badly the function ``rule`` of a ``file`` beside the study file is broken, 0 where it holds.
 
     The file is that of the verb ``assertions`` and is executed; ``limit`` is in seconds for a picture.
@@ -29,17 +29,17 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
     if rule not in found:
         raise ForetellError(f"{path}: {Registry('rule', dict.fromkeys(found, '')).unknown(rule)}")
 
-    def measured(candidate: Candidate) -> Number:
+    def measure_candidate(candidate: Candidate) -> MeasuredValue:
         images = ground.sets[candidate.role]
         picture, label = images.open(candidate.index), images.categories[images.labels[candidate.index]]
         given = ground.classifier.probabilities(ground.inputs(candidate))[0].numpy()
-        answer, of = answering(ground.classifier, given, label), images.ids[candidate.index]
+        answer, of = make_prediction(ground.classifier, given, label), images.ids[candidate.index]
         value = severity(found[rule], picture, answer, f"{path.name}:{rule}", of, limit)
         if np.isnan(value):
             raise ForetellError(
                 f"{path.name}:{rule} says nothing (None) of {of}, which then is of no stratum: let it return True, "
                 "False or a number for every picture that may be a target."
             )
-        return Number(value)
+        return MeasuredValue(value)
 
-    return measured
+    return measure_candidate

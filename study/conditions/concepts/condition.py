@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial, significant
-from study.conditions.condition import Condition, Shown
+from study.conditions.condition import Condition, ShownAssets
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, None, dict(trial.assets.by_condition["concepts"].examples))
+    return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition["concepts"].examples))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -37,7 +37,7 @@ CONDITION = Condition(
     "concepts",
     shows_saliency=False,
     shows_examples=True,
-    shown=shown,
+    shown=arrange_assets,
     make=make,
     other=True,
     words={"examples_legend": "concepts_legend", "example_examples": "example_concepts"},

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from study.bundle import ConditionAssets, Trial, significant
-from study.conditions.condition import Condition, Shown, no_examples
+from study.conditions.condition import Condition, ShownAssets, no_examples
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
 
 
-def shown(trial: Trial) -> Shown:
+def arrange_assets(trial: Trial) -> ShownAssets:
     """The assets in their places."""
-    return Shown(trial.assets.target, trial.assets.by_condition["uncertainty"].target_map, no_examples(trial))
+    return ShownAssets(trial.assets.target, trial.assets.by_condition["uncertainty"].target_map, no_examples(trial))
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
@@ -31,7 +31,7 @@ CONDITION = Condition(
     "uncertainty",
     shows_saliency=True,
     shows_examples=False,
-    shown=shown,
+    shown=arrange_assets,
     make=make,
     other=True,
     words={"map_legend": "gauge_legend", "example_map": "example_gauge"},

@@ -16,7 +16,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import AssertionsRequest
 from dashboard.shared import cache
 from dashboard.shared.jobs import Cancelled
-from study.inquiry.assertions import BLOCK, Request, assertion_files
+from study.inquiry.assertions import BLOCK, AssertionQuery, assertion_files
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_debugging import _numbers, view
 from tests.dashboard.views.test_explore import FEW, opened, settled
@@ -40,7 +40,7 @@ def rules(workspace: Path) -> Path:
 def told(rules: Path, tmp_path: Path):
     """The verb's own table and report of these pictures."""
     settings = {"split": "adversarial", "size": FEW}
-    asserted, _ = assertion_files(Request(rules, settings=settings), tmp_path / "out")
+    asserted, _ = assertion_files(AssertionQuery(rules, settings=settings), tmp_path / "out")
     return asserted.table, asserted.report["assertions"]
 
 
@@ -75,7 +75,7 @@ def test_the_worst_pictures_come_first_with_how_bad_they_are(view, told, rules: 
     def kept(gallery, name, ranked, picked, lines) -> None:
         seen.update(ranked=ranked, lines=[lines(i) for i in ranked], picked=picked)
 
-    monkeypatch.setattr("dashboard.explore.picker.told", kept)
+    monkeypatch.setattr("dashboard.explore.picker.show_ranked", kept)
     view(**LINK, rules="mine.py", rule=SEVERE)
     table, _ = told
     severities = table[SEVERE].to_numpy()
@@ -151,7 +151,7 @@ def test_a_stopped_run_goes_on_where_it_was(opened, workspace: Path, rules: Path
     rules.write_text(
         f"def rule(picture, answer):\n    open({str(noted)!r}, 'a').write('.')\n    return answer.probability > 0.5\n"
     )
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     request = AssertionsRequest(classifier, rules, rules.read_bytes(), images)
 
     def stop(done: int, total: int, what: str) -> None:

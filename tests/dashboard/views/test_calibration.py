@@ -14,7 +14,7 @@ from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import CalibrationRequest
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.calibration import believed
+from study.inquiry.calibration import assess_predictions
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_debugging import _numbers, view
 from tests.dashboard.views.test_explore import FEW, opened
@@ -26,7 +26,7 @@ LINK = {"part": debugging.CALIBRATION}
 @pytest.fixture
 def asked(opened):
     """(N, K) answers, one picture at a time, and the true classes."""
-    network, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    network, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     answers = [network.probabilities(network.preprocess(images.open(i))[None])[0].numpy() for i in range(FEW)]
     return np.array(answers), np.array([network.categories.index(images.categories[k]) for k in images.labels])
 
@@ -48,7 +48,7 @@ def test_the_page_tells_the_measures_of_these_answers(view, asked) -> None:
     (said,) = [c.value for c in app.caption if "sure on average" in c.value]
     assert f"overconfident by {gap:.1f} percentage points" in said
     halves = [float(one) for one in shown.loc["Temperature", "After a temperature"].split(" and ")]
-    assert halves == pytest.approx(believed(p, labels).temperatures, abs=0.01)
+    assert halves == pytest.approx(assess_predictions(p, labels).temperatures, abs=0.01)
     assert min(halves) > 1
     assert len(app.dataframe) == 2  # to take away
 
@@ -83,8 +83,10 @@ def test_labels_that_the_classifier_does_not_know_say_nothing(view, workspace: P
 def test_an_ai_that_is_always_right_has_no_temperature(view, monkeypatch) -> None:
     """Catches a number where there can be none."""
     sure = np.tile(np.array([[0.8, 0.2]], np.float32), (6, 1))
-    monkeypatch.setattr("dashboard.explore.debugging.jobs.calibrated", lambda *_: believed(sure, np.zeros(6, int)))
-    request = CalibrationRequest(cache.classifier("scenes"), gallery_of("scenes", "adversarial").images)
+    monkeypatch.setattr(
+        "dashboard.explore.debugging.jobs.assess_calibration", lambda *_: assess_predictions(sure, np.zeros(6, int))
+    )
+    request = CalibrationRequest(cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images)
     pool().forget(request.key)  # another test's, and this one's is nobody else's
     app = view(**LINK)
     pool().forget(request.key)
@@ -97,11 +99,13 @@ def test_too_sure_not_sure_enough_or_neither_is_said_with_its_limits() -> None:
     """Catches a verdict of the wrong sign, and one that chance explains."""
     flat = np.tile(np.array([[0.7, 0.3]], np.float32), (20, 1))
     labels = {"over": np.arange(20) % 2, "under": (np.arange(20) == 0).astype(int), "neither": (np.arange(20) % 3 == 0)}
-    said = {way: calibration.in_words(believed(flat, of.astype(int))) for way, of in labels.items()}
+    said = {
+        way: calibration.describe_calibration(assess_predictions(flat, of.astype(int))) for way, of in labels.items()
+    }
     assert "right about 50.0% of 20 pictures: neither over- nor underconfident beyond chance (20.0" in said["over"]
     assert (
         "right about 95.0% of 20 pictures: underconfident by 25.0 percentage points (95 %: −34.8 to −15.2)"
         in said["under"]
     )
-    more = believed(np.repeat(flat, 10, axis=0), np.repeat(labels["over"], 10))
-    assert "overconfident by 20.0 percentage points (95 %: 13.1 to 26.9)" in calibration.in_words(more)
+    more = assess_predictions(np.repeat(flat, 10, axis=0), np.repeat(labels["over"], 10))
+    assert "overconfident by 20.0 percentage points (95 %: 13.1 to 26.9)" in calibration.describe_calibration(more)

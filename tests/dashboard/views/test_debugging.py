@@ -17,10 +17,10 @@ from core.types import silent
 from dashboard.explore.debugging import points
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import NoiseRequest
-from dashboard.explore.debugging.jobs import opened as debug_job
+from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from study.inquiry.debugging import debugged
+from study.inquiry.debugging import debug_classifier
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FEW, FLAT, OTHER, opened, script, settled
 
@@ -42,7 +42,7 @@ def view(opened):
 def found(opened, workspace: Path):
     """The engine asked directly."""
     images = gallery_of("scenes", "adversarial").images
-    return debugged(cache.classifier("scenes"), images, workspace / "other", silent)
+    return debug_classifier(cache.load_classifier("scenes"), images, workspace / "other", silent)
 
 
 def drawn(app: AppTest) -> dict[str, dict[int, tuple[float, float]]]:
@@ -104,7 +104,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
     monkeypatch.setattr("dashboard.explore.debugging.view.PASSES", 6)
     app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
-    classifier = cache.classifier("scenes")
+    classifier = cache.load_classifier("scenes")
     table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
     np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
     error = table["mutual_information_error"]
@@ -120,7 +120,7 @@ def test_a_sampler_that_does_not_apply_says_so(view) -> None:
 
 def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
     app = view(part=debugging.LABELS)
-    doubtful = found.doubtful()
+    doubtful = found.find_label_errors()
     right = found.answers.correct.mean()
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
     assert said.startswith(f"Doubtful by confident learning: {len(doubtful)} of {FEW} labels.")
@@ -135,7 +135,9 @@ def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
 
 def test_a_reader_is_spoken_of_where_there_is_one(view, found, monkeypatch) -> None:
     """Catches a caption about a judge that is not there, or none about one that is."""
-    monkeypatch.setattr("dashboard.explore.debugging.jobs.debugged", lambda *_: replace(found, read=found.labels))
+    monkeypatch.setattr(
+        "dashboard.explore.debugging.jobs.debug_classifier", lambda *_: replace(found, read=found.labels)
+    )
     (said,) = [c.value for c in view(part=debugging.LABELS).caption if "confident learning" in c.value]
     assert debugging.READER in said
     assert debugging.NO_READER not in said
@@ -148,16 +150,16 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
     def slow(classifier, images, cache, progress):
         while not free.wait(0.02):
             progress(1, 5, "reading the features")
-        return debugged(classifier, images, cache, progress)
+        return debug_classifier(classifier, images, cache, progress)
 
-    monkeypatch.setattr("dashboard.explore.debugging.jobs.debugged", slow)
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.debug_classifier", slow)
     app = AppTest.from_function(script, default_timeout=60)
     app.query_params["view"] = "Debugging"
     app.run()
     stop = next(button for button in app.button if button.label == "Stop")
     stop.click().run()
     for _ in range(2):  # the second is what the page asked for when it was drawn again
-        job = pool().known(stop.key.removeprefix("stop_"))
+        job = pool().find(stop.key.removeprefix("stop_"))
         assert job is not None
         assert job.wait(10)
         assert job.state == "cancelled"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from core.uncertainty import MEASURES
+from core.uncertainty import UNCERTAINTY_MEASURES
 from core.uncertainty.samplers import inserted_dropout
 from dashboard.explore.uncertainty import view as doubt
 from dashboard.shared import cache
@@ -24,11 +24,11 @@ def test_nothing_is_asked_unasked(app) -> None:
 def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
     app = settled(opened(method="Gradient", noise="Inserted dropout", picture="adversarial/3", seed="7"))
     (table,) = [table.value for table in app.table if "What it is" in table.value.columns]
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = classifier.preprocess(images.open(3))[None]
     answers = inserted_dropout(classifier, inputs, generator=torch.Generator().manual_seed(7)).softmax(-1)
     for name, value in zip(table["Measure"], table["Value"], strict=True):
-        estimate = MEASURES[name.lower().replace(" ", "_")](answers)
+        estimate = UNCERTAINTY_MEASURES[name.lower().replace(" ", "_")](answers)
         expected = f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}"
         assert value == expected
     (chart,) = [c for c in app.get("plotly_chart") if "under noise" in c.proto.spec]
@@ -42,16 +42,16 @@ def test_a_network_without_dropout_says_so_in_its_place(opened) -> None:
 
 
 def test_every_measure_is_explained_and_every_sampler_offered(app) -> None:
-    assert set(doubt.MEANINGS) == set(MEASURES)
-    assert {doubt.words(name) for name in doubt.OFFERED} < set(app.selectbox(key="noise").options)
+    assert set(doubt.MEANINGS) == set(UNCERTAINTY_MEASURES)
+    assert {doubt.format_name(name) for name in doubt.OFFERED} < set(app.selectbox(key="noise").options)
 
 
 def test_the_bars_are_means_and_quantiles(opened) -> None:
     """By hand: 100 passes, nine tenths of them between the ends of the line."""
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
-    seen = doubt.Seen("scenes", type("Chosen", (), {"picture": images.open(5), "truth": None})())
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
+    seen = doubt.ClassifiedImage("scenes", type("Chosen", (), {"picture": images.open(5), "truth": None})())
     answers = inserted_dropout(classifier, seen.inputs[None], generator=torch.Generator().manual_seed(0)).softmax(-1)[0]
-    bars = doubt.figure(seen, doubt.Doubt(answers, {})).data[0]
+    bars = doubt.figure(seen, doubt.UncertaintyResult(answers, {})).data[0]
     best = int(answers.mean(0).argmax())
     assert bars.y[-1] == classifier.categories[best]
     assert bars.x[-1] == pytest.approx(float(answers.mean(0)[best]))

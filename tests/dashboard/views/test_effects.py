@@ -10,9 +10,9 @@ from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of
 from dashboard.explore.units import effects
-from dashboard.explore.units.effect_jobs import EffectsRequest
+from dashboard.explore.units.effect_jobs import ChannelEffectsRequest
 from dashboard.shared import cache
-from study.inquiry.layer_questions import concept_masks, lit_share
+from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.reading import batches
 from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
@@ -27,17 +27,17 @@ LAYER, CHANNEL = "features.1.2", 5
 @pytest.fixture
 def whole():
     """All channels of the layer, asked of the set as the verb asks it."""
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = torch.cat(list(batches(classifier, images)))
     deletion = delete_units(classifier, inputs, torch.from_numpy(class_of_labels(images, classifier)), LAYER)
     masks, names = concept_masks(images)
     maps = maps_of(classifier, inputs, LAYER)
-    return deletion, dissect(maps, masks, names, top=lit_share(maps))
+    return deletion, dissect(maps, masks, names, top=compute_lit_share(maps))
 
 
 def test_one_channel_alone_is_what_all_together_say(whole) -> None:
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
-    found = EffectsRequest(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
+    found = ChannelEffectsRequest(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
     np.testing.assert_allclose(found.deletion.drop[0], whole[0].drop[CHANNEL], atol=1e-6)
     np.testing.assert_allclose(found.dissection.agreement[0], whole[1].agreement[CHANNEL], atol=1e-12)
     bars = effects.losses(classifier, found).data[0]

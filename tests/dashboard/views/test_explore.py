@@ -13,15 +13,15 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
-from core.parameters import declared
+from core.parameters import list_parameters
 from dashboard.explore import picker, source
 from dashboard.explore.heatmaps import grid as grid_widget
-from dashboard.explore.heatmaps.cells import Seen
+from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.parameters import HIDDEN
-from dashboard.explore.table import words
+from dashboard.explore.table import format_name
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
-from dashboard.shared.keys import PICTURE, PICTURES
+from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
@@ -48,7 +48,7 @@ def script() -> None:
 @pytest.fixture
 def opened(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     """Opens the page by a link: ``opened(method="LIME", **{"lime.grid": "4"})``."""
-    monkeypatch.setattr(cache, "PICTURES", FEW)
+    monkeypatch.setattr(cache, "SCENE_COUNT", FEW)
     gallery_of("scenes", "adversarial")
 
     def by(**query: str) -> AppTest:
@@ -104,8 +104,8 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
 @pytest.mark.parametrize("order", picker.ORDERS)
 def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, order: str) -> None:
     """Against the classifier's answers asked anew, not those the page keeps."""
-    gallery, classifier = gallery_of("scenes", "adversarial"), cache.classifier("scenes")
-    ranked = picker.ranking(gallery, order)
+    gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
+    ranked = picker.rank_images(gallery, order)
     assert sorted(ranked) == list(range(FEW))
     answers = [classifier.probabilities(classifier.preprocess(gallery.images.open(i))[None])[0] for i in ranked]
     labels = [gallery.images.labels[i] for i in ranked]
@@ -128,7 +128,7 @@ def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, 
 def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
     images = gallery_of("scenes", "adversarial").images
     for i in (7, 11):
-        app.session_state[PICTURE] = f"adversarial/{i}"
+        app.session_state[IMAGE_KEY] = f"adversarial/{i}"
         assert (f"place: {images.contexts[i]}") in app.run().subheader[0].value
     assert opened(method="Gradient", picture="adversarial/11").subheader[0].value == app.subheader[0].value
 
@@ -181,7 +181,7 @@ def test_a_refused_parameter_is_one_sentence_in_the_maps_place(opened) -> None:
 
 def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened) -> None:
     app = opened(method="Score CAM")
-    assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.classifier("scenes").layers]
+    assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.load_classifier("scenes").layers]
     assert any(
         c.value.startswith("A map takes about 128 forward and 1 forward and backward passes") for c in app.caption
     )
@@ -193,7 +193,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     assert "Not made yet." in [info.value for info in app.info]
     begin.click().run()
     (stop,) = [button for button in app.button if button.label == "Stop"]
-    job = pool().known(stop.key.removeprefix("stop_"))
+    job = pool().find(stop.key.removeprefix("stop_"))
     assert job is not None
     stop.click().run()
     assert job.wait(PATIENCE_S)
@@ -209,15 +209,15 @@ def test_what_was_left_goes_on_and_is_found_again(opened) -> None:
     for key, value in query.items():
         first.query_params[key] = value
     first.run()
-    before = {key for key, job in pool()._jobs.items() if not job.ended}
+    before = {key for key, job in pool()._jobs.items() if not job.has_ended}
     again = opened(**query)
     assert facts(again)["Largest standard error"]
-    assert all(pool().known(key) is not None for key in before)
+    assert all(pool().find(key) is not None for key in before)
 
 
 def test_another_class_can_be_explained(app: AppTest) -> None:
     own = facts(app)["Explained class"]
-    categories = cache.classifier("scenes").categories
+    categories = cache.load_classifier("scenes").categories
     other = next(name for name in categories if not own.startswith(name))
     assert facts(settled(app.selectbox(key="target").select(other).run()))["Explained class"].startswith(other)
 
@@ -248,13 +248,13 @@ def test_a_grid_of_methods_by_pictures(opened) -> None:
     assert list(found["method"]) == [m for m in ("gradient", "grad_cam", "bayesian_teaching") for _ in range(3)]
     assert found["probability"].notna().all()
     assert found["picture"].nunique() == 3
-    app.session_state[PICTURES] = "adversarial/7,9"
+    app.session_state[IMAGES_KEY] = "adversarial/7,9"
     assert list(numbers(settled(app.run()))["picture"].unique()) == ["adversarial/0/000007", "adversarial/0/000009"]
 
 
 def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(opened) -> None:
     app = grid(opened, columns="Classes", picture="adversarial/7", methods="Gradient")
-    gallery, classifier = gallery_of("scenes", "adversarial"), cache.classifier("scenes")
+    gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
     p = classifier.probabilities(classifier.preprocess(gallery.images.open(7))[None])[0]
     ranked = [classifier.categories[int(k)] for k in p.argsort(descending=True)]
     truth = gallery.images.categories[gallery.images.labels[7]]
@@ -306,16 +306,16 @@ def test_every_registered_method_has_a_form_of_what_it_declares(opened) -> None:
     """A parameter of a kind the form does not know would break the page; a method without one would hide it."""
     app = AppTest.from_function(script, default_timeout=60)
     app.query_params["view"] = "Grid"
-    app.query_params["methods"] = [words(method) for method in METHODS]
+    app.query_params["methods"] = [format_name(method) for method in METHODS]
     app.query_params["pictures"] = "adversarial/1"
     app.run()
     assert not app.exception
     assert app.multiselect(key="methods").value == list(METHODS)
     fields = {w.key for kind in ("number_input", "selectbox", "toggle", "text_input") for w in app.get(kind)}
-    expected = {f"{m}.{p.name}" for m in METHODS for p in declared(METHODS[m]) if p.name not in HIDDEN}
+    expected = {f"{m}.{p.name}" for m in METHODS for p in list_parameters(METHODS[m]) if p.name not in HIDDEN}
     assert expected - fields == set()
     for key, job in list(pool()._jobs.items()):
-        if not job.ended:
+        if not job.has_ended:
             pool().cancel(key)
 
 
@@ -389,11 +389,11 @@ def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace:
     )
     (workspace / "models" / "other.py").write_text(renamed)
     opened(classifier="models/other.py", method="Gradient")  # loads it
-    chosen = source.of_set(gallery_of("scenes", "adversarial"), "adversarial", 3)
-    stranger, own = Seen("models/other.py", chosen), Seen("scenes", chosen)
+    chosen = source.open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3)
+    stranger, own = ClassifiedImage("models/other.py", chosen), ClassifiedImage("scenes", chosen)
     assert stranger.verdict == f"not scored: this network has no class {chosen.truth}"
     assert own.verdict in ("right", f"wrong, truth: {chosen.truth}")
-    columns = [(seen, seen.answer, seen.column()) for seen in (own, stranger)]
+    columns = [(seen, seen.predicted_class, seen.column()) for seen in (own, stranger)]
     assert grid_widget.title_of(columns, ["gradient"]) == "scenes and other: Gradient"
 
 

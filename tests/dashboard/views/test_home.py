@@ -36,7 +36,7 @@ def test_an_empty_workspace(app: AppTest) -> None:
 
 def test_simulated_people_are_not_participants(app: AppTest, workspace: Path) -> None:
     write_bundle(workspace / "bundles" / "closed-00", name="closed")
-    service.service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), 2)
-    simulate(service.service(), "demo", 3, {"guesser": 1.0}, 0)
+    service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), 2)
+    simulate(service.get_service(), "demo", 3, {"guesser": 1.0}, 0)
     assert numbers(app.run()) == {"Studies built": "2", "Open now": "1", "Participants": "0", "Simulated people": "3"}
     assert any("no evidence" in caption.value for caption in app.caption)

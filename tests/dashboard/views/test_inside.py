@@ -14,8 +14,8 @@ from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import PASSES, InspectionRequest
 from dashboard.shared import cache
-from study.inquiry.interventions import spread
-from study.inquiry.layers import QUESTIONS, Inspected, Request, blocks
+from study.inquiry.interventions import draw_rows
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.dashboard.conftest import gallery_of
@@ -25,10 +25,10 @@ __all__ = ["opened"]  # the fixture
 COUNT = 46
 
 
-def asked(question: str, **given) -> tuple[Request, Inspected]:
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
-    request = Request(question, "scenes", **given)
-    return request, Inspected(classifier, images.only(spread(len(images), 0, COUNT)), request, classifier)
+def asked(question: str, **given) -> tuple[LayerQuery, LayerInspection]:
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
+    request = LayerQuery(question, "scenes", **given)
+    return request, LayerInspection(classifier, images.only(draw_rows(len(images), 0, COUNT)), request, classifier)
 
 
 def begun(app: AppTest) -> AppTest:
@@ -72,7 +72,7 @@ def test_probes_of_a_set_of_ones_own(opened, workspace) -> None:
         for i in np.flatnonzero(drawn.labels == drawn.categories.index(name))[:6]:
             drawn.open(int(i)).save(workspace / "pictures" / "two" / name / f"{i}.png")
     found = answered(begun(opened(view="Inside", question="Probes", source="two")))
-    assert list(found["layer"]) == list(blocks(cache.classifier("scenes")))
+    assert list(found["layer"]) == list(blocks(cache.load_classifier("scenes")))
     assert set(found["of"]) == {"category"}
     assert (found["accuracy"].iloc[-1], found["chance"].iloc[-1]) == (1.0, 0.5)
 
@@ -131,7 +131,7 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     images = gallery_of("scenes", "adversarial").images
     whole = InspectionRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
     assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
-    units = replace(whole, asked=Request("deletion", layers=("features.3.1",)))
+    units = replace(whole, asked=LayerQuery("deletion", layers=("features.3.1",)))
     assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
     assert replace(whole, count=5).key != whole.key != units.key
 

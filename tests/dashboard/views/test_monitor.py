@@ -20,8 +20,8 @@ def script() -> None:
 @pytest.fixture
 def opened(workspace: Path) -> AppTest:
     folder = write_bundle(workspace / "bundles" / "tiny-0123456789ab", name="tiny", trials=6, practice=0)
-    service.service().researcher.open_study(folder, 2)
-    service.service().participant.consent(service.service().participant.begin("tiny", participant="p"), True)
+    service.get_service().researcher.open_study(folder, 2)
+    service.get_service().participant.consent(service.get_service().participant.begin("tiny", participant="p"), True)
     return AppTest.from_function(script, default_timeout=60).run()
 
 
@@ -40,14 +40,14 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
 
 def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> None:
     opened.button(key="monitor_Pause").click().run()
-    assert service.service().researcher.studies()[0].state == "paused"
+    assert service.get_service().researcher.studies()[0].state == "paused"
     opened.button(key="monitor_Go on").click().run()
-    assert service.service().researcher.studies()[0].state == "open"
+    assert service.get_service().researcher.studies()[0].state == "open"
     opened.button(key="monitor_Close").click().run()
-    assert service.service().researcher.studies()[0].state == "closed"
+    assert service.get_service().researcher.studies()[0].state == "closed"
     opened.button(key="monitor_Open again").click().run()
     assert not opened.exception
-    assert service.service().researcher.studies()[0].state == "open"
+    assert service.get_service().researcher.studies()[0].state == "open"
     assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
 
 
@@ -66,7 +66,7 @@ def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) ->
     stopping = {"looks": [3, 6], "contrast": {"more": "saliency"}}
     plan = {"analysis": {"participants": 6, "stopping": stopping}}
     folder = write_bundle(workspace / "bundles" / "t-0123456789ab", name="t", trials=6, practice=0, config=plan)
-    service.service().researcher.open_study(folder, 6)
+    service.get_service().researcher.open_study(folder, 6)
     app = AppTest.from_function(script, default_timeout=60).run()
     assert not app.exception
     table = next(d.value for d in app.dataframe if "Bound" in d.value)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.errors import ForetellError
 from dashboard.power import jobs as work
-from dashboard.power.jobs import Question, answers, listed, multiples, slopes
+from dashboard.power.jobs import PowerAnalysis, describe_sample_sizes, parse_multiples, parse_numbers, slopes
 from dashboard.shared.jobs import pool
 from study.analysis import parallel, power, truths
 from study.plan import config
@@ -50,7 +50,7 @@ def test_the_curve_is_the_engines(workspace: Path) -> None:
     assert app.button(key="simulate").label.startswith("Simulate (")
     made(app.button(key="simulate").click().run())
     settings = config.read(DEMO)
-    world = truths.Effects(
+    world = truths.AdditiveTruth(
         truths.TABLE_1,
         conditions=settings.conditions,
         categories=settings.trials.categories,
@@ -59,7 +59,7 @@ def test_the_curve_is_the_engines(workspace: Path) -> None:
     expected = power.curve(world, [4, 6], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_frame_equal(app.dataframe[0].value, power.with_cost(expected, 4, 3.0))
     sentences = [line.value.strip("*") for line in app.markdown]
-    assert all(said in sentences for said in answers(expected, 4, 3.0, "EUR"))
+    assert all(said in sentences for said in describe_sample_sizes(expected, 4, 3.0, "EUR"))
 
 
 def test_it_can_be_stopped(workspace: Path) -> None:
@@ -67,7 +67,7 @@ def test_it_can_be_stopped(workspace: Path) -> None:
     app.button(key="simulate").click().run()
     stop = next(button for button in app.button if button.label == "Stop")
     stop.click().run()
-    job = pool().known(stop.key.removeprefix("stop_"))
+    job = pool().find(stop.key.removeprefix("stop_"))
     assert job is not None
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
@@ -137,16 +137,16 @@ def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
 def test_other_questions_have_other_keys() -> None:
     """Catches a curve shown for what it was not made of."""
     settings = config.read(DEMO)
-    base = Question(settings, (10,))
+    base = PowerAnalysis(settings, (10,))
     others = [
-        Question(settings, (11,)),
-        Question(settings, (10,), studies=201),
-        Question(settings, (10,), effects=(0.5,)),
-        Question(settings, (10,), seed=1),
-        Question(settings.model_copy(update={"conditions": ("none", "both")}), (10,)),
+        PowerAnalysis(settings, (11,)),
+        PowerAnalysis(settings, (10,), studies=201),
+        PowerAnalysis(settings, (10,), effects=(0.5,)),
+        PowerAnalysis(settings, (10,), seed=1),
+        PowerAnalysis(settings.model_copy(update={"conditions": ("none", "both")}), (10,)),
     ]
     assert len({question.task().key for question in (base, *others)}) == 6
-    assert listed("10, 20", int, "x") == (10, 20)
+    assert parse_numbers("10, 20", int, "x") == (10, 20)
 
 
 def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_the_estimate_scales_a_timed_study(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(power, "time_study", lambda truth, models, n: 0.02 * n)
     monkeypatch.setattr(work, "_timed", {})
     work._time_start.cache_clear()
-    question = Question(config.read(DEMO), (30, 50), studies=3, effects=(0.5, 1.0))
+    question = PowerAnalysis(config.read(DEMO), (30, 50), studies=3, effects=(0.5, 1.0))
     assert question.estimate() == pytest.approx(3 + 6 * (30 + 50) * 0.02 / 2)
     assert question.estimate(workers=1) == pytest.approx(6 * (30 + 50) * 0.02)
     work._time_start.cache_clear()
@@ -175,8 +175,8 @@ def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
     assert any("no random slopes by category" in caption.value for caption in app.caption)
     made(app.button(key="simulate").click().run())
     settings = config.read(DEMO)
-    question = Question(settings, (4,), slope_sds={"category": 2.5})
-    world = truths.Effects(
+    question = PowerAnalysis(settings, (4,), slope_sds={"category": 2.5})
+    world = truths.AdditiveTruth(
         truths.TABLE_1,
         conditions=settings.conditions,
         categories=settings.trials.categories,
@@ -186,8 +186,8 @@ def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
     assert question.truth() == world
     expected = power.curve(world, [4], studies=10, workers=1, models=settings.plan.models)
     pd.testing.assert_series_equal(app.dataframe[0].value["power"], expected["power"])
-    assert question.task().key != Question(settings, (4,)).task().key
-    assert Question(settings, (4,)).assumptions is None
+    assert question.task().key != PowerAnalysis(settings, (4,)).task().key
+    assert PowerAnalysis(settings, (4,)).assumptions is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_wrong_slopes_are_a_sentence(given: dict[str, str], said: str) -> None:
 
 def test_theories_of_people_have_no_slopes() -> None:
     """Catches an assumption that is named and not simulated."""
-    question = Question(config.read(DEMO), (4,), mixture={"map_reader": 1.0}, slope_sds={"category": 1.0})
+    question = PowerAnalysis(config.read(DEMO), (4,), mixture={"map_reader": 1.0}, slope_sds={"category": 1.0})
     with pytest.raises(ForetellError, match="no random slopes"):
         question.truth()
 
@@ -215,7 +215,7 @@ def test_theories_of_people_have_no_slopes() -> None:
 def test_a_study_and_a_process_are_really_timed() -> None:
     """Catches an estimate of nothing: a curve of one study on one process takes at least the time of its fits."""
     settings = config.read(DEMO)
-    assert power.time_study(Question(settings, (4,)).truth(), settings.plan.models, 4) > 0.005
+    assert power.time_study(PowerAnalysis(settings, (4,)).truth(), settings.plan.models, 4) > 0.005
     assert parallel.measure_start(power.start) > 0.1
 
 
@@ -233,5 +233,5 @@ def test_a_process_beside_the_pages_is_no_page(tmp_path: Path) -> None:
 def test_multiples_that_are_no_multiples_are_refused_in_words(text: str) -> None:
     """Catches numbers that end in an unexpected error far inside."""
     with pytest.raises(ForetellError, match="effects"):
-        multiples(text, "effects")
-    assert multiples("0.5,1", "effects") == (0.5, 1.0)
+        parse_multiples(text, "effects")
+    assert parse_multiples("0.5,1", "effects") == (0.5, 1.0)

@@ -11,10 +11,10 @@ import pytest
 from core.errors import ForetellError
 from dashboard.explore.units import concept_jobs as work
 from dashboard.explore.units import concepts
-from dashboard.explore.units.concept_jobs import PushRequest, RelianceRequest
+from dashboard.explore.units.concept_jobs import InterventionRequest, TcavRequest
 from dashboard.shared import cache
 from study.inquiry import concepts as verb
-from study.inquiry.interventions import spread
+from study.inquiry.interventions import draw_rows
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import opened, settled
 from tests.dashboard.views.test_units import QUICK
@@ -33,7 +33,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world(opened):
-    classifier, images = cache.classifier("scenes"), gallery_of("scenes", "adversarial").images
+    classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     return classifier, images, classifier.categories.index("fish")
 
 
@@ -41,9 +41,9 @@ def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
     """Slow re-implementation: one picture at a time; the reports count every change once."""
     classifier, images, fish = world
     told = []
-    found = RelianceRequest(classifier, images).compute(lambda done, total, _: told.append((done, total)))
+    found = InterventionRequest(classifier, images).compute(lambda done, total, _: told.append((done, total)))
     assert told == [(k, 31) for k in range(31)]
-    factor, rows = images.factors["context"], spread(len(images), 0, CHANGED)
+    factor, rows = images.factors["context"], draw_rows(len(images), 0, CHANGED)
 
     def answer(i: int, value: str) -> float:
         return float(classifier.probabilities(classifier.preprocess(factor.do(i, value))[None])[0, fish])
@@ -64,7 +64,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
     app = settled(opened(view="Units", **QUICK, **link))
     (table,) = [table.value for table in app.table if "Pushes" in table.value.columns]
     count = int(sum(images.categories[k] != "fish" for k in images.labels)) // 4
-    request = verb.Request("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
+    request = verb.ConceptQuery("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
     expected = verb.concepts(classifier, request, images).table
     assert table["Layer"].tolist() == LAYERS
     for shown, row in zip(table.itertuples(index=False), expected.itertuples(), strict=True):
@@ -84,7 +84,7 @@ def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> No
     assert "Choose one to three layers." in [info.value for info in app.info]
     none = replace(images, labels=np.full(len(images), fish + 1))
     with pytest.raises(ForetellError, match="has no picture of 'fish'"):
-        PushRequest(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
+        TcavRequest(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
 
 
 def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, workspace: Path) -> None:
@@ -106,23 +106,23 @@ def test_a_channel_is_no_class(opened) -> None:
 def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next change, of which there are 31; and asked again it begins anew."""
     monkeypatch.setattr(work, "CHANGED", CHANGED + 1)
-    job = RelianceRequest(*world[:2]).ask()
+    job = InterventionRequest(*world[:2]).ask()
     job.cancel()
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
-    assert RelianceRequest(*world[:2]).ask() is not job
+    assert InterventionRequest(*world[:2]).ask() is not job
 
 
 def test_whatever_the_test_depends_on_is_in_its_key(world) -> None:
     classifier, images, fish = world
     other = gallery_of("scenes", "standard").images
     asked = [
-        PushRequest(classifier, images, fish, "context=sea", ("pool",)),
-        PushRequest(classifier, other, fish, "context=sea", ("pool",)),
-        PushRequest(classifier, images, fish + 1, "context=sea", ("pool",)),
-        PushRequest(classifier, images, fish, "context=road", ("pool",)),
-        PushRequest(classifier, images, fish, "context=sea", ("pool", "head")),
-        RelianceRequest(classifier, images),
-        RelianceRequest(classifier, other),
+        TcavRequest(classifier, images, fish, "context=sea", ("pool",)),
+        TcavRequest(classifier, other, fish, "context=sea", ("pool",)),
+        TcavRequest(classifier, images, fish + 1, "context=sea", ("pool",)),
+        TcavRequest(classifier, images, fish, "context=road", ("pool",)),
+        TcavRequest(classifier, images, fish, "context=sea", ("pool", "head")),
+        InterventionRequest(classifier, images),
+        InterventionRequest(classifier, other),
     ]
     assert len({request.key for request in asked}) == len(asked)

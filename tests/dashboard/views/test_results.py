@@ -24,8 +24,8 @@ from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
 from study.bundle import MANIFEST, Bundle
-from study.participation.answer import Answer
-from study.plan.preregistration import Plan
+from study.participation.answer import TrialResponse
+from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
 from study.simulate import simulate
 from tests.conftest import ROOT, write_bundle
@@ -137,11 +137,11 @@ def test_the_report_is_that_of_the_verb(app: AppTest, tmp_path: Path) -> None:
     section(choose(app, "Main"), "Report")
     data = responses.prepare(study(24, 8, 6, seed=5))
     analysis = results_of.write(data, tmp_path / "out").analysis
-    found = work.analysed(work.sampled(data, None).ask().result).ask().result
-    written = work.reported(found).ask().result
+    found = work.make_analysis_task(work.make_sample_task(data, None).ask().result).ask().result
+    written = work.make_report_task(found).ask().result
     assert written == {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert analysis.tests == found.analysis.tests
-    with zipfile.ZipFile(io.BytesIO(work.zipped(written))) as archive:
+    with zipfile.ZipFile(io.BytesIO(work.zip_files(written))) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == written
     assert "Report, one page (HTML)" in [button.label for button in app.download_button]
 
@@ -171,13 +171,13 @@ def test_more_answers_than_a_page_may_fit_are_for_the_verb(app: AppTest, monkeyp
 
 def test_who_was_excluded_is_told_of_these_rows() -> None:
     """Catches the counts of other rows of which the plan leaves the same, on the page and in the report."""
-    plan, everybody = Plan(exclusions={"fewest_answers": 10}), study(24, 8, 6, seed=5)
+    plan, everybody = AnalysisPlan(exclusions={"fewest_answers": 10}), study(24, 8, 6, seed=5)
     gone = everybody["participant"] == "p0"
     told = {}
     for name, frame in {"two": everybody[~gone | (everybody.index % 2 == 0)], "none": everybody[~gone]}.items():
-        sample = awaited(work.sampled(responses.prepare(frame), plan))
-        found = awaited(work.analysed(sample))
-        told[name] = (sample, found, awaited(work.reported(found))["exclusions.csv"])
+        sample = awaited(work.make_sample_task(responses.prepare(frame), plan))
+        found = awaited(work.make_analysis_task(sample))
+        told[name] = (sample, found, awaited(work.make_report_task(found))["exclusions.csv"])
     assert told["two"][0].data.sha256 == told["none"][0].data.sha256
     assert [told[name][0].plan.exclusions["people"].sum() for name in told] == [1, 0]
     assert [told[name][1].plan.exclusions["people"].sum() for name in told] == [1, 0]
@@ -267,13 +267,13 @@ PLAN = {"analysis": {"exclusions": {"fewest_answers": 18}, "participants": 2, "c
 
 def planned_study(workspace: Path, plan: dict[str, object]) -> None:
     """A study with 8 simulated people, whose trials' examples teach more and more."""
-    service = door.service()
+    service = door.get_service()
     demo = tomllib.loads((ROOT / "data" / "studies" / "demo.toml").read_text(encoding="utf-8"))
     folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config={**demo, **plan})
     manifest = Bundle(folder).manifest
     trials = [trial.model_copy(update={"teaching": {"p_learner": k / 20}}) for k, trial in enumerate(manifest.trials)]
     manifest = manifest.model_copy(update={"trials": tuple(trials)})
-    manifest = manifest.model_copy(update={"study_hash": manifest.hashed()})
+    manifest = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_text(manifest.model_dump_json())
     service.researcher.open_study(folder, 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
@@ -297,9 +297,9 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
 def test_participants_excluded_on_monitor_are_counted_everywhere(workspace: Path) -> None:
     """The table of exclusions, on the page and in ``exclusions.csv``, left them out: 8 took part, 7 were analysed."""
     planned_study(workspace, PLAN)
-    service = door.service()
+    service = door.get_service()
     service.workspace.store.write(lambda db: db.exec_driver_sql("UPDATE session SET mode = 'live'"))
-    gone = service.researcher.persons("demo")["participant"][0]
+    gone = service.researcher.load_participants("demo")["participant"][0]
     service.researcher.exclude("demo", gone, "wrote that they guessed")
     rules = [
         {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "answers": 18},
@@ -351,14 +351,14 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
 
 def take_part(study: str, person: str, mode: Mode = "live") -> None:
     """A person who always presses left."""
-    service = door.service()
+    service = door.get_service()
     token = service.participant.begin(study, mode=mode, participant=person)
     service.participant.consent(token, True)
     service.participant.ready(token)
     state = service.participant.ready(token, "example")
     while state["stage"] in ("practice", "main"):
         index = state["trial"]["index"]
-        answer = Answer(trial_index=index, attempt_id=str(uuid.uuid4()), side="left", input="key", rt_ms=900.0)
+        answer = TrialResponse(trial_index=index, attempt_id=str(uuid.uuid4()), side="left", input="key", rt_ms=900.0)
         state = service.participant.record(token, answer).state
     service.participant.finish(token)
 
@@ -376,7 +376,7 @@ def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path) -> No
 
 
 def test_people_without_an_answer_yet(workspace: Path) -> None:
-    service = door.service()
+    service = door.get_service()
     service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     service.participant.begin("demo", participant="a")
     app = made(AppTest.from_function(script, default_timeout=60).run())
@@ -384,7 +384,7 @@ def test_people_without_an_answer_yet(workspace: Path) -> None:
 
 
 def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:
-    service = door.service()
+    service = door.get_service()
     service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
     app = made(AppTest.from_function(script, default_timeout=60).run())
@@ -402,7 +402,7 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
 
 
 def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
-    service = door.service()
+    service = door.get_service()
     for seed, people in ((7, 4), (8, 8)):
         folder = write_bundle(workspace / "bundles" / f"demo-{seed}", name="demo", trials=18, seed=seed)
         service.researcher.open_study(folder, 3)

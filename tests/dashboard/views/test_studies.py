@@ -80,20 +80,20 @@ def test_open_add_places_close(opened: Open, tiny: Path) -> None:
 
 
 def test_a_newer_build_can_supersede_the_open_one(opened: Open, tiny: Path, workspace: Path) -> None:
-    service.service().researcher.open_study(tiny, 1)
+    service.get_service().researcher.open_study(tiny, 1)
     write_bundle(workspace / "bundles" / "tiny-ffff", name="tiny", seed=8)
     app = opened(study="tiny")
     assert any("newer build" in warning.value for warning in app.warning)
     press(app, "Open the new version")
     assert not app.warning
-    assert [status.state for status in service.service().researcher.studies()] == ["superseded", "open"]
+    assert [status.state for status in service.get_service().researcher.studies()] == ["superseded", "open"]
 
 
 def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny: Path) -> None:
-    service.service().researcher.open_study(tiny, 2)
-    token = service.service().participant.begin("tiny")
-    service.service().participant.consent(token, True)
-    service.service().participant.ready(token)
+    service.get_service().researcher.open_study(tiny, 2)
+    token = service.get_service().participant.begin("tiny")
+    service.get_service().participant.consent(token, True)
+    service.get_service().participant.ready(token)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(8)
     press(app, "Simulate")
@@ -108,7 +108,7 @@ def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny:
 
 
 def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
-    service.service().researcher.open_study(tiny, 2)
+    service.get_service().researcher.open_study(tiny, 2)
     app = opened(study="tiny", section="Simulate")
     for slider in app.slider:
         slider.set_value(0.0)
@@ -128,7 +128,7 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     assert not app.exception
     assert len(_trials(app)) == 6
     known = dict(_trials(app)[0].to_numpy().tolist())
-    trial = workspace_studies.shelf(tiny.parents[1], service.service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
+    trial = workspace_studies.list_studies(tiny.parents[1], service.get_service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
     assert known["Truth"] == trial.truth
     assert known["The AI's answer"] == f"{trial.target} (75.0%)"
     assert known["Learner's P after the examples"] == "0.900"
@@ -179,7 +179,7 @@ def _trials(app: AppTest) -> list[pd.DataFrame]:
 def test_export(opened: Open, tiny: Path) -> None:
     app = opened(study="tiny", section="Export")
     assert app.info[0].value == "Nothing was collected yet."
-    service.service().researcher.open_study(tiny, 2)
+    service.get_service().researcher.open_study(tiny, 2)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(4)
     press(app, "Simulate")
@@ -215,7 +215,7 @@ def test_a_picture_that_changed_cannot_be_opened(opened: Open, tiny: Path) -> No
     asset.write_bytes(asset.read_bytes() + b"x")
     app = press(opened(study="tiny"), "Start a collection")
     assert "was changed since the study was frozen" in app.error[0].value
-    assert service.service().researcher.studies() == []
+    assert service.get_service().researcher.studies() == []
 
 
 def test_faults_of_a_study_file_are_all_said(opened: Open, workspace: Path) -> None:

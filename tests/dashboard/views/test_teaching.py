@@ -58,8 +58,8 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     """Stopped, it goes on; then what the page shows is what the study's own planner gives."""
     app = press(opened(study="tiny"), "Build")
     press(app, "Stop")
-    (key,) = [job.key for job in pool()._jobs.values() if not job.ended or job.state == "cancelled"][-1:]
-    assert pool().known(key).wait(PATIENCE_S)
+    (key,) = [job.key for job in pool()._jobs.values() if not job.has_ended or job.state == "cancelled"][-1:]
+    assert pool().find(key).wait(PATIENCE_S)
     app.run()
     assert any("The build was stopped" in box.value for box in app.info)
     made(press(app, "Build"))

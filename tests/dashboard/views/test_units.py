@@ -9,11 +9,11 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.units.unit import Unit
-from dashboard.explore.units.jobs import FoundRequest, MadeRequest
+from dashboard.explore.units.jobs import ExemplarsRequest, MaximiseRequest
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.exemplars import exemplars, of_set
-from study.inquiry.units import Settings
+from study.inquiry.units import VisualisationSettings
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 from tests.dashboard.views.test_explore import FLAT, OTHER, opened, settled
 
@@ -39,17 +39,17 @@ def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     """Against the engine asked anew: the activations under the pictures are those of this very unit and settings."""
     app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Ordinary"})
     assert app.subheader[0].value == f"{LAYER}, channel 12"
-    classifier = cache.classifier("scenes")
-    made = Settings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
+    classifier = cache.load_classifier("scenes")
+    made = VisualisationSettings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
     found = exemplars(classifier, Unit(12, LAYER), of_set(gallery_of("scenes", "standard").images))
     assert captions(app) == under(made.activations) + [f"{one.activation:.4g}   {one.id}" for one in found.found]
 
 
 def test_it_begins_with_a_class(opened) -> None:
     app = units(opened)
-    classifier = cache.classifier("scenes")
+    classifier = cache.load_classifier("scenes")
     assert app.subheader[0].value == f"Class {classifier.categories[0]} (0)"
-    assert captions(app)[:2] == under(Settings(starts=2, steps=4).make(classifier, Unit(0)).activations)
+    assert captions(app)[:2] == under(VisualisationSettings(starts=2, steps=4).make(classifier, Unit(0)).activations)
     app = settled(app.selectbox(key="unit.class").select("fish").run())
     assert app.subheader[0].value == f"Class fish ({classifier.categories.index('fish')})"
     assert len(captions(app)) == 2 + 9
@@ -86,7 +86,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     (begin,) = [button for button in app.button if button.label.startswith("Make it (about ")]
     begin.click().run()
     stop = next(button for button in app.button if button.label == "Stop")
-    job = pool().known(stop.key.removeprefix("stop_"))
+    job = pool().find(stop.key.removeprefix("stop_"))
     assert job is not None
     stop.click().run()
     assert job.wait(PATIENCE_S)
@@ -100,25 +100,25 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
         {"unit": Unit(1, LAYER)},
         {"unit": Unit(0, "features.3.2")},
         {"unit": Unit(0, LAYER, 1, 2)},
-        {"settings": Settings("pixels")},
-        {"settings": Settings(starts=5)},
-        {"settings": Settings(steps=5)},
-        {"settings": Settings(seed=5)},
+        {"settings": VisualisationSettings("pixels")},
+        {"settings": VisualisationSettings(starts=5)},
+        {"settings": VisualisationSettings(steps=5)},
+        {"settings": VisualisationSettings(seed=5)},
     ],
     ids=str,
 )
 def test_whatever_the_pictures_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
-    classifier = cache.classifier("scenes")
-    asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": Settings()}
-    assert MadeRequest(**asked).key == MadeRequest(**asked).key  # type: ignore[arg-type]
-    assert MadeRequest(**asked | change).key != MadeRequest(**asked).key  # type: ignore[arg-type]
+    classifier = cache.load_classifier("scenes")
+    asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": VisualisationSettings()}
+    assert MaximiseRequest(**asked).key == MaximiseRequest(**asked).key  # type: ignore[arg-type]
+    assert MaximiseRequest(**asked | change).key != MaximiseRequest(**asked).key  # type: ignore[arg-type]
 
 
 def test_other_weights_another_set_and_another_unit_are_other_searches(workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
     sets = [gallery_of("scenes", name).images for name in ("standard", "adversarial")]
-    one, other = cache.classifier("scenes"), cache.classifier("models/other.py")
+    one, other = cache.load_classifier("scenes"), cache.load_classifier("models/other.py")
     requests = [(c, Unit(k, LAYER), images) for c in (one, other) for k in (0, 1) for images in sets]
-    assert len({FoundRequest(*request).key for request in requests}) == 8
-    assert len({MadeRequest(c, Unit(0), Settings()).key for c in (one, other)}) == 2
+    assert len({ExemplarsRequest(*request).key for request in requests}) == 8
+    assert len({MaximiseRequest(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2

@@ -47,7 +47,7 @@ def test_parameters_are_recovered(name: str) -> None:
     # Bounds from the spread of the estimate over seeds: about four standard deviations. lapse and absence of the
     # inattentive add up to one rate of errors, so only that rate is asked for.
     known = trials()
-    theory = simulated_participants.PEOPLE[name](**TRUE[name])
+    theory = simulated_participants.THEORIES[name](**TRUE[name])
     found = cognitive.fit(answers(theory, known, 5), known, name)
     if name == "inattentive":
         wrong = (1 - found.parameters["absence"]) * found.parameters["lapse"] + found.parameters["absence"] / 2
@@ -61,7 +61,7 @@ def test_parameters_are_recovered(name: str) -> None:
 def test_the_right_theory_is_told_from_the_others() -> None:
     known = trials()
     for name in ("map_reader", "bayesian_learner", "belief_projector", "guesser"):
-        frame = answers(simulated_participants.PEOPLE[name](**TRUE[name]), known, 7)
+        frame = answers(simulated_participants.THEORIES[name](**TRUE[name]), known, 7)
         criteria = {other: cognitive.fit(frame, known, other).aic for other in TRUE if other != "inattentive"}
         best = min(criteria.values())
         assert criteria[name] <= best + 4  # a richer theory that contains it may fit as well, at 2 a parameter

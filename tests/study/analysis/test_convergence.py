@@ -52,7 +52,7 @@ def test_a_search_that_stopped_early_is_told(term: str) -> None:
         early = replace(model, coefficients=moved)
     assert convergence.gain(frame, model) < 1e-6
     assert convergence.gain(frame, early) > 0.1
-    assert "stopped before the top" in convergence.checked(frame, early)[0]
+    assert "stopped before the top" in convergence.check_convergence(frame, early)[0]
 
 
 def test_a_perfect_correlation_is_a_boundary() -> None:

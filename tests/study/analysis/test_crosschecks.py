@@ -56,9 +56,9 @@ def test_too_many_answers_leave_the_bayesian_road_out(frame: pd.DataFrame, monke
     assert part[["bayes", "bayes_se"]].isna().all(axis=None)
     pd.testing.assert_frame_equal(part.drop(columns=["bayes", "bayes_se"]), whole.drop(columns=["bayes", "bayes_se"]))
     assert f"left out of the cross-checks, because its search would take many minutes with {len(frame):,}" in (
-        exploratory.other_roads(frame, model).says
+        exploratory.offer_robustness_checks(frame, model).says
     )
-    assert crosschecks.left_out(len(frame) - 1) is None
+    assert crosschecks.explain_omission(len(frame) - 1) is None
 
 
 def test_refusals(frame: pd.DataFrame) -> None:

@@ -109,7 +109,7 @@ def test_the_probit_model_is_that_of_glmmtmb(tmp_path: Path) -> None:
 
 
 def test_people_by_the_definition(frame: pd.DataFrame) -> None:
-    table = detection.people(frame).set_index("participant")
+    table = detection.estimate_by_participant(frame).set_index("participant")
     one = frame[frame["participant"] == "p3"]
     errs = one["trial_type"] != "std_correct"
     hit = (one.loc[errs, "correct"].sum() + 0.5) / (errs.sum() + 1)
@@ -129,6 +129,6 @@ def test_figure_shows_both_measures(frame: pd.DataFrame) -> None:
 
 def test_one_kind_of_trial_detects_nothing(frame: pd.DataFrame) -> None:
     wrong = frame[frame["trial_type"] != "std_correct"]
-    for work in (detection.people, detection.conditions):
+    for work in (detection.estimate_by_participant, detection.conditions):
         with pytest.raises(ForetellError, match="Signal detection needs"):
             work(wrong)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from study.analysis import nested, planned, report, responses, results
-from study.plan.preregistration import Plan
+from study.plan.preregistration import AnalysisPlan
 from tests.study.analysis.simulated import study
 from tests.study.analysis.test_report import answered
 
@@ -23,13 +23,13 @@ def test_the_headline_goes_by_the_frozen_alpha(tmp_path: Path) -> None:
     assert 0.01 < p[0] < 0.05 < p[1] < 0.1
     verdicts = {}
     for alpha in (0.01, 0.05, 0.1):
-        done = planned.execute(data, Plan(alpha=alpha, participants=4))
+        done = planned.execute(data, AnalysisPlan(alpha=alpha, participants=4))
         said = report.answer(done.analysis, data, done).sentences
         verdicts[alpha] = [line.startswith("There is evidence") for line in said if "χ²(" in line]
         assert any(f"({100 * (1 - alpha):g}% CI " in line for line in said)
         assert any("tested at alpha = .01" in line for line in said) == (alpha == 0.01)
     assert verdicts == {0.01: [False, False], 0.05: [True, False], 0.1: [True, True]}
-    results.write(data, tmp_path, plan=Plan(alpha=0.01, participants=4))
+    results.write(data, tmp_path, plan=AnalysisPlan(alpha=0.01, participants=4))
     assert "Percentage points with 99% intervals" in (tmp_path / "report.html").read_text()
     assert "There is evidence" not in (tmp_path / "report.md").read_text()
 
@@ -38,7 +38,7 @@ def test_looks_lower_the_level_of_the_headline() -> None:
     # Two equal looks at .05 with Pocock's spending test at |z| = 2.157 and 2.201 (R: gsDesign, sfLDPocock): p = .0277.
     stopping = {"looks": [4, 8], "contrast": {"more": "both"}, "spending": "pocock"}
     data = responses.prepare(study(32, 8, 8, seed=11))
-    done = planned.execute(data, Plan(participants=8, stopping=stopping))
+    done = planned.execute(data, AnalysisPlan(participants=8, stopping=stopping))
     found = report.answer(done.analysis, data, done)
     assert found.level == pytest.approx(0.0277, abs=2e-4)
     assert any("97.23% CI" in line for line in found.sentences)
@@ -71,7 +71,7 @@ def test_effects_come_first_with_size_direction_and_interval(tmp_path: Path) -> 
 def test_a_plan_file_alone_does_not_say_when_it_was_written(tmp_path: Path) -> None:
     """Catches "planned before the data" for any file given as a plan."""
     data, manifest = answered(tmp_path / "bundle")
-    results.write(data, tmp_path / "file", plan=Plan(participants=4))
-    results.write(data, tmp_path / "frozen", plan=Plan(participants=4), manifest=manifest)
+    results.write(data, tmp_path / "file", plan=AnalysisPlan(participants=4))
+    results.write(data, tmp_path / "frozen", plan=AnalysisPlan(participants=4), manifest=manifest)
     assert "Planned before the data" not in (tmp_path / "file" / "report.md").read_text()
     assert "Planned before the data" in (tmp_path / "frozen" / "report.md").read_text()

@@ -86,7 +86,7 @@ def test_explained_variance(frame: pd.DataFrame, model: mixed.MixedModel) -> Non
     )
     fixed = np.var(design @ [c.estimate for c in model.coefficients], ddof=1)
     random = sum(r.variance for r in model.random)
-    found = marginal.explained(frame, model).set_index("method")
+    found = marginal.compute_explained_variance(frame, model).set_index("method")
     p = frame["correct"].mean()
     for method, single in (("theoretical", math.pi**2 / 3), ("delta", 1 / (p * (1 - p)))):
         assert found.loc[method, "r2_marginal"] == pytest.approx(fixed / (fixed + random + single))
@@ -102,4 +102,4 @@ def test_separation_leaves_its_cell_without_a_standard_error(frame: pd.DataFrame
     assert math.isnan(cells.loc[("std_correct", 0), "se"])
     assert cells.loc[("adv_incorrect", 0), "se"] > 0
     with pytest.raises(ForetellError, match="infinite coefficients"):
-        marginal.explained(certain, model)
+        marginal.compute_explained_variance(certain, model)

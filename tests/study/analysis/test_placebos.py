@@ -9,7 +9,7 @@ import pytest
 from core.errors import ForetellError
 from study.analysis import contrasts, mixed, nested, placebos, planned, random_effects, responses
 from study.analysis.contrasts import Contrast
-from study.plan.preregistration import Exclusions, Plan, PlannedContrast
+from study.plan.preregistration import AnalysisPlan, Exclusions, PlannedContrast
 from tests.study.analysis import simulated
 
 
@@ -17,7 +17,7 @@ from tests.study.analysis import simulated
 def study() -> pd.DataFrame:
     """A study of 10 people per condition, and 10 more whose maps were placebos: they answer as with none."""
     true, others = simulated.study(40, seed=4), simulated.study(40, seed=5)
-    names = pd.Series(responses.CONDITIONS)
+    names = pd.Series(responses.CONDITION_OF_FACTORS)
     true["condition"] = [names[pair] for pair in zip(true["saliency"], true["examples"], strict=True)]
     misled = others[(others["saliency"] == 0) & (others["examples"] == 0)]
     misled = misled.assign(condition="random_maps", saliency=1, participant="placebo " + misled["participant"])
@@ -64,7 +64,7 @@ def test_a_placebo_is_compared_with_the_truth(study: pd.DataFrame) -> None:
 
 
 def test_a_plan_can_contrast_a_placebo_and_excludes_there_too(study: pd.DataFrame) -> None:
-    plan = Plan(
+    plan = AnalysisPlan(
         contrasts=(PlannedContrast(more="saliency", less="random_maps"),),
         exclusions=Exclusions(least_accuracy=0.5),
         participants=10,

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from core.errors import ForetellError
 from study.analysis import contrasts, nested, planned, responses
-from study.plan.preregistration import Exclusions, Plan
+from study.plan.preregistration import AnalysisPlan, Exclusions
 from tests.study.analysis.simulated import study
 
 
@@ -21,7 +21,7 @@ def data() -> responses.Responses:
 
 
 def test_an_empty_plan_is_the_papers_analysis(data: responses.Responses) -> None:
-    found = planned.execute(data, Plan())
+    found = planned.execute(data, AnalysisPlan())
     plain = nested.analyze(data)
     assert found.analysis.as_dict() == plain.as_dict()
     pd.testing.assert_frame_equal(found.contrasts, contrasts.table(plain.models["interaction"]))
@@ -56,7 +56,7 @@ def test_exclusions_are_counted_by_rule(data: responses.Responses) -> None:
 
 
 def test_the_named_models_and_contrasts_are_the_ones_made(data: responses.Responses) -> None:
-    plan = Plan(
+    plan = AnalysisPlan(
         models={"a": "trial_type", "b": "trial_type * saliency"},
         contrasts=({"more": "saliency", "trial_types": ("std_correct",)},),
         participants=40,
@@ -70,11 +70,16 @@ def test_the_named_models_and_contrasts_are_the_ones_made(data: responses.Respon
 
 
 def test_the_hash_is_that_of_the_content() -> None:
-    first = Plan(exclusions={"fastest_ms": 150, "slowest_ms": 9000})
-    assert first.sha256 == Plan(exclusions={"slowest_ms": 9000, "fastest_ms": 150}).sha256
-    others = {first.sha256, Plan().sha256, Plan(alpha=0.01).sha256, Plan(participants=40).sha256}
-    order = Plan(models={"b": "trial_type * saliency", "a": "trial_type"})
-    others |= {order.sha256, Plan(models={"a": "trial_type", "b": "trial_type * saliency"}).sha256}
+    first = AnalysisPlan(exclusions={"fastest_ms": 150, "slowest_ms": 9000})
+    assert first.sha256 == AnalysisPlan(exclusions={"slowest_ms": 9000, "fastest_ms": 150}).sha256
+    others = {
+        first.sha256,
+        AnalysisPlan().sha256,
+        AnalysisPlan(alpha=0.01).sha256,
+        AnalysisPlan(participants=40).sha256,
+    }
+    order = AnalysisPlan(models={"b": "trial_type * saliency", "a": "trial_type"})
+    others |= {order.sha256, AnalysisPlan(models={"a": "trial_type", "b": "trial_type * saliency"}).sha256}
     assert len(others) == 6
 
 
@@ -92,15 +97,15 @@ def test_the_hash_is_that_of_the_content() -> None:
 )
 def test_wrong_plans_are_refused(content: dict, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
-        Plan.model_validate(content)
+        AnalysisPlan.model_validate(content)
 
 
 def test_rules_without_their_column_and_without_people_left(data: responses.Responses) -> None:
     bare = responses.Responses(data.frame.drop(columns="rt_ms"))
     with pytest.raises(ForetellError, match="no column 'rt_ms'"):
-        planned.execute(bare, Plan(exclusions={"fastest_ms": 150}))
+        planned.execute(bare, AnalysisPlan(exclusions={"fastest_ms": 150}))
     with pytest.raises(ForetellError, match="leave 0 participants of 24"):
-        planned.execute(data, Plan(exclusions={"fewest_answers": 1000}))
+        planned.execute(data, AnalysisPlan(exclusions={"fewest_answers": 1000}))
 
 
 DEFAULT_HASH = "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"
@@ -109,7 +114,7 @@ SLOPES = "(trial_type || participant) + (saliency + examples || category)"
 
 def test_planned_slopes_are_fitted_and_their_reduction_is_said(data: responses.Responses) -> None:
     """Catches a plan whose slopes are read and then left out of models and contrasts."""
-    plan = Plan(
+    plan = AnalysisPlan(
         models={"a": f"trial_type + {SLOPES}", "b": f"trial_type * saliency + {SLOPES}"},
         contrasts=({"more": "saliency", "trial_types": ["std_correct"]},),
     )
@@ -135,9 +140,9 @@ def test_planned_slopes_are_fitted_and_their_reduction_is_said(data: responses.R
 )
 def test_random_effects_that_cannot_be_planned(models: dict[str, str]) -> None:
     with pytest.raises(ValidationError, match="random effects"):
-        Plan(models=models)
+        AnalysisPlan(models=models)
 
 
 def test_a_plan_without_slopes_keeps_its_hash() -> None:
     # The hash of the default plan before slopes could be planned: studies frozen then are the same today.
-    assert Plan().sha256 == DEFAULT_HASH
+    assert AnalysisPlan().sha256 == DEFAULT_HASH

@@ -16,19 +16,19 @@ from study.analysis.contrasts import FACTORS
 from study.bundle import TRIAL_TYPES
 from tests.study.analysis.test_cognitive import trials
 
-SMALL = truths.Effects(truths.TABLE_1, categories=8)
+SMALL = truths.AdditiveTruth(truths.TABLE_1, categories=8)
 
 
 def test_a_study_has_the_accuracy_of_its_truth() -> None:
     # Oracle: Table 1 written out for three cells, averaged over people and categories by quadrature.
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    sd = np.hypot(truths.PERSON_SD, truths.CATEGORY_SD)
+    sd = np.hypot(truths.PARTICIPANT_SD, truths.CATEGORY_SD)
     cells = {
         ("none", 0): -1.06,
         ("saliency", 1): -1.06 + 0.09 + 1.01 - 0.29,
         ("both", 2): -1.06 + 4.64 + 1.01 - 1.71 + 0.46 - 2.01 - 0.53 + 1.18,
     }
-    frame = truths.Effects(truths.TABLE_1, categories=400).study(60, np.random.default_rng(1))
+    frame = truths.AdditiveTruth(truths.TABLE_1, categories=400).study(60, np.random.default_rng(1))
     assert len(frame) == 4 * 60 * 400 * 3
     for (condition, kind), eta in cells.items():
         expected = expit(eta + sd * nodes) @ weights / weights.sum()
@@ -69,7 +69,7 @@ def test_same_seed_same_power_on_any_number_of_cores() -> None:
 
 
 def test_a_pilot_gives_its_own_estimates() -> None:
-    frame = truths.Effects(truths.TABLE_1, categories=20).study(30, np.random.default_rng(2))
+    frame = truths.AdditiveTruth(truths.TABLE_1, categories=20).study(30, np.random.default_rng(2))
     model = nested.analyze(frame).models["interaction"]
     world = truths.from_pilot(model, tuple(FACTORS), 20, 1)
     known = {c.term: c.estimate for c in model.coefficients}
@@ -125,7 +125,7 @@ def test_planned_slopes_are_simulated_and_fitted() -> None:
 
     By the definition of a test at .05 at most some of 12 studies reject; with intercepts most do.
     """
-    world = truths.Effects({"": truths.TABLE_1[""]}, categories=10, person_slope_sd=2.5)
+    world = truths.AdditiveTruth({"": truths.TABLE_1[""]}, categories=10, person_slope_sd=2.5)
     slopes = " + (trial_type || participant) + (1 | category)"
     fixed = {"explanation": nested.FIXED["explanation"], "interaction": nested.FIXED["interaction"]}
     with_slopes = power.curve(world, [8], studies=12, models={n: f + slopes for n, f in fixed.items()}, workers=1)

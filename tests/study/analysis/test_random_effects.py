@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 
 from study.analysis import nested, random_effects, responses
-from study.analysis.truths import TABLE_1, Effects
+from study.analysis.truths import TABLE_1, AdditiveTruth
 
 SLOPES = "(trial_type|participant) + (saliency + examples|category)"
 
 
 def study(seed: int = 0, **world: float):
     """A study of 48 participants and 12 categories without any effect of explanations."""
-    truth = Effects({"": TABLE_1[""]}, categories=12, **world)
+    truth = AdditiveTruth({"": TABLE_1[""]}, categories=12, **world)
     return responses.prepare(truth.study(12, np.random.default_rng(seed))).frame
 
 
 def test_the_design_says_which_slopes_it_supports() -> None:
     # By the definition: explanations are between participants, everything is within categories.
     frame = study()
-    assert random_effects.supported(frame) == {
+    assert random_effects.find_supported_slopes(frame) == {
         "participant": ("trial_type",),
         "category": ("trial_type", "saliency", "examples"),
     }
@@ -30,7 +30,9 @@ def test_the_design_says_which_slopes_it_supports() -> None:
     assert "trial type and saliency and examples by category" in said
     every = "(trial_type|participant) + (trial_type + saliency + examples|category)"
     assert random_effects.omission(frame, every) is None
-    assert random_effects.omitted(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
+    assert (
+        random_effects.find_omitted_slopes(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
+    )
     assert random_effects.sensible(frame) == "(trial_type||participant) + (saliency + examples||category)"
 
 

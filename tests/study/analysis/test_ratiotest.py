@@ -35,7 +35,7 @@ def test_draws_have_the_models_variance(frame: pd.DataFrame) -> None:
     model = mixed.fit(frame, SMALL)
     rng = np.random.default_rng(4)
     people = [
-        frame.assign(y=ratiotest.simulated(frame, SMALL, model, rng)).groupby("participant")["y"].mean().var()
+        frame.assign(y=ratiotest.simulate_responses(frame, SMALL, model, rng)).groupby("participant")["y"].mean().var()
         for _ in range(200)
     ]
     observed = frame.groupby("participant")["correct"].mean().var()
@@ -67,6 +67,6 @@ def test_refusals(frame: pd.DataFrame) -> None:
 
 
 def test_formulas_are_read() -> None:
-    assert formula.fixed("y ~ a*b + (1|g) + (x|h)") == "~ a*b"
-    assert formula.fixed("y ~ (1|g)") == "~ 1"
+    assert formula.extract_fixed_effects("y ~ a*b + (1|g) + (x|h)") == "~ a*b"
+    assert formula.extract_fixed_effects("y ~ (1|g)") == "~ 1"
     assert formula.random("y ~ a + (1|g) + (x|h)") == " + (1|g) + (x|h)"

@@ -19,8 +19,8 @@ from study.analysis import cognitive, crosschecks, nested, report, responses, re
 from study.analysis.nested import RatioTest
 from study.analysis.records import Coefficient, MixedModel
 from study.bundle import Bundle, Manifest
-from study.plan.preregistration import Plan
-from study.plan.simulated_participants import PEOPLE
+from study.plan.preregistration import AnalysisPlan
+from study.plan.simulated_participants import THEORIES
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
 
@@ -152,7 +152,7 @@ def test_figure_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -
 
 def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
     data = responses.prepare(study(32, 8, 8, seed=11))
-    plan = Plan(exclusions={"fewest_answers": 5}, participants=8)
+    plan = AnalysisPlan(exclusions={"fewest_answers": 5}, participants=8)
     results.write(data, tmp_path / "planned", plan=plan)
     page = (tmp_path / "planned" / "report.html").read_text()
     assert re.findall(r"<h2>([^<]*) <span class=\"label\">([^<]*)</span>", page) == [
@@ -181,7 +181,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
 @pytest.mark.browser
 def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path) -> None:
     """Catches a figure without its library, or a request to anybody."""
-    results.write(responses.prepare(study(32, 8, 8, seed=11)), tmp_path, plan=Plan())
+    results.write(responses.prepare(study(32, 8, 8, seed=11)), tmp_path, plan=AnalysisPlan())
     asked: list[str] = []
     page = chromium.new_page()
     page.on("request", lambda request: asked.append(request.url))
@@ -212,7 +212,7 @@ def answered(folder: Path) -> tuple[responses.Responses, Manifest]:
         for person in range(24)
         for trial in trials
     ]
-    return responses.prepare(pd.DataFrame(rows)), manifest.model_copy(update={"study_hash": manifest.hashed()})
+    return responses.prepare(pd.DataFrame(rows)), manifest.model_copy(update={"study_hash": manifest.compute_hash()})
 
 
 def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
     np.testing.assert_allclose(checks["mixed"], estimates, rtol=1e-12)
     cells = pd.read_csv(io.StringIO(files["exploratory_overlay.csv"]))
     known = {trial.id: trial for trial in manifest.trials}
-    best = min((cognitive.fit(data.frame, known, name) for name in PEOPLE), key=lambda fitted: fitted.aic)
+    best = min((cognitive.fit(data.frame, known, name) for name in THEORIES), key=lambda fitted: fitted.aic)
     pd.testing.assert_frame_equal(cells, cognitive.overlay(data.frame, known, best))
     titles = ["Robustness checks: GEE and Bayesian fits", "Trials and their explanations", "Theories of people"]
     for title in (*titles, "People beside the likeliest theory", "Trials by the learner's P of the AI's answer"):

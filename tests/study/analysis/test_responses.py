@@ -158,12 +158,12 @@ def test_file_is_read_as_the_frame_it_was(tmp_path: Path, frame: pd.DataFrame) -
 
 def test_simulated_and_preview_answers_are_said(frame: pd.DataFrame) -> None:
     data = responses.prepare(frame.assign(mode=["sim"] * 12 + ["preview"] * 3 + ["live"] * 81))
-    assert data.simulated
+    assert data.has_simulated
     assert data.messages == (
         "Simulated participants: not evidence (12 of 96 answers).",
         "Previews by the researchers: not evidence (3 of 96 answers).",
     )
-    assert not responses.prepare(frame.assign(mode="live")).simulated
+    assert not responses.prepare(frame.assign(mode="live")).has_simulated
 
 
 def test_quality_counts_people_and_answers(frame: pd.DataFrame) -> None:

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from study.analysis import stopping
 from study.analysis.bounds import bounds
-from study.plan.preregistration import Plan, Spending
+from study.plan.preregistration import AnalysisPlan, Spending
 from tests.study.analysis.simulated import study
 
 PUBLISHED = {
@@ -45,10 +45,10 @@ def test_one_look_is_the_ordinary_test_and_an_early_one_has_a_bound_all_the_same
     assert early[1] == pytest.approx(norm.isf(0.025), abs=1e-6)
 
 
-def plan(looks: tuple[int, ...] = (4, 6, 8), **more: object) -> Plan:
+def plan(looks: tuple[int, ...] = (4, 6, 8), **more: object) -> AnalysisPlan:
     contrast = {"more": "saliency", "less": "none"}
     stops = {"looks": looks, "contrast": contrast, **more}
-    return Plan.model_validate({"participants": looks[-1], "stopping": stops})
+    return AnalysisPlan.model_validate({"participants": looks[-1], "stopping": stops})
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def answers() -> pd.DataFrame:
 
 def test_a_look_is_at_those_who_finished_first(answers: pd.DataFrame) -> None:
     """The same z as from a table cut off by hand, whoever finished later."""
-    found = stopping.look(answers, plan(), 1)
+    found = stopping.run_interim_analysis(answers, plan(), 1)
     by_hand = answers[answers["participant"].isin([f"p{i}" for i in range(16)])]
-    again = stopping.look(by_hand, plan(), 1)
+    again = stopping.run_interim_analysis(by_hand, plan(), 1)
     assert found == again
-    assert found.z != pytest.approx(stopping.look(answers, plan(), 2).z)
+    assert found.z != pytest.approx(stopping.run_interim_analysis(answers, plan(), 2).z)
     assert (found.number, found.of, found.participants) == (1, 3, 4)
 
 
@@ -77,12 +77,14 @@ def test_crossing_depends_on_the_bound_alone(answers: pd.DataFrame) -> None:
     strong = answers.copy()
     lucky = (strong["condition"] == "saliency") & (strong["trial"] % 2 == 0)
     strong.loc[lucky, "correct"] = 1
-    found = {s: stopping.look(strong, plan((8, 32), spending=s), 1) for s in ("obrien_fleming", "pocock")}
+    found = {
+        s: stopping.run_interim_analysis(strong, plan((8, 32), spending=s), 1) for s in ("obrien_fleming", "pocock")
+    }
     zs = {round(look.z, 6) for look in found.values()}
     assert len(zs) == 1
     z = zs.pop()
     assert found["pocock"].bound < z < found["obrien_fleming"].bound
-    assert (found["pocock"].crossed, found["obrien_fleming"].crossed) == (True, False)
+    assert (found["pocock"].is_crossed, found["obrien_fleming"].is_crossed) == (True, False)
     assert str(round(z, 1)) not in found["pocock"].sentence
 
 
@@ -94,7 +96,7 @@ def test_looks_are_due_by_the_smallest_condition() -> None:
 
 def test_without_declared_looks_there_are_none() -> None:
     with pytest.raises(ForetellError, match="declares no looks"):
-        stopping.due({"none": 100}, Plan())
+        stopping.due({"none": 100}, AnalysisPlan())
 
 
 @pytest.mark.parametrize(
@@ -109,10 +111,10 @@ def test_without_declared_looks_there_are_none() -> None:
 )
 def test_wrong_looks_are_refused(content: dict, said: str) -> None:
     with pytest.raises(ValidationError, match=said):
-        Plan.model_validate(content)
+        AnalysisPlan.model_validate(content)
 
 
 def test_plans_without_looks_keep_their_hash() -> None:
-    assert Plan().sha256 == "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"
-    assert len({p.sha256 for p in (Plan(), plan(), plan((4, 8)), plan(spending="pocock"))}) == 4
-    assert not any("stopping" in Plan(participants=n).model_dump_json() for n in itertools.chain([None], [4]))
+    assert AnalysisPlan().sha256 == "c2a3e2ed74ba63bfd9216efb4421500f7187ad9779cf340442598e073572ef98"
+    assert len({p.sha256 for p in (AnalysisPlan(), plan(), plan((4, 8)), plan(spending="pocock"))}) == 4
+    assert not any("stopping" in AnalysisPlan(participants=n).model_dump_json() for n in itertools.chain([None], [4]))

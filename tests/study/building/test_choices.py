@@ -12,11 +12,11 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.geometry import measure_geometry
-from core.loading import _squash, load, torchvision
+from core.loading import _squash, import_torchvision, load
 from core.types import Explanation, silent
-from study.building.categories import chosen_categories
-from study.building.design import Material, foil
-from study.building.stimuli import drawn_values
+from study.building.categories import choose_categories
+from study.building.design import SetPredictions, foil
+from study.building.stimuli import compute_drawn_values
 from study.network.predictions import predict
 from study.network.sources import open_classifier, open_set
 from study.plan.config import ImageSource, read
@@ -26,7 +26,7 @@ from tests.study.studies import TINY
 
 @pytest.fixture(scope="module")
 def weights():
-    torchvision()
+    import_torchvision()
     return importlib.import_module("torchvision.models").ResNet50_Weights.IMAGENET1K_V1
 
 
@@ -54,9 +54,9 @@ def test_values_are_drawn_as_they_are_and_evidence_from_its_zero():
     """By hand: an expected mask of .25 and .75 around a prior mean of .5 with an error of .01."""
     one = Explanation(torch.tensor([[[0.25, 0.75]]]), 0.5, (), torch.full((1, 1, 2), 0.01))
     limit = np.quantile([0.25, 0.75], 0.995)
-    np.testing.assert_allclose(drawn_values(one, 0, "values"), [[0.25 / limit, 1.0]], rtol=1e-5)
+    np.testing.assert_allclose(compute_drawn_values(one, 0, "values"), [[0.25 / limit, 1.0]], rtol=1e-5)
     fade = 0.25**2 / (0.25**2 + 0.02**2)
-    np.testing.assert_allclose(drawn_values(one, 0, "evidence"), [[-fade, fade]], rtol=1e-5)
+    np.testing.assert_allclose(compute_drawn_values(one, 0, "evidence"), [[-fade, fade]], rtol=1e-5)
 
 
 def test_confusion_in_one_direction_or_both():
@@ -64,7 +64,7 @@ def test_confusion_in_one_direction_or_both():
     right = [(k, k) for k in range(K) for _ in range(4)]
     standard = [*right, *[(0, 1)] * 2, *[(2, 0)] * 3]
     both = material(standard)
-    one_way = Material(both.categories, answers(POOL), answers(standard), answers(SHIFTED), one_way=True)
+    one_way = SetPredictions(both.categories, answers(POOL), answers(standard), answers(SHIFTED), one_way=True)
     assert both.categories[foil(both, 0)] == "cat"
     assert both.categories[foil(one_way, 0)] == "bee"
 
@@ -74,14 +74,14 @@ def test_categories_spread_over_ranks_or_over_accuracy():
     shares = {1: 2, 2: 4, 3: 6, 4: 18}
     standard = [(k, k if i < right else (k + 1) % K) for k, right in shares.items() for i in range(20)]
     m = material(standard, adversarial=[(k, (k + 2) % K) for k in range(K)])
-    assert chosen_categories(m, 3, 1, "ranks") == [1, 3, 4]
-    assert chosen_categories(m, 3, 1, "accuracy") == [1, 3, 4]
-    assert chosen_categories(m, 4, 1, "accuracy") == [1, 2, 3, 4]
+    assert choose_categories(m, 3, 1, "ranks") == [1, 3, 4]
+    assert choose_categories(m, 3, 1, "accuracy") == [1, 3, 4]
+    assert choose_categories(m, 4, 1, "accuracy") == [1, 2, 3, 4]
     five = {0: 2, 1: 4, 2: 5, 3: 6, 4: 18}
     standard = [(k, k if i < right else (k + 1) % K) for k, right in five.items() for i in range(20)]
     m = material(standard, adversarial=[(k, (k + 2) % K) for k in range(K)])
-    assert chosen_categories(m, 3, 1, "ranks") == [0, 2, 4]
-    assert chosen_categories(m, 3, 1, "accuracy") == [0, 3, 4]
+    assert choose_categories(m, 3, 1, "ranks") == [0, 2, 4]
+    assert choose_categories(m, 3, 1, "accuracy") == [0, 3, 4]
 
 
 def test_choices_left_out_leave_old_study_files_as_they_were(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from study.building.categories import Supply, chosen_categories
-from study.building.design import Material, candidates, foil
+from study.building.categories import Supply, choose_categories
+from study.building.design import SetPredictions, candidates, foil
 from study.network.predictions import Predictions
 
 NAMES = ("ant", "bee", "cat", "dog", "eel")
@@ -34,7 +34,7 @@ SHIFTED = [(k, (k + 2) % K) for k in range(K) for _ in range(2)]
 
 
 def material(standard=None, pool=POOL, adversarial=SHIFTED, soft=None):
-    return Material(NAMES, answers(pool), answers(standard or accuracy_spread(), soft), answers(adversarial))
+    return SetPredictions(NAMES, answers(pool), answers(standard or accuracy_spread(), soft), answers(adversarial))
 
 
 def test_candidates_fit_their_type_and_carry_target_and_foil():
@@ -63,16 +63,16 @@ def test_a_category_the_pool_cannot_teach_is_no_target_and_no_foil():
     assert candidates(m, 1, "std_incorrect") == []  # bee's errors are called cat
     assert all(c.alternative != 2 for c in candidates(m, 1, "std_correct"))
     with pytest.raises(ForetellError, match=r"; cat \(1 correctly classified pool image\); ant \("):
-        chosen_categories(m, 5, 1)
+        choose_categories(m, 5, 1)
 
 
 def test_categories_span_the_range_of_accuracy():
     """Class 0 is never wrong, so it has no std_incorrect; of the rest, least to most accurate: eel, dog, cat, bee."""
     m = material()
     assert Supply(m, 1).complete.tolist() == [4, 3, 2, 1]
-    assert chosen_categories(m, 2, 1) == [4, 1]
-    assert chosen_categories(m, 3, 1)[0] == 4
-    assert chosen_categories(m, ("bee", "Dog"), 1) == [1, 3]
+    assert choose_categories(m, 2, 1) == [4, 1]
+    assert choose_categories(m, 3, 1)[0] == 4
+    assert choose_categories(m, ("bee", "Dog"), 1) == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -85,16 +85,16 @@ def test_categories_span_the_range_of_accuracy():
 )
 def test_what_cannot_be_had_is_named(wanted, text):
     with pytest.raises(ForetellError, match=text):
-        chosen_categories(material(), wanted, 1)
+        choose_categories(material(), wanted, 1)
 
 
 def test_everything_in_the_way_is_said_at_once():
     """All wrong names in one message; a count too large with the table, the largest study and the images to add."""
     with pytest.raises(ForetellError) as names:
-        chosen_categories(material(), ("fly", "ant", "bee"), 1)
+        choose_categories(material(), ("fly", "ant", "bee"), 1)
     assert len(str(names.value).split("\n")) == 2
     with pytest.raises(ForetellError) as shortage:
-        chosen_categories(material(), 5, 3)
+        choose_categories(material(), 5, 3)
     lines = str(shortage.value).split("\n")
     assert "but none can be used" in lines[0]
     rows = {line.split()[0]: [int(cell) for cell in line.split()[1:]] for line in lines[2:7]}
@@ -115,6 +115,6 @@ def test_one_teachable_category_allows_no_trial():
 
 def test_matched_on_truth():
     m = material()
-    for category in chosen_categories(m, 3, 1):
+    for category in choose_categories(m, 3, 1):
         for trial_type in ("adv_incorrect", "std_incorrect", "std_correct"):
             assert {c.truth for c in candidates(m, category, trial_type)} == {category}

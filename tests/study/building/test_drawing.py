@@ -13,10 +13,10 @@ from PIL import Image
 from core.geometry import Geometry
 from core.rendering import overlay, scale_of
 from study.building.build import build, verify
-from study.building.reopening import Reopened, reopen
+from study.building.reopening import ReopenedStudy, reopen
 from study.building.stimuli import WEBP
 from study.bundle import Bundle
-from study.network.placement import DRAWING, caveats, measured_caveat, misplacement
+from study.network.placement import DRAWING, caveats, describe_misplacement, misplacement
 from study.workspace.files import write_whole
 from tests.study.studies import TINY
 
@@ -32,7 +32,7 @@ BOX = (20, 12, 84, 76)
 
 
 @pytest.fixture(scope="module")
-def again(tmp_path_factory: pytest.TempPathFactory) -> Reopened:
+def again(tmp_path_factory: pytest.TempPathFactory) -> ReopenedStudy:
     """A study of a network that sees 64 of 96 px, not in the middle."""
     folder = tmp_path_factory.mktemp("drawing")
     (folder / "zoom.py").write_text(ZOOM)
@@ -46,33 +46,33 @@ def sha256(image: Image.Image) -> str:
     return hashlib.sha256(buffer.getvalue()).hexdigest()
 
 
-def test_participants_are_shown_the_part_that_the_network_sees(again: Reopened) -> None:
+def test_participants_are_shown_the_part_that_the_network_sees(again: ReopenedStudy) -> None:
     """Cut out by hand, byte by byte, for the plain image and for the one with its heatmap."""
     for trial in again.bundle.manifest.trials[:3]:
-        image, found = again.picture(trial), again.target_map(trial)
+        image, found = again.open_image(trial), again.target_map(trial)
         assert found.error is not None
         plain = image.resize((96, 96), Image.Resampling.LANCZOS, box=BOX)
         assert sha256(plain) == trial.assets.target
         grey = image.convert("L").resize((96, 96), Image.Resampling.LANCZOS, box=BOX)
-        signed = scale_of(found, 0).signed(found.map[0], found.error[0])
+        signed = scale_of(found, 0).normalise_map(found.map[0], found.error[0])
         drawn = overlay(grey, signed, (96, 96), again.sources.config.saliency.opacity)
         assert sha256(drawn) == trial.assets.target_map
 
 
-def test_a_study_frozen_before_is_said_to_be_affected_and_by_how_much(again: Reopened) -> None:
+def test_a_study_frozen_before_is_said_to_be_affected_and_by_how_much(again: ReopenedStudy) -> None:
     """The environment is no part of the hash. Off by (4 + u/3, -4 + v/3) px of 96 where u, v run from -48 to 48."""
     frozen = again.bundle.manifest
     assert caveats(frozen) == []
     old = frozen.model_copy(update={"environment": {k: v for k, v in frozen.environment.items() if k != DRAWING}})
-    assert old.hashed() == frozen.study_hash
+    assert old.compute_hash() == frozen.study_hash
     assert "participants were shown misplaced heatmaps" in caveats(old)[0]
     place = (np.arange(32) + 0.5) / 32 - 0.5
     off = np.hypot(4 / 96 - place[None] / 3, -4 / 96 - place[:, None] / 3)
-    said = measured_caveat(old, [again.sources.classifier.geometry((96, 96))] * 9)[0]
+    said = describe_misplacement(old, [again.sources.classifier.geometry((96, 96))] * 9)[0]
     assert f"9 of 9 target images by {off.mean():.1%} of the side on average and up to {off.max():.0%}" in said
 
 
-def test_verify_says_it_first(again: Reopened, tmp_path: Path) -> None:
+def test_verify_says_it_first(again: ReopenedStudy, tmp_path: Path) -> None:
     """Of an old bundle whose stimuli happen to be the same nothing else is said."""
     frozen = again.bundle.manifest
     old = frozen.model_copy(update={"environment": {k: v for k, v in frozen.environment.items() if k != DRAWING}})
@@ -94,7 +94,7 @@ def test_what_the_old_drawings_were_off_by() -> None:
     assert misplacement(whole) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
-def test_the_demo_is_not_affected(again: Reopened) -> None:
+def test_the_demo_is_not_affected(again: ReopenedStudy) -> None:
     """The built-in network sees the whole of the square images drawn for it."""
     frozen = again.bundle.manifest
     demo = frozen.model_copy(update={"environment": {}, "config": frozen.config | {"classifier": {"model": "scenes"}}})

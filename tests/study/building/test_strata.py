@@ -20,7 +20,7 @@ from study.building.strata import Stratifier, files_digest, strata_of
 from study.bundle import Bundle
 from study.network.sources import open_set
 from study.plan.config import ImageSource, Strata, StudyConfig, read
-from study.plan.measures import MEASURES
+from study.plan.measures import IMAGE_MEASURES
 from study.workspace.seeds import seed_of
 from tests.core.scenes import scene_net
 from tests.study.studies import TINY
@@ -46,7 +46,7 @@ def made(tmp_path_factory):
 
 def test_values_are_the_measure_and_strata_its_thirds(made):
     stratifier = made()
-    found = list(stratifier.ordered(PICTURES, 0, np.random.default_rng(0)))
+    found = list(stratifier.order_candidates(PICTURES, 0, np.random.default_rng(0)))
     assert len(found) == len({one.candidate.index for one in found}) == 9
     ground = stratifier._ground
     for one in found[:3]:
@@ -62,20 +62,22 @@ def test_values_are_the_measure_and_strata_its_thirds(made):
 
 def test_strata_take_turns_and_any_may_begin(made):
     for first in range(4):
-        order = [one.stratum for one in made().ordered(PICTURES, first, np.random.default_rng(1))]
+        order = [one.stratum for one in made().order_candidates(PICTURES, first, np.random.default_rng(1))]
         assert order == [(first + k) % 3 for k in range(3)] * 3
 
 
 def test_what_was_asked_is_not_asked_again(made, monkeypatch):
     stratifier = made()
-    before = list(stratifier.ordered(PICTURES, 0, np.random.default_rng(0)))
+    before = list(stratifier.order_candidates(PICTURES, 0, np.random.default_rng(0)))
     monkeypatch.setattr(stratifier._ground.classifier, "preprocess", lambda _: pytest.fail("asked again"))
-    assert list(stratifier.ordered(PICTURES, 0, np.random.default_rng(0))) == before
+    assert list(stratifier.order_candidates(PICTURES, 0, np.random.default_rng(0))) == before
 
 
 def test_laplace_draws_from_the_prior_of_the_study(made):
     found = list(
-        made(Strata(measure="entropy", sampler="laplace", passes=5)).ordered(PICTURES, 0, np.random.default_rng(0))
+        made(Strata(measure="entropy", sampler="laplace", passes=5)).order_candidates(
+            PICTURES, 0, np.random.default_rng(0)
+        )
     )
     assert len(found) == 20
     assert {one.stratum for one in found} == {0, 1}
@@ -98,7 +100,7 @@ def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(
 @pytest.mark.parametrize(
     ("strata", "sentence"),
     [
-        ({"measure": "entopy"}, f"Unknown measure 'entopy': name one of {', '.join(MEASURES)}."),
+        ({"measure": "entopy"}, f"Unknown measure 'entopy': name one of {', '.join(IMAGE_MEASURES)}."),
         ({"measure": "margin", "passes": 5}, "margin asks nothing under noise: leave out sampler and passes"),
         ({"measure": "margin", "sampler": "laplace"}, "margin asks nothing under noise: leave out sampler and passes"),
         ({"measure": "margin", "parameters": {"directions": "up"}}, "choose one of anywhere, discriminative, random"),
@@ -129,7 +131,7 @@ def test_wrong_strata_are_refused_with_the_file(strata, sentence):
 def test_the_networks_own_rate_is_allowed():
     """Catches refusing mc_dropout's rate 0, which stands for each layer's own."""
     given = {"measure": "entropy", "sampler": "mc_dropout", "parameters": {"rate": 0.0}}
-    assert Strata.model_validate(given).given == {"rate": 0.0}
+    assert Strata.model_validate(given).parsed_parameters == {"rate": 0.0}
 
 
 def test_only_measures_of_uncertainty_write_sampler_and_passes_down():

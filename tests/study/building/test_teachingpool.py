@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from study.building.augmentation import augmented
+from study.building.augmentation import augment_image
 from study.building.build import build
 from study.network.duplicates import repeats, sketches
 from study.network.sources import open_classifier, open_set
@@ -96,7 +96,7 @@ def test_near_duplicates_and_the_target_are_never_examples_and_the_manifest_says
 def test_copies_are_parts_of_the_picture_mirrored_half_the_time():
     """A picture whose value is its column: each copy must span a part of that range, rising or falling."""
     columns = torch.arange(32.0).expand(3, 32, 32)
-    copies = augmented(columns, 400, seed=1)
+    copies = augment_image(columns, 400, seed=1)
     assert copies.shape == (400, 3, 32, 32)
     assert float(copies.min()) >= -1e-4
     assert float(copies.max()) <= 31 + 1e-4
@@ -105,7 +105,7 @@ def test_copies_are_parts_of_the_picture_mirrored_half_the_time():
     widths = slopes.abs().clamp(max=1)
     assert 0.55 < float(widths.mean()) < 0.8  # area uniform in [.08, 1]: the mean of its root is .69
     assert float(widths.min()) > 0.2
-    assert torch.equal(copies, augmented(columns, 400, seed=1))
+    assert torch.equal(copies, augment_image(columns, 400, seed=1))
 
 
 def test_a_study_with_augmented_copies_is_another_and_keeps_their_features(tmp_path):

@@ -34,7 +34,7 @@ def test_what_somebody_does_stands_under_her_name(tmp_path: Path, bundle: MakeBu
     """Catches an act of a researcher recorded as anybody's, and one of the command line as hers."""
     (tmp_path / "oidc.toml").write_text(FILE)
     with Service(tmp_path) as service:
-        ada = service.acting_as(str(service.access.person(service.access.admit(ADA, "a"))))
+        ada = service.act_as(str(service.access.find_address(service.access.admit(ADA, "a"))))
         name = ada.open_study(bundle(), 2)
         ada.pause_study(name)
         service.researcher.resume_study(name)
@@ -59,4 +59,4 @@ def test_who_was_logged_in_before_persons_were_kept_still_is(tmp_path: Path) -> 
         assert db.execute("SELECT max(version) FROM schema_version").fetchone() == (2,)
     Store(f"sqlite:///{tmp_path / 'identity.db'}", identities.MIGRATIONS, "identity").close()
     with Service(tmp_path) as service:
-        assert (service.access.standing(token), service.access.person(token)) == ("in", None)
+        assert (service.access.find_login_state(token), service.access.find_address(token)) == ("in", None)

@@ -12,7 +12,7 @@ from core.errors import ForetellError
 from study.analysis import responses
 from study.collection import psychds
 from study.collection import published as theirs
-from study.collection.export import DICTIONARY, PERSONS, export, write_csv
+from study.collection.export import DICTIONARY, PARTICIPANTS, export, write_csv
 from study.collection.frames import COLUMNS
 from study.service import Service
 from study.simulate import simulate
@@ -82,7 +82,7 @@ def test_a_psych_ds_folder_describes_every_column_of_its_files(
     files = sorted((folder / "data").iterdir())
     assert [path.name for path in files] == ["study-demo_desc-answers_data.csv", "study-demo_desc-people_data.csv"]
     columns = {name for path in files for name in pd.read_csv(path).columns}
-    assert columns == variables == {*DICTIONARY, *PERSONS}
+    assert columns == variables == {*DICTIONARY, *PARTICIPANTS}
     assert all(variable["description"] for variable in told["variableMeasured"])
 
 

@@ -12,8 +12,8 @@ import pytest
 from core.errors import ForetellError
 from study.analysis import planned, responses, stopping
 from study.bundle import Bundle
-from study.collection.interim import LOOKED
-from study.plan.preregistration import Plan
+from study.collection.interim import INTERIM_ANALYSIS
+from study.plan.preregistration import AnalysisPlan
 from study.service import Service
 from study.store import audit
 from tests.study.participants import answer, to_trials
@@ -57,18 +57,18 @@ def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service,
     service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(5), {"none": 0.4, "saliency": 0.9})
     with pytest.raises(ForetellError, match=r"its looks are at 3, 6 .* 2 finished"):
-        service.researcher.take_look("demo")
+        service.researcher.run_interim_analysis("demo")
     collected(service, folder, range(5, 6), {"none": 0.4, "saliency": 0.9})
-    standing = service.researcher.looks("demo")
+    standing = service.researcher.load_interim_status("demo")
     assert standing is not None
     assert (standing.finished, standing.due, list(standing.schedule["verdict"])) == (3, 1, ["", ""])
-    made = service.researcher.take_look("demo")
-    assert made.crossed
+    made = service.researcher.run_interim_analysis("demo")
+    assert made.is_crossed
     assert state_of(service) == "closed"
     acts = [row["act"] for row in service.workspace.store.read(audit.acts)]
-    assert acts == ["opened", LOOKED, "closed"]
+    assert acts == ["opened", INTERIM_ANALYSIS, "closed"]
     with pytest.raises(ForetellError, match="No look of 'demo' is due"):
-        service.researcher.take_look("demo")
+        service.researcher.run_interim_analysis("demo")
     assert service.researcher.verify() == []
 
 
@@ -76,19 +76,21 @@ def test_the_results_know_whether_a_look_ended_the_collection(service: Service, 
     """Catches results of a collection that its plan has ended, called interim; and looks that nobody asked for."""
     service.researcher.open_study(folder, per_condition=6)
     study_hash = Bundle(folder).study_hash
-    assert service.researcher.looks_made("0" * 64) is None
-    assert service.researcher.looks_made(study_hash) == ()
+    assert service.researcher.load_interim_analyses("0" * 64) is None
+    assert service.researcher.load_interim_analyses(study_hash) == ()
     collected(service, folder, range(6), {"none": 0.4, "saliency": 0.9})
 
-    def executed() -> planned.Planned:
+    def executed() -> planned.PlannedAnalysis:
         data = responses.prepare(service.researcher.responses("demo"), name="demo")
-        return planned.execute(data, Plan.model_validate(PLAN), looks=service.researcher.looks_made(study_hash))
+        return planned.execute(
+            data, AnalysisPlan.model_validate(PLAN), looks=service.researcher.load_interim_analyses(study_hash)
+        )
 
     before = executed()
     assert not before.final
     assert before.stopping.endswith("yet: 0 of 2 declared looks were made, and none has closed the collection.")
-    made = service.researcher.take_look("demo")
-    assert service.researcher.looks_made(study_hash) == (made,)
+    made = service.researcher.run_interim_analysis("demo")
+    assert service.researcher.load_interim_analyses(study_hash) == (made,)
     after = executed()
     assert after.final
     assert after.stopping.startswith(made.sentence)
@@ -98,25 +100,25 @@ def test_the_results_know_whether_a_look_ended_the_collection(service: Service, 
 def test_below_the_bound_it_goes_on_until_the_planned_end(service: Service, folder: Path) -> None:
     service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(6), {"none": 0.6, "saliency": 0.6})
-    first = service.researcher.take_look("demo")
-    assert (first.crossed, state_of(service)) == (False, "open")
+    first = service.researcher.run_interim_analysis("demo")
+    assert (first.is_crossed, state_of(service)) == (False, "open")
     with pytest.raises(ForetellError, match="No look of 'demo' is due"):
-        service.researcher.take_look("demo")
+        service.researcher.run_interim_analysis("demo")
     collected(service, folder, range(6, 12), {"none": 0.6, "saliency": 0.6})
-    last = service.researcher.take_look("demo")
-    assert (last.number, last.last, last.crossed, state_of(service)) == (2, True, False, "closed")
+    last = service.researcher.run_interim_analysis("demo")
+    assert (last.number, last.is_last, last.is_crossed, state_of(service)) == (2, True, False, "closed")
 
 
 def test_a_look_says_what_to_do_and_the_trail_what_was_seen(service: Service, folder: Path) -> None:
     """The same z as from the table of answers; neither the sentence nor the schedule tells it."""
     service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(6), {"none": 0.5, "saliency": 0.7})
-    expected = stopping.look(service.researcher.responses("demo"), Plan.model_validate(PLAN), 1)
-    made = service.researcher.take_look("demo")
+    expected = stopping.run_interim_analysis(service.researcher.responses("demo"), AnalysisPlan.model_validate(PLAN), 1)
+    made = service.researcher.run_interim_analysis("demo")
     assert made == expected
     detail = json.loads(service.workspace.store.read(audit.acts)[1]["detail_json"])
     assert float(detail["z"]) == made.z
-    standing = service.researcher.looks("demo")
+    standing = service.researcher.load_interim_status("demo")
     assert standing is not None
     assert f"{made.z:.2f}" not in made.sentence + standing.schedule.to_csv()
     assert next(iter(standing.schedule["verdict"])) == made.sentence
@@ -131,13 +133,15 @@ def test_who_has_not_finished_is_not_looked_at(service: Service, folder: Path) -
     halfway = service.researcher.responses("demo")["participant"].iloc[0]
     collected(service, folder, range(7), {"none": 0.5, "saliency": 0.7})
     answers = service.researcher.responses("demo")
-    expected = stopping.look(answers[answers["participant"] != halfway], Plan.model_validate(PLAN), 1)
-    assert stopping.look(answers, Plan.model_validate(PLAN), 1) != expected
-    assert service.researcher.take_look("demo") == expected
+    expected = stopping.run_interim_analysis(
+        answers[answers["participant"] != halfway], AnalysisPlan.model_validate(PLAN), 1
+    )
+    assert stopping.run_interim_analysis(answers, AnalysisPlan.model_validate(PLAN), 1) != expected
+    assert service.researcher.run_interim_analysis("demo") == expected
 
 
 def test_a_study_that_declares_no_looks_has_none(service: Service, bundle: MakeBundle) -> None:
     service.researcher.open_study(bundle(), per_condition=1)
-    assert service.researcher.looks("demo") is None
+    assert service.researcher.load_interim_status("demo") is None
     with pytest.raises(ForetellError, match="declares no looks"):
-        service.researcher.take_look("demo")
+        service.researcher.run_interim_analysis("demo")

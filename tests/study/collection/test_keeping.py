@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from core.errors import ForetellError
 from dashboard.cli import main as cli
-from dashboard.studies.workspace_studies import shelf
+from dashboard.studies.workspace_studies import list_studies
 from study.bundle import Bundle
 from study.collection.backup import backup, restore
 from study.service import Service
@@ -59,7 +59,7 @@ def test_a_bundle_with_a_link_to_a_folder_is_refused(service: Service, bundle: M
     (folder / "assets" / "loop").symlink_to(target)
     with pytest.raises(ForetellError, match="is a link"):
         service.researcher.open_study(folder, per_condition=1)
-    assert [text for text in Bundle(folder).damaged() if "is a link" in text]
+    assert [text for text in Bundle(folder).find_damage() if "is a link" in text]
 
 
 def test_a_link_that_came_later_stops_no_backup_and_no_restore(
@@ -85,7 +85,7 @@ def test_a_bad_study_file_hides_no_other(service: Service, content: bytes) -> No
     """A number with 5,000 digits, or lists 5,000 deep, took the Studies page down."""
     (service.workspace.home / "studies").mkdir()
     (service.workspace.home / "studies" / "bad.toml").write_bytes(content)
-    found = {study.name: study.faults for study in shelf(service.workspace.home, service)}
+    found = {study.name: study.faults for study in list_studies(service.workspace.home, service)}
     assert "demo" in found
     assert found["bad"]
 
@@ -96,7 +96,7 @@ def test_a_bundle_that_cannot_be_read_hides_no_other(service: Service, bundle: M
     (service.workspace.home / "bundles" / "gone-1" / "manifest.json").symlink_to("nowhere")
     (service.workspace.home / "bundles" / "folder-1" / "manifest.json").mkdir()
     assert [path.name for path in bundles(service.workspace.home)] == ["folder-1"]
-    found = {study.name: study.faults for study in shelf(service.workspace.home, service)}
+    found = {study.name: study.faults for study in list_studies(service.workspace.home, service)}
     assert "cannot be read (Is a directory)" in found["folder"][0]
 
 

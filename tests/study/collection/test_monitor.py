@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.collection.monitor import LONGEST_RUN, SILENT_NS, flags
-from study.participation.answer import Answer
+from study.participation.answer import TrialResponse
 from study.service import Service
 from study.store import audit
 
@@ -54,7 +54,7 @@ def at_trials(service: Service, person: str) -> str:
 
 
 def answer(service: Service, token: str, index: int, side: str = "left", rt_ms: float = 900.0, away: float = 0) -> None:
-    sent = Answer(
+    sent = TrialResponse(
         trial_index=index, attempt_id=str(uuid.uuid4()), side=side, input="key", rt_ms=rt_ms, blur_ms=away  # type: ignore[arg-type]
     )  # fmt: skip
     assert service.participant.record(token, sent).code == 201
@@ -127,7 +127,7 @@ def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
         token = at_trials(watched, str(person))
         for index in range(TRIALS + 1):
             answer(watched, token, index)
-    people = watched.researcher.persons("demo")
+    people = watched.researcher.load_participants("demo")
     missed = watched.researcher.monitor("demo").people["flags"].str.contains("catch").iloc[::-1].tolist()
     assert missed == (people["catch_missed"] > 0).tolist()
     assert 0 < sum(missed) < 6 or len(set(missed)) == 1

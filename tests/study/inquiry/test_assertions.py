@@ -14,8 +14,8 @@ from PIL import Image, ImageOps
 from scipy.stats import beta
 
 from core.errors import ForetellError
-from study.inquiry.assertions import Request, assertion_files
-from study.inquiry.rules import Answer, load_assertions, severity
+from study.inquiry.assertions import AssertionQuery, assertion_files
+from study.inquiry.rules import Prediction, load_assertions, severity
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.conftest import ROOT
@@ -36,7 +36,7 @@ def found(tmp_path_factory):
     """The page's assertions over misleading scenes: the table, the report."""
     folder = tmp_path_factory.mktemp("rules")
     (folder / "rules.py").write_text(RULES)
-    asserted, (csv, report) = assertion_files(Request(folder / "rules.py", settings=SETTINGS), folder / "out")
+    asserted, (csv, report) = assertion_files(AssertionQuery(folder / "rules.py", settings=SETTINGS), folder / "out")
     assert not (folder / "out" / "parts").exists()
     pd.testing.assert_frame_equal(pd.read_csv(csv), asserted.table, check_dtype=False)
     assert json.loads(report.read_text()) == asserted.report
@@ -104,7 +104,7 @@ def test_pictures_without_labels(tmp_path):
     (tmp_path / "r.py").write_text(
         "def wide(picture, answer):\n    return answer.label is None and picture.width == 30\n"
     )
-    asserted, (csv, _) = assertion_files(Request(tmp_path / "r.py", pictures=str(tmp_path)), tmp_path / "out")
+    asserted, (csv, _) = assertion_files(AssertionQuery(tmp_path / "r.py", pictures=str(tmp_path)), tmp_path / "out")
     assert csv.name == "scenes.r.csv"
     assert asserted.report["assertions"]["wide"] | {"low": 0, "high": 0} == {
         "says": "wide",
@@ -123,13 +123,13 @@ def test_a_picture_that_is_drawn_upon_is_whole_for_the_next(tmp_path):
         "def first(picture, answer):\n    picture.paste((0, 0, 0), (0, 0, 96, 96))\n    return True\n"
         "def second(picture, answer):\n    return picture.getextrema() != ((0, 0),) * 3\n"
     )
-    asserted, _ = assertion_files(Request(tmp_path / "r.py", settings={"size": 2}), tmp_path / "out")
+    asserted, _ = assertion_files(AssertionQuery(tmp_path / "r.py", settings={"size": 2}), tmp_path / "out")
     assert asserted.report["assertions"]["second"]["broken"] == 0
 
 
 def test_an_answer_by_the_names_of_its_classes():
     """Two classes of one plain name are one name: their probabilities add up."""
-    answer = Answer(("crane", "boat", "crane"), np.array([0.2, 0.5, 0.3], np.float32), None, lambda _: None)
+    answer = Prediction(("crane", "boat", "crane"), np.array([0.2, 0.5, 0.3], np.float32), None, lambda _: None)
     assert (answer.category, answer.probability) == ("boat", 0.5)
     assert answer.of("crane") == pytest.approx(0.5)
     with pytest.raises(ForetellError, match="no class 'bote'"):
@@ -153,7 +153,7 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
         if done == 32:
             raise KeyboardInterrupt
 
-    request = Request(rules, settings={"size": 40})
+    request = AssertionQuery(rules, settings={"size": 40})
     with pytest.raises(KeyboardInterrupt):
         assertion_files(request, tmp_path / "out", interrupted)
     assert len(list((tmp_path / "out" / "parts").iterdir())) == 1
@@ -185,7 +185,7 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
 def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_path):
     (tmp_path / "r.py").write_text(code)
     with pytest.raises(ForetellError, match=sentence):
-        assertion_files(Request(tmp_path / "r.py", settings={"size": 4}), tmp_path / "out")
+        assertion_files(AssertionQuery(tmp_path / "r.py", settings={"size": 4}), tmp_path / "out")
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 
@@ -199,7 +199,7 @@ def test_a_rule_that_never_ends_is_named_and_a_longer_limit_goes_on(tmp_path):
         "    while before == 33:\n        sleep(0.01)\n"
         "    return True\n"
     )
-    request = Request(tmp_path / "r.py", settings={"size": 40}, limit=0.5)
+    request = AssertionQuery(tmp_path / "r.py", settings={"size": 40}, limit=0.5)
     with pytest.raises(ForetellError, match=r"^r\.py:rule did not end within 0\.5 s on standard/\d/0000\d\d: mend it"):
         assertion_files(request, tmp_path / "out")
     asserted, _ = assertion_files(replace(request, limit=30), tmp_path / "out")
@@ -215,7 +215,7 @@ def test_no_file_is_one_sentence():
 def test_an_unknown_set_is_one_sentence(tmp_path):
     (tmp_path / "r.py").write_text("def rule(picture, answer): return True\n")
     with pytest.raises(ForetellError, match=r"^Unknown image set 'scene'\. Did you mean 'scenes'\?$"):
-        assertion_files(Request(tmp_path / "r.py", image_set="scene"), tmp_path)
+        assertion_files(AssertionQuery(tmp_path / "r.py", image_set="scene"), tmp_path)
 
 
 def test_a_rule_that_never_ends_no_longer_computes(tmp_path):

@@ -10,8 +10,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import silent
-from study.inquiry.calibration import COOLED, GIVEN, believed, calibrated
-from study.inquiry.debugging import debugged
+from study.inquiry.calibration import COOLED, GIVEN, assess_calibration, assess_predictions
+from study.inquiry.debugging import debug_classifier
 from study.network.predictions import SHARD
 from study.network.sources import open_set
 from study.plan.config import ImageSource
@@ -31,7 +31,7 @@ def answers():
 
 @pytest.fixture(scope="module")
 def found(answers):
-    return believed(*answers)
+    return assess_predictions(*answers)
 
 
 def slow_error(p, labels) -> float:
@@ -94,22 +94,22 @@ def test_what_cannot_be_had_is_a_sentence_and_no_number() -> None:
     """Catches a temperature at the edge of those tried, or an area of nothing."""
     sure = np.tile(np.array([[0.8, 0.2]], np.float32), (6, 1))
     for labels, sentence in ((np.zeros(6, int), "right about all 6 pictures"), (np.ones(6, int), "wrong about all 6")):
-        one = believed(sure, labels)
+        one = assess_predictions(sure, labels)
         assert (one.cooled, one.temperatures, one.given.detection) == (None, None, None)
         (said,) = one.lacking
         assert sentence in said
         assert set(one.measures()["answers"]) == {GIVEN}
-    one = believed(sure, np.array([0, 0, 0, 0, 0, 1]))
+    one = assess_predictions(sure, np.array([0, 0, 0, 0, 0, 1]))
     assert (one.cooled, one.given.detection) == (None, None)
     assert [said[:20] for said in one.lacking] == ["There are 1 errors a", "A temperature is fit"]
     with pytest.raises(ForetellError, match="here are 1: name the folders"):
-        believed(sure[:1], np.zeros(1, int))
+        assess_predictions(sure[:1], np.zeros(1, int))
 
 
 def test_errors_all_less_sure_have_no_interval() -> None:
     """Catches the certainty of DeLong's error 0 where five pictures say nothing so sure."""
     p = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4], [0.55, 0.45]], np.float32)
-    measures = believed(p, np.array([0, 0, 0, 1, 1])).measures().set_index("measure")
+    measures = assess_predictions(p, np.array([0, 0, 0, 1, 1])).measures().set_index("measure")
     area = measures.loc["AUROC of confidence for errors"]
     assert area["value"] == 1
     assert np.isnan(area["low"])
@@ -121,12 +121,12 @@ def test_the_answers_of_an_open_set_are_not_asked_for_again(tmp_path, monkeypatc
     classifier = scene_net()
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "adversarial", "size": 40}), None)
     assert len(images) < SHARD
-    answers = debugged(classifier, images, tmp_path, silent).answers
+    answers = debug_classifier(classifier, images, tmp_path, silent).answers
 
     def refuse(*_: object) -> None:
         raise AssertionError("asked again")
 
-    monkeypatch.setattr("study.network.predictions._asked", refuse)
-    found = calibrated(classifier, images, tmp_path, silent)
+    monkeypatch.setattr("study.network.predictions._compute_shard", refuse)
+    found = assess_calibration(classifier, images, tmp_path, silent)
     assert found.accuracy.value == pytest.approx(answers.correct.mean())
     assert found.given.confidence == pytest.approx(answers.probability.mean(), abs=1e-6)

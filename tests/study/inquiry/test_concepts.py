@@ -15,14 +15,14 @@ from core.concepts.tcav import tcav
 from core.errors import ForetellError
 from data.sets import scenes
 from study.inquiry import concepts as module
-from study.inquiry.concepts import Request, concept_files, concepts
-from study.inquiry.interventions import spread
+from study.inquiry.concepts import ConceptQuery, concept_files, concepts
+from study.inquiry.interventions import draw_rows
 from study.network.sources import class_of_labels
 from tests.core.scenes import scene_net
 
 SETTINGS = {"split": "standard", "size": 160}
 LAYER = "pool"
-REQUEST = Request("scenes", "fish", ("context=sea", "context=road"), settings=SETTINGS, pictures=12, runs=3)
+REQUEST = ConceptQuery("scenes", "fish", ("context=sea", "context=road"), settings=SETTINGS, pictures=12, runs=3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +46,7 @@ def found(world):
 def test_the_effects_are_those_of_drawing_the_pictures_again(world, found):
     """Slow re-implementation, picture by picture, over all the set's contexts."""
     classifier, images = world
-    fish, rows = classifier.categories.index("fish"), spread(160, 0, 40)
+    fish, rows = classifier.categories.index("fish"), draw_rows(160, 0, 40)
     factor = images.factors["context"]
 
     def answer(picture):
@@ -77,7 +77,7 @@ def test_scores_are_tcavs_and_p_values_pay_for_all_tests(world, found):
     """The same pictures handed to the engine; two tests ask for 39 concepts that are none and double the p-value."""
     classifier, images = world
     fish, labels = classifier.categories.index("fish"), class_of_labels(images, classifier)
-    concept = module.asked(images, ["context=sea"], None)[0]
+    concept = module.parse_concepts(images, ["context=sea"], None)[0]
     seen = module.material(classifier, concept, images, labels, fish, 12, 0)
     assert [len(part) for part in (seen.concept, seen.others, seen.target)] == [12, 36, 10]
     draws = torch.Generator().manual_seed(0)
@@ -90,9 +90,9 @@ def test_scores_are_tcavs_and_p_values_pay_for_all_tests(world, found):
 def test_a_killed_run_goes_on_where_it_was(world, found, tmp_path, monkeypatch):
     """The second run tests only what the first did not finish, intervenes on nothing again, and says the same."""
     tested, drawn = [], []
-    run, answered = module._tested, module._answered
-    monkeypatch.setattr(module, "_tested", lambda *given: tested.append(given[5].name) or run(*given))
-    monkeypatch.setattr(module, "_answered", lambda *given: drawn.append(given[3]) or answered(*given))
+    run, answered = module._test_concept, module._predict_images
+    monkeypatch.setattr(module, "_test_concept", lambda *given: tested.append(given[5].name) or run(*given))
+    monkeypatch.setattr(module, "_predict_images", lambda *given: drawn.append(given[3]) or answered(*given))
 
     def killed(done: int, total: int, what: str) -> None:
         if what == "testing concepts":

@@ -12,7 +12,7 @@ from torch import nn
 from core.classifier import Classifier
 from core.types import silent
 from core.uncertainty.reliability import error_detection
-from study.inquiry.debugging import debugged, label_evidence, outlier_evidence
+from study.inquiry.debugging import debug_classifier, label_evidence, outlier_evidence
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
@@ -33,7 +33,7 @@ def planted(tmp_path_factory):
         labels[wrong] = (labels[wrong] + rng.integers(1, len(images.categories), PLANTED)) % len(images.categories)
         changed = replace(images, labels=labels, digest=f"planted {images.digest}")
         is_wrong = np.isin(np.arange(SIZE), wrong)
-        return debugged(scene_net(), changed, cache, silent), is_wrong
+        return debug_classifier(scene_net(), changed, cache, silent), is_wrong
 
     return {split: make(split) for split in ("standard", "adversarial")}
 
@@ -44,7 +44,7 @@ def test_planted_labels_are_found_where_the_network_can_be_believed(planted):
     likely = found.labels.likely
     assert (likely & wrong).sum() / likely.sum() > 0.85
     assert (likely & wrong).sum() / PLANTED > 0.85
-    assert wrong[found.doubtful()[:10]].all()
+    assert wrong[found.find_label_errors()[:10]].all()
     assert 0.05 < found.labels.share < 0.15
 
 
@@ -64,15 +64,17 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     inputs = torch.stack([net.preprocess(images.open(i)) for i in range(SIZE)])
     told = torch.tensor([net.categories.index(images.categories[k]) for k in images.labels])
     network = _by_heart(net, inputs, told)
-    found = debugged(Classifier(network, net.preprocess, net.categories, name="heart"), images, tmp_path, silent)
+    found = debug_classifier(
+        Classifier(network, net.preprocess, net.categories, name="heart"), images, tmp_path, silent
+    )
     assert found.answers.correct.all()
-    assert found.doubtful() == found.doubtful("both") == []
-    named = wrong[found.doubtful("features")]
+    assert found.find_label_errors() == found.find_label_errors("both") == []
+    named = wrong[found.find_label_errors("features")]
     assert named.mean() > 0.7
     assert named.sum() > PLANTED / 2
     own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
     assert read.interval[0] > own.area
-    (line,) = [said for said in label_evidence(found, found.doubtful("features")[0]) if "reader" in said]
+    (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "reader" in said]
     assert "trained without this picture, doubts the label: rather " in line
 
 
@@ -94,7 +96,7 @@ def _by_heart(net, inputs, labels):
 def test_both_roads_doubt_what_they_agree_on(planted):
     """Catches a choice that shows another road's pictures; the table names both."""
     found, wrong = planted["standard"]
-    by = {judge: set(found.doubtful(judge)) for judge in ("answers", "features", "both")}
+    by = {judge: set(found.find_label_errors(judge)) for judge in ("answers", "features", "both")}
     assert by["both"] == by["answers"] & by["features"] != by["answers"] | by["features"]
     assert wrong[sorted(by["both"])].mean() > 0.85
     assert set(np.flatnonzero(found.table()["features_doubt"])) == by["features"]
@@ -102,7 +104,7 @@ def test_both_roads_doubt_what_they_agree_on(planted):
 
 def test_evidence_is_what_the_pictures_say(planted):
     found, _ = planted["standard"]
-    network, i = scene_net(), found.doubtful()[0]
+    network, i = scene_net(), found.find_label_errors()[0]
     answer = network.probabilities(network.preprocess(found.images.open(i))[None])[0].numpy()
     label = found.images.categories[found.images.labels[i]]
     own = network.categories.index(label)
@@ -143,10 +145,10 @@ def test_the_table_is_of_every_picture_in_order(planted):
 def test_a_set_without_labels_has_neighbours_and_no_verdict(tmp_path):
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 16}), None)
     unlabelled = replace(images, categories=("all",), labels=np.zeros(16, dtype=np.int64), digest="unlabelled")
-    found = debugged(scene_net(), unlabelled, tmp_path, silent)
-    assert not found.known.any()
+    found = debug_classifier(scene_net(), unlabelled, tmp_path, silent)
+    assert not found.has_known_label.any()
     assert found.labels is None
-    assert found.doubtful() == []
+    assert found.find_label_errors() == []
     assert found.table()["correct"].isna().all()
     assert len(found.outliers()) == 16
     assert outlier_evidence(found, 0)[1].endswith("%.")  # neither right nor wrong
@@ -158,7 +160,7 @@ def test_a_network_without_a_last_linear_layer_is_still_asked(tmp_path):
     net = scene_net()
     flat = Classifier(network, net.preprocess, net.categories, name="flat")
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 16}), None)
-    found = debugged(flat, images, tmp_path, silent)
+    found = debug_classifier(flat, images, tmp_path, silent)
     assert (found.labels, found.read, found.near, found.places, found.outliers()) == (None, None, None, None, [])
     inputs = torch.stack([flat.preprocess(images.open(i)) for i in range(16)])
     np.testing.assert_allclose(found.table()["confidence"], flat.probabilities(inputs).max(1).values, atol=1e-6)

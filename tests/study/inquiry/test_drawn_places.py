@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.inquiry.explain import Request, explain_files
+from study.inquiry.explain import ExplanationQuery, explain_files
 from study.inquiry.heatmap_files import SIDE
 from tests.planted import MADE, RANDOM, SWIRL, misplaced, network_file, photograph
 
@@ -19,7 +19,7 @@ PLACES = ((0.5, 0.5), (0.45, 0.6), (0.57, 0.42))
 
 def drawn(folder: Path, made: str, image: Image.Image) -> tuple[float, dict]:
     image.save(folder / "photograph.png")
-    request = Request(f"{network_file(folder, made)}:build", ("input_x_gradient",), target="bright")
+    request = ExplanationQuery(f"{network_file(folder, made)}:build", ("input_x_gradient",), target="bright")
     explain_files(request, [folder / "photograph.png"], folder / "out")
     with Image.open(folder / "out" / "photograph.input_x_gradient.png") as sheet:
         plain, over = sheet.crop((0, 0, SIDE, SIDE)), sheet.crop((SIDE, 0, 2 * SIDE, SIDE))

@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.units.unit import Unit
 from data.scenes.generator import render
 from study.inquiry import unit_sheets
-from study.inquiry.exemplars import Pictures, exemplars, open_pictures
+from study.inquiry.exemplars import ImageCollection, exemplars, open_images
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 
@@ -37,7 +37,7 @@ def small(*layers, channels=4):
 def noise(count=12):
     rng = np.random.default_rng(4)
     images = [Image.fromarray(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)) for _ in range(count)]
-    return Pictures("noise", tuple(map(str, range(count))), images.__getitem__)
+    return ImageCollection("noise", tuple(map(str, range(count))), images.__getitem__)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def scenes():
 def pictures():
     names = ("fish", "boat", "bird", "house")
     images = [render(k, category=names[k % 4], context="sea").image for k in range(40)]
-    return Pictures("forty", tuple(map(str, range(40))), images.__getitem__)
+    return ImageCollection("forty", tuple(map(str, range(40))), images.__getitem__)
 
 
 def maps(classifier, layer, image):
@@ -122,7 +122,7 @@ def test_where_there_can_be_no_projection_the_pictures_are_found_all_the_same():
     assert [one.projection for one in found.found] == [None, None]
     assert len(found.warnings) == 1
     assert "a deconvnet cannot change the ReLUs" in found.warnings[0]
-    assert len(unit_sheets.found(found)) == 2
+    assert len(unit_sheets.tile_exemplars(found)) == 2
 
 
 def test_progress_only_goes_forward_in_each_of_two_rounds(scenes, pictures):
@@ -138,17 +138,17 @@ def test_a_folder_is_all_its_pictures_and_an_unreadable_one_is_named(tmp_path):
     for name in ("a/one.png", "b/two.png", "three.png"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         noise().open(0).save(tmp_path / name)
-    assert sorted(open_pictures(str(tmp_path)).ids) == ["a/one", "b/two", "three"]
+    assert sorted(open_images(str(tmp_path)).ids) == ["a/one", "b/two", "three"]
     (tmp_path / "three.png").write_bytes(b"not a picture")
     with pytest.raises(ForetellError, match=r"three\.png cannot be read as a picture"):
-        exemplars(small(nn.Conv2d(3, 4, 3)), Unit(0), open_pictures(str(tmp_path)))
+        exemplars(small(nn.Conv2d(3, 4, 3)), Unit(0), open_images(str(tmp_path)))
 
 
 def test_the_box_is_drawn_around_the_part_and_a_projection_of_nothing_is_grey(scenes, pictures):
     """Places on the tile worked out by hand: 96 px of the network's input on a cell."""
     found = exemplars(scenes, Unit(12, LAYER), pictures, count=1)
     (one,) = found.found
-    (tile,) = unit_sheets.found(found)
+    (tile,) = unit_sheets.tile_exemplars(found)
     cell, gap = unit_sheets.CELL, unit_sheets.GAP
     assert tile.image.size == (3 * cell + 2 * gap, cell)
     top, left, _, _ = one.box
@@ -157,7 +157,7 @@ def test_the_box_is_drawn_around_the_part_and_a_projection_of_nothing_is_grey(sc
     assert np.asarray(tile.image)[:, cell : cell + gap, 3].max() == 0
     assert one.projection is not None
     one.projection.zero_()
-    (blank,) = unit_sheets.found(found)
+    (blank,) = unit_sheets.tile_exemplars(found)
     assert (np.asarray(blank.image.convert("RGB"))[:, -cell:] == 128).all()
 
 

@@ -11,10 +11,10 @@ from PIL import Image
 from core.errors import ForetellError
 from data.scenes.generator import render
 from study.inquiry import explain, heatmap_files
-from study.inquiry.explain import Outcome, Request, explain_files, parameters_of
+from study.inquiry.explain import ExplanationQuery, Outcome, explain_files, parameters_of
 
-GRADIENT = Request("scenes", ("gradient",), target="fish")
-RISE = Request("scenes", ("rise",), parameters={"samples": "96"})
+GRADIENT = ExplanationQuery("scenes", ("gradient",), target="fish")
+RISE = ExplanationQuery("scenes", ("rise",), parameters={"samples": "96"})
 
 
 @pytest.fixture
@@ -59,11 +59,11 @@ def test_any_mode_and_size_of_picture(fish, tmp_path, mode, ending, size):
 
 def test_top_is_the_classifiers_answer(fish, tmp_path):
     fish.save(tmp_path / "fish.png")
-    explain_files(Request("scenes", ("gradient",)), [tmp_path / "fish.png"], tmp_path / "out")
+    explain_files(ExplanationQuery("scenes", ("gradient",)), [tmp_path / "fish.png"], tmp_path / "out")
     certificate = json.loads((tmp_path / "out" / "fish.gradient.json").read_text())
     assert certificate["probability"] > 1 / 16
     explain_files(
-        Request("scenes", ("gradient",), target=str(certificate["target"])), [tmp_path / "fish.png"], tmp_path
+        ExplanationQuery("scenes", ("gradient",), target=str(certificate["target"])), [tmp_path / "fish.png"], tmp_path
     )
     np.testing.assert_array_equal(
         np.load(tmp_path / "fish.gradient.npy"), np.load(tmp_path / "out" / "fish.gradient.npy")
@@ -90,11 +90,14 @@ def test_what_is_there_is_kept_and_any_change_makes_it_anew(folder, tmp_path):
     (out / "1.gradient.json").write_text("{")
     (folder / "2.png").write_bytes((folder / "3.png").read_bytes())
     assert explain_files(GRADIENT, [folder], out) == Outcome(made=3, kept=2)
-    for other in (Request("scenes", ("gradient",), target="boat"), Request("scenes", ("gradient",), "boat", {}, 1)):
+    for other in (
+        ExplanationQuery("scenes", ("gradient",), target="boat"),
+        ExplanationQuery("scenes", ("gradient",), "boat", {}, 1),
+    ):
         assert explain_files(other, [folder], out) == Outcome(made=5)
-    assert explain_files(Request("scenes", ("gradient", "input_x_gradient"), "boat", {}, 1), [folder], out) == Outcome(
-        made=5, kept=5
-    )
+    assert explain_files(
+        ExplanationQuery("scenes", ("gradient", "input_x_gradient"), "boat", {}, 1), [folder], out
+    ) == Outcome(made=5, kept=5)
 
 
 def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_path, monkeypatch):
@@ -106,9 +109,9 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(heatmap_files, "_drawn", cut_off)
+    monkeypatch.setattr(heatmap_files, "_draw_sheet", cut_off)
     with pytest.raises(KeyboardInterrupt):
-        explain_files(Request("scenes", ("gradient",), target="boat"), [picture], out)
+        explain_files(ExplanationQuery("scenes", ("gradient",), target="boat"), [picture], out)
     monkeypatch.undo()
     assert not np.array_equal(np.load(out / "0.gradient.npy"), expected)
     assert explain_files(GRADIENT, [picture], out) == Outcome(made=1)
@@ -143,7 +146,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
     (tmp_path / "flat.py").write_text(
         "from torch import nn\ndef build():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2))\n"
     )
-    request = Request(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
+    request = ExplanationQuery(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
     sentence = r"^5 of 10 maps could not be made, the others are there\. flat has no layer that gives maps"
     with pytest.raises(ForetellError, match=sentence) as refused:
         explain_files(request, [folder], tmp_path / "out")
@@ -152,10 +155,10 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
 
 
 def test_a_parameter_goes_to_the_methods_that_take_it():
-    request = Request("scenes", ("gradient", "lime", "rise"), parameters={"samples": "200", "ridge": "2"})
+    request = ExplanationQuery("scenes", ("gradient", "lime", "rise"), parameters={"samples": "200", "ridge": "2"})
     assert parameters_of(request) == {"gradient": {}, "lime": {"samples": 200, "ridge": 2.0}, "rise": {"samples": 200}}
     with pytest.raises(ForetellError, match="no parameter 'sample'"):
-        parameters_of(Request("scenes", ("gradient", "lime"), parameters={"sample": "200"}))
+        parameters_of(ExplanationQuery("scenes", ("gradient", "lime"), parameters={"sample": "200"}))
 
 
 def test_progress_only_goes_forward_and_ends_full(folder, tmp_path, monkeypatch):
@@ -169,7 +172,7 @@ def test_progress_only_goes_forward_and_ends_full(folder, tmp_path, monkeypatch)
 
 def test_a_parameter_that_no_map_can_have_leaves_nothing_behind(fish, tmp_path):
     fish.save(tmp_path / "fish.png")
-    request = Request("scenes", ("bayesian_teaching",), parameters={"samples": "1"})
+    request = ExplanationQuery("scenes", ("bayesian_teaching",), parameters={"samples": "1"})
     with pytest.raises(ForetellError, match=r"^samples=1: Bayesian-teaching maps need at least 2 masks"):
         explain_files(request, [tmp_path / "fish.png"], tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -14,7 +14,7 @@ from core.layers.deletion import delete_units
 from core.layers.layers import means_of
 from core.layers.probe import linear_probe
 from core.layers.similarity import svcca
-from study.inquiry.layers import QUESTIONS, Inspected, Request, blocks, inspect_files
+from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks, inspect_files
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
@@ -38,8 +38,8 @@ def asked():
     images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
 
     def ask(question, layers=(), **other):
-        request = Request(question, settings=SETTINGS, layers=layers, **other)
-        inspected = Inspected(classifier, images, request, classifier)
+        request = LayerQuery(question, settings=SETTINGS, layers=layers, **other)
+        inspected = LayerInspection(classifier, images, request, classifier)
         return inspected, QUESTIONS[question](inspected, lambda *_: None)
 
     return ask
@@ -103,7 +103,9 @@ def test_a_kill_and_the_same_command_again(tmp_path):
 def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
     (tmp_path / "other.py").write_text(OTHER)
     monkeypatch.chdir(tmp_path)
-    request = Request("consistency", settings=SETTINGS, layers=("features.4",), other="other.py", other_layers=("1",))
+    request = LayerQuery(
+        "consistency", settings=SETTINGS, layers=("features.4",), other="other.py", other_layers=("1",)
+    )
     csv, facts = inspect_files(request, tmp_path / "out")
     table = pd.read_csv(csv)
     assert 0.05 < table["inconsistent"].iloc[0] < 1
@@ -122,7 +124,7 @@ def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
 )
 def test_wrong_input_is_one_sentence(changed, sentence, tmp_path):
     with pytest.raises(ForetellError, match=sentence):
-        inspect_files(Request(**{"question": "probes", "settings": SETTINGS} | changed), tmp_path)
+        inspect_files(LayerQuery(**{"question": "probes", "settings": SETTINGS} | changed), tmp_path)
 
 
 def test_dissection_needs_to_know_where_objects_are(tmp_path):
@@ -130,6 +132,6 @@ def test_dissection_needs_to_know_where_objects_are(tmp_path):
     for i, name in enumerate(("boat", "fish", "boat", "fish")):
         (tmp_path / "set" / name).mkdir(parents=True, exist_ok=True)
         images.open(i).save(tmp_path / "set" / name / f"{i}.png")
-    request = Request("dissection", image_set="folder", settings={"path": str(tmp_path / "set")})
+    request = LayerQuery("dissection", image_set="folder", settings={"path": str(tmp_path / "set")})
     with pytest.raises(ForetellError, match="does not say where its objects are"):
         inspect_files(request, tmp_path)

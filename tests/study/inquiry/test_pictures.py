@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from core.errors import ForetellError
-from study.inquiry.image_files import find_pictures, open_picture
+from study.inquiry.image_files import find_images, open_image
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 
 def names(*paths):
-    return sorted(find_pictures(paths))
+    return sorted(find_images(paths))
 
 
 def test_a_folder_keeps_its_relative_paths(folder):
@@ -31,7 +31,7 @@ def test_a_folder_keeps_its_relative_paths(folder):
 
 
 def test_a_file_is_called_by_its_stem_and_counts_once(folder):
-    assert find_pictures([folder / "a" / "one.png", folder / "a"]) == {
+    assert find_images([folder / "a" / "one.png", folder / "a"]) == {
         "one": folder / "a" / "one.png",
         "deep/two": folder / "a" / "deep" / "two.JPG",
     }
@@ -72,13 +72,13 @@ def test_maps_among_the_pictures_are_no_pictures(folder):
 def test_what_names_no_picture_is_refused(folder, given, sentence):
     (folder / "empty").mkdir()
     with pytest.raises(ForetellError, match=sentence):
-        find_pictures([folder / given])
+        find_images([folder / given])
 
 
 def test_16_bits_a_pixel_are_scaled_not_clipped(tmp_path):
     """Pillow's own conversion clips at 255, which leaves such a picture white."""
     Image.fromarray(np.full((4, 4), 0x8000, dtype=np.uint16)).save(tmp_path / "grey.png")
-    assert open_picture(tmp_path / "grey.png").getpixel((0, 0)) == (128, 128, 128)
+    assert open_image(tmp_path / "grey.png").getpixel((0, 0)) == (128, 128, 128)
 
 
 def test_a_truncated_picture_is_named(tmp_path: Path):
@@ -86,4 +86,4 @@ def test_a_truncated_picture_is_named(tmp_path: Path):
     Image.fromarray(noise).save(tmp_path / "whole.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:300])
     with pytest.raises(ForetellError, match=r"cut\.png cannot be read as a picture"):
-        open_picture(tmp_path / "cut.png")
+        open_image(tmp_path / "cut.png")

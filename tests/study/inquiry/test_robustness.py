@@ -13,7 +13,7 @@ from core.robustness.attacks import fgsm
 from core.robustness.boundary import critical_samples, directions_between
 from core.robustness.boundary import margins as margins_of
 from core.robustness.frequencies import accuracy_by_radius
-from study.inquiry.layers import Inspected, Request, inspect_files
+from study.inquiry.layers import LayerInspection, LayerQuery, inspect_files
 from study.inquiry.robustness import attacks, frequencies, margins
 from study.network.sources import open_set
 from study.plan.config import ImageSource
@@ -27,7 +27,7 @@ def inspected():
     """48 shifted scenes, of which the network is wrong about some."""
     classifier = scene_net()
     images = open_set(ImageSource.model_validate({"set": "scenes", **SETTINGS}), None)
-    return Inspected(classifier, images, Request("attacks", settings=SETTINGS), classifier)
+    return LayerInspection(classifier, images, LayerQuery("attacks", settings=SETTINGS), classifier)
 
 
 def quiet(*_):
@@ -84,7 +84,7 @@ def test_a_kill_costs_at_most_a_block(inspected, tmp_path, monkeypatch):
         if done == 32:
             raise KeyboardInterrupt
 
-    kept = Inspected(inspected.classifier, inspected.images, inspected.request, inspected.classifier, tmp_path)
+    kept = LayerInspection(inspected.classifier, inspected.images, inspected.request, inspected.classifier, tmp_path)
     with pytest.raises(KeyboardInterrupt):
         attacks(kept, killed, names="fgsm", radii="2")
     again = attacks(kept, quiet, names="fgsm", radii="2")
@@ -104,7 +104,7 @@ def test_a_kill_costs_at_most_a_block(inspected, tmp_path, monkeypatch):
 )
 def test_wrong_input_is_one_sentence(parameters, sentence, tmp_path):
     with pytest.raises(ForetellError, match=sentence):
-        inspect_files(Request("attacks", settings=SETTINGS, parameters=parameters), tmp_path)
+        inspect_files(LayerQuery("attacks", settings=SETTINGS, parameters=parameters), tmp_path)
 
 
 def relabelled(inspected, classes):

@@ -12,18 +12,20 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from core.uncertainty import MEASURES, reliability
+from core.uncertainty import UNCERTAINTY_MEASURES, reliability
 from core.uncertainty.samplers import inserted_dropout
 from study.inquiry import uncertainty as module
 from study.inquiry.exemplars import of_set
-from study.inquiry.uncertainty import Request, uncertainty, uncertainty_files
+from study.inquiry.uncertainty import UncertaintyQuery, uncertainty, uncertainty_files
 from study.network.priors import learn_prior
 from study.network.sources import class_of_labels, open_set
 from study.plan.config import ImageSource
 from tests.core.scenes import scene_net
 
 SIZE = 40
-REQUEST = Request("scenes", settings={"split": "adversarial", "size": SIZE}, sampler="inserted_dropout", passes=10)
+REQUEST = UncertaintyQuery(
+    "scenes", settings={"split": "adversarial", "size": SIZE}, sampler="inserted_dropout", passes=10
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +54,8 @@ def test_the_table_is_what_the_engine_says(scenes, found):
         assert row["predicted"] == classifier.categories[int(plain.argmax())]
         assert row["confidence"] == pytest.approx(float(plain.max()), abs=1e-5)
         assert row["correct"] == (int(plain.argmax()) == labels[i])
-        for name in MEASURES:
-            estimate = MEASURES[name](answers)
+        for name in UNCERTAINTY_MEASURES:
+            estimate = UNCERTAINTY_MEASURES[name](answers)
             assert row[name] == pytest.approx(estimate.value.item(), abs=1e-5)
             assert row[f"{name}_error"] == pytest.approx(estimate.error.item(), abs=1e-4)
 
@@ -64,7 +66,7 @@ def test_the_report_is_of_the_table(found):
     assert report["plain"]["accuracy"] == table["correct"].mean()
     assert report["averaged"]["accuracy"] == table["averaged_correct"].mean()
     wrong = ~table["correct"].astype(bool)
-    for name in MEASURES:
+    for name in UNCERTAINTY_MEASURES:
         detection = reliability.error_detection(table[name], wrong)
         assert report["detection"][name]["area"] == pytest.approx(detection.area)
         unsure = reliability.error_detection(1 - table["confidence"], wrong)
@@ -80,7 +82,7 @@ def test_a_temperature_is_judged_on_the_other_half():
     answers = torch.tensor(logits).softmax(1).numpy()
     labels = np.array([rng.choice(4, p=p) for p in answers])
     sure = torch.tensor(3 * logits).softmax(1).numpy()
-    columns = {module.PLAIN: sure, module.AVERAGED: sure, **{name: rng.random(3000) for name in MEASURES}}
+    columns = {module.PLAIN: sure, module.AVERAGED: sure, **{name: rng.random(3000) for name in UNCERTAINTY_MEASURES}}
     report = module.reliability(columns, labels)
     assert report["temperature"]["halves"] == pytest.approx([3, 3], rel=0.12)
     assert report["temperature"]["calibration_error"] < 0.3 * report["plain"]["calibration_error"]
@@ -90,7 +92,7 @@ def test_a_killed_run_goes_on_where_it_was(scenes, found, tmp_path, monkeypatch)
     """Blocks of 16: the second run asks only about what the first did not finish, and says the same."""
     monkeypatch.setattr(module, "BLOCK", 16)
     asked: list[range] = []
-    ask = module._asked
+    ask = module._predict_block
 
     def counted(*arguments):
         asked.append(arguments[-1])
@@ -100,7 +102,7 @@ def test_a_killed_run_goes_on_where_it_was(scenes, found, tmp_path, monkeypatch)
         if done == 32:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_asked", counted)
+    monkeypatch.setattr(module, "_predict_block", counted)
     with pytest.raises(KeyboardInterrupt):
         uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path, killed)
     assert [rows.start for rows in asked] == [0, 16]
@@ -119,7 +121,7 @@ def test_other_settings_do_not_use_what_was_kept(scenes, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         uncertainty(scenes[0], REQUEST, scenes[1], scenes[2], tmp_path, killed)
     (kept,) = tmp_path.iterdir()
-    other = Request("scenes", sampler="inserted_dropout", passes=10, parameters={"rate": "0.3"})
+    other = UncertaintyQuery("scenes", sampler="inserted_dropout", passes=10, parameters={"rate": "0.3"})
     uncertainty(scenes[0], other, scenes[1], scenes[2], tmp_path)
     assert list(tmp_path.iterdir()) == [kept]
 
@@ -128,7 +130,7 @@ def test_pictures_without_labels_have_no_reliability(tmp_path):
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 3}), None)
     for i in range(3):
         images.open(i).save(tmp_path / f"{i}.png")
-    request = Request("scenes", pictures=str(tmp_path), sampler="multiplicative_noise", passes=5)
+    request = UncertaintyQuery("scenes", pictures=str(tmp_path), sampler="multiplicative_noise", passes=5)
     csv, facts = uncertainty_files(request, tmp_path / "out")
     table = pd.read_csv(csv)
     assert table["truth"].isna().all()
@@ -142,7 +144,7 @@ def test_laplace_reads_a_prior_file(tmp_path):
     pool = open_set(ImageSource.model_validate({"set": "scenes", "split": "pool", "size": 300}), None)
     stored = learn_prior(classifier, pool, tmp_path / "prior.safetensors", damping=0.01)
     settings = {"split": "adversarial", "size": SIZE}
-    request = Request("scenes", settings=settings, sampler="laplace", prior=tmp_path / "prior.safetensors")
+    request = UncertaintyQuery("scenes", settings=settings, sampler="laplace", prior=tmp_path / "prior.safetensors")
     csv, facts = uncertainty_files(request, tmp_path)
     assert json.loads(facts.read_text())["prior"] == stored.digest
     assert pd.read_csv(csv)["mutual_information"].between(0, 3).all()
@@ -151,7 +153,9 @@ def test_laplace_reads_a_prior_file(tmp_path):
 
 
 def test_few_errors_are_said_and_the_table_is_there_all_the_same():
-    request = Request("scenes", settings={"split": "standard", "size": 4}, sampler="inserted_dropout", passes=3)
+    request = UncertaintyQuery(
+        "scenes", settings={"split": "standard", "size": 4}, sampler="inserted_dropout", passes=3
+    )
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 4}), None)
     classifier = scene_net()
     made = uncertainty(classifier, request, of_set(images), class_of_labels(images, classifier))
@@ -173,4 +177,4 @@ def test_few_errors_are_said_and_the_table_is_there_all_the_same():
 )
 def test_wrong_input_is_one_sentence(changed, sentence, tmp_path):
     with pytest.raises(ForetellError, match=sentence):
-        uncertainty_files(Request(**{"model": "scenes", "sampler": "inserted_dropout", **changed}), tmp_path)
+        uncertainty_files(UncertaintyQuery(**{"model": "scenes", "sampler": "inserted_dropout", **changed}), tmp_path)

@@ -13,14 +13,14 @@ from core.errors import ForetellError
 from core.units.unit import Unit
 from data.scenes.generator import render
 from study.inquiry import units
-from study.inquiry.units import Request, Settings, parsed, visualise_files
+from study.inquiry.units import UnitQuery, VisualisationSettings, parse_unit, visualise_files
 from study.network.sources import open_classifier
 from study.workspace.workspace import ROOT
 
 LAYER = "features.3.1"
-QUICK = Settings(starts=2, steps=6)
+QUICK = VisualisationSettings(starts=2, steps=6)
 STEM = "scenes.features.3.1-channel-12.fourier"
-CHANNEL = Request("scenes", f"{LAYER}:12", settings=QUICK)
+CHANNEL = UnitQuery("scenes", f"{LAYER}:12", settings=QUICK)
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def answers(inputs, channel=12):
 
 
 def test_the_files_hold_the_inputs_that_reach_what_the_facts_say(folder, tmp_path):
-    written = visualise_files(Request("scenes", f"{LAYER}:12", None, QUICK, str(folder)), tmp_path / "out")
+    written = visualise_files(UnitQuery("scenes", f"{LAYER}:12", None, QUICK, str(folder)), tmp_path / "out")
     assert [path.name for path in written.files] == [f"{STEM}.{e}" for e in ("png", "top.png", "npz", "json")]
     facts = json.loads((tmp_path / "out" / f"{STEM}.json").read_text())
     with np.load(tmp_path / "out" / f"{STEM}.npz") as arrays:
@@ -74,7 +74,7 @@ def test_the_sheet_shows_every_start(tmp_path):
 
 def test_the_same_request_gives_the_same_files_and_another_seed_others(tmp_path):
     def inputs(name, seed):
-        request = Request("scenes", None, "fish", Settings(starts=1, steps=3, seed=seed))
+        request = UnitQuery("scenes", None, "fish", VisualisationSettings(starts=1, steps=3, seed=seed))
         (npz,) = (p for p in visualise_files(request, tmp_path / name).files if p.suffix == ".npz")
         return {path.name: path.read_bytes() for path in npz.parent.iterdir()}, np.load(npz)["inputs"]
 
@@ -87,7 +87,9 @@ def test_a_class_by_name_or_index_is_the_same_unit(tmp_path):
     """And its files tell classes of one name apart."""
     categories = open_classifier("scenes", ROOT).categories
     names = {
-        visualise_files(Request("scenes", None, given, Settings(starts=1, steps=1)), tmp_path).files[0].name
+        visualise_files(UnitQuery("scenes", None, given, VisualisationSettings(starts=1, steps=1)), tmp_path)
+        .files[0]
+        .name
         for given in ("fish", str(categories.index("fish")))
     }
     assert names == {f"scenes.class-fish-{categories.index('fish')}.fourier.png"}
@@ -102,7 +104,7 @@ def test_a_class_by_name_or_index_is_the_same_unit(tmp_path):
     ],
 )
 def test_a_unit_is_read_as_it_is_written(text, unit):
-    assert parsed(text) == unit
+    assert parse_unit(text) == unit
 
 
 @pytest.mark.parametrize(
@@ -110,23 +112,29 @@ def test_a_unit_is_read_as_it_is_written(text, unit):
 )
 def test_what_is_no_unit_is_refused_with_the_form(text):
     with pytest.raises(ForetellError, match="is not of the form LAYER:CHANNEL or LAYER:CHANNEL:ROW,COLUMN"):
-        parsed(text)
+        parse_unit(text)
 
 
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        (Request("scenes"), r"^Give one unit: --unit LAYER:CHANNEL or .*, or --class NAME\.$"),
-        (Request("scenes", "head:0", "fish"), "^Give one unit"),
-        (Request("scenes", "feature.3.1:0"), r"no layer 'feature.3.1'\. Did you mean 'features\.3\.1'"),
-        (Request("scenes", "features.3.1:96"), "has channels 0 to 95, not 96"),
-        (Request("scenes", "features.3.1:0:12,0"), r"has places \(0, 0\) to \(11, 11\), not \(12, 0\)"),
-        (Request("scenes", None, "fsh"), "no class 'fsh'. Did you mean fish"),
-        (Request("scenes", None, "16"), "not a class of scenes: it has classes 0 to 15"),
-        (Request("scenes", None, "top"), "--class top is no class"),
-        (Request("scenes", "head:0", settings=Settings("waves")), "--how 'waves' is not one of fourier, pixels"),
-        (Request("scenes", "head:0", settings=Settings(starts=0)), "starts=0, steps=128: a picture needs at least 1"),
-        (Request("scenes", "head:0", pictures="nowhere"), "There is no picture nowhere"),
+        (UnitQuery("scenes"), r"^Give one unit: --unit LAYER:CHANNEL or .*, or --class NAME\.$"),
+        (UnitQuery("scenes", "head:0", "fish"), "^Give one unit"),
+        (UnitQuery("scenes", "feature.3.1:0"), r"no layer 'feature.3.1'\. Did you mean 'features\.3\.1'"),
+        (UnitQuery("scenes", "features.3.1:96"), "has channels 0 to 95, not 96"),
+        (UnitQuery("scenes", "features.3.1:0:12,0"), r"has places \(0, 0\) to \(11, 11\), not \(12, 0\)"),
+        (UnitQuery("scenes", None, "fsh"), "no class 'fsh'. Did you mean fish"),
+        (UnitQuery("scenes", None, "16"), "not a class of scenes: it has classes 0 to 15"),
+        (UnitQuery("scenes", None, "top"), "--class top is no class"),
+        (
+            UnitQuery("scenes", "head:0", settings=VisualisationSettings("waves")),
+            "--how 'waves' is not one of fourier, pixels",
+        ),
+        (
+            UnitQuery("scenes", "head:0", settings=VisualisationSettings(starts=0)),
+            "starts=0, steps=128: a picture needs at least 1",
+        ),
+        (UnitQuery("scenes", "head:0", pictures="nowhere"), "There is no picture nowhere"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_writes_nothing(request_, sentence, tmp_path):
@@ -140,7 +148,9 @@ def test_an_unreadable_picture_stops_it_before_anything_long_is_done(folder, tmp
     seen = []
     with pytest.raises(ForetellError, match=r"2\.png cannot be read as a picture"):
         visualise_files(
-            Request("scenes", "head:0", None, QUICK, str(folder)), tmp_path / "out", lambda *report: seen.append(report)
+            UnitQuery("scenes", "head:0", None, QUICK, str(folder)),
+            tmp_path / "out",
+            lambda *report: seen.append(report),
         )
     assert not any(what == "steps" for _, _, what in seen)
 
@@ -148,7 +158,7 @@ def test_an_unreadable_picture_stops_it_before_anything_long_is_done(folder, tmp
 def test_cut_off_while_writing_no_facts_stand_beside_files_they_are_not_of(folder, tmp_path, monkeypatch):
     """Over files of another seed and with pictures: what is left has neither facts nor another one's sheet."""
     out, writing = tmp_path / "out", units.write_whole
-    visualise_files(Request("scenes", f"{LAYER}:12", None, QUICK, str(folder)), out)
+    visualise_files(UnitQuery("scenes", f"{LAYER}:12", None, QUICK, str(folder)), out)
 
     def cut_off(path, content):
         if path.suffix == ".npz":
@@ -157,5 +167,5 @@ def test_cut_off_while_writing_no_facts_stand_beside_files_they_are_not_of(folde
 
     monkeypatch.setattr(units, "write_whole", cut_off)
     with pytest.raises(KeyboardInterrupt):
-        visualise_files(Request("scenes", f"{LAYER}:12", None, Settings(starts=1, steps=2, seed=5)), out)
+        visualise_files(UnitQuery("scenes", f"{LAYER}:12", None, VisualisationSettings(starts=1, steps=2, seed=5)), out)
     assert sorted(path.name for path in out.iterdir()) == [f"{STEM}.npz", f"{STEM}.png"]

@@ -10,10 +10,10 @@ import torch
 
 from core.teaching.kfac import fit_prior
 from study.building.design import Candidate
-from study.building.measures.ground import Ground, Number
+from study.building.measures.ground import Ground, MeasuredValue
 from study.network.sources import class_of_labels, open_set
 from study.plan.config import ImageSource, Strata
-from study.plan.measures import MEASURES
+from study.plan.measures import IMAGE_MEASURES
 from tests.core.scenes import scene_net
 
 SIZES = {"pool": 160, "standard": 40, "adversarial": 40}
@@ -36,10 +36,10 @@ def ground(folder: Path, measure: str, **parameters: object) -> Ground:
     return replace(_scenes(), settings=Strata(measure=measure, parameters=parameters), base=folder, cache=folder)
 
 
-def asked(on: Ground, role: str, index: int) -> tuple[Candidate, Number]:
+def asked(on: Ground, role: str, index: int) -> tuple[Candidate, MeasuredValue]:
     """A picture as a candidate whose AI's answer is its likeliest class, and its number."""
     truth = int(class_of_labels(on.sets[role], on.classifier)[index])
     found = Candidate("adversarial", role, index, truth, truth, truth)
     answer = int(on.classifier.logits(on.inputs(found)).argmax())
     found = replace(found, target=answer)
-    return found, MEASURES[on.settings.measure](on, **on.settings.given)(found)
+    return found, IMAGE_MEASURES[on.settings.measure](on, **on.settings.parsed_parameters)(found)

@@ -15,7 +15,7 @@ from core.concepts.sensitivity import derivatives, directions_of
 from core.concepts.tcav import tcav
 from core.device import draw_seed
 from core.errors import ForetellError
-from study.inquiry.conceptsets import Concept, shown_and_others
+from study.inquiry.conceptsets import Concept, draw_concept_inputs
 from tests.study.measures.grounds import asked, ground
 
 PICTURES, RUNS = 16, 4
@@ -25,7 +25,7 @@ SEA = {"concept": "context=sea", "pictures": PICTURES, "runs": RUNS}
 def shown(on):
     """What the vectors are learned from, drawn as the study draws it."""
     concept, rows = Concept("context=sea", "context", "sea"), np.arange(len(on.sets["pool"]))
-    return shown_and_others(on.classifier, concept, on.sets["pool"], rows, PICTURES, np.random.default_rng(7))
+    return draw_concept_inputs(on.classifier, concept, on.sets["pool"], rows, PICTURES, np.random.default_rng(7))
 
 
 def features(on, inputs):

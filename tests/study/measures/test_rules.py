@@ -9,7 +9,7 @@ import torch
 from core.debugging.labels import confident_learning
 from core.errors import ForetellError
 from core.types import silent
-from study.inquiry.debugging import debugged
+from study.inquiry.debugging import debug_classifier
 from study.network.sources import class_of_labels
 from tests.study.measures.grounds import asked, ground
 
@@ -77,7 +77,7 @@ def test_a_reader_that_has_not_seen_the_label_doubts_it_as_on_the_debugging_page
     """Catches a reader of other pictures, and one that has seen the label."""
     on = ground(tmp_path, "label_doubt", judge="features")
     images = on.sets["pool"]
-    seen = debugged(on.classifier, images, tmp_path / "other", silent).read
+    seen = debug_classifier(on.classifier, images, tmp_path / "other", silent).read
     found = [asked(on, "pool", i)[1].value for i in range(3)]
     np.testing.assert_allclose(found, -seen.margin[:3], atol=1e-9)
 

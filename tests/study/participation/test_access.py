@@ -17,7 +17,7 @@ from study.participation.answer import Recruit
 from study.participation.arrival import STARTS, STARTS_PER_MINUTE
 from study.participation.limits import MOST_SOURCES, Allowance
 from study.participation.links import signature
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, query, take_part, to_place, to_trials
@@ -31,7 +31,7 @@ def study(service: Service, bundle: MakeBundle) -> str:
 
 
 def refusal(service: Service, study: str, **arrival: Any) -> tuple[int, str]:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.begin(study, **arrival)
     return refused.value.code, refused.value.says
 
@@ -106,7 +106,7 @@ def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, st
     def start() -> int:
         try:
             to_place(service, service.participant.begin(study, address="192.0.2.7"))
-        except Refused as refused:
+        except Refusal as refused:
             return refused.code
         return 201
 
@@ -152,9 +152,9 @@ def test_a_place_is_released_for_a_reason(service: Service, bundle: MakeBundle) 
     assert refusal(service, study) == (410, "full")
     for wrong, reason, why in ((gone, " ", "reason"), ("Pnobody", "gone", "No participant"), ("", "gone", "No part")):
         with pytest.raises(ForetellError, match=why):
-            service.researcher.release_place(study, wrong, reason)
+            service.researcher.release_quota_place(study, wrong, reason)
     assert refusal(service, study) == (410, "full")
-    service.researcher.release_place(study, gone, "left the laboratory")
+    service.researcher.release_quota_place(study, gone, "left the laboratory")
     assert to_trials(service, service.participant.begin(study))["stage"] == "practice"
     [(detail,)] = query(service, "SELECT detail_json FROM audit WHERE act = 'released a place'")
     assert json.loads(detail)["reason"] == "left the laboratory"
@@ -173,7 +173,7 @@ def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle:
         service.researcher.exclude(study, script, "")
     assert script not in set(service.researcher.responses(study)["participant"])
     assert len(service.researcher.responses(study)) == 3 * 12
-    people = service.researcher.persons(study).set_index("participant")
+    people = service.researcher.load_participants(study).set_index("participant")
     assert tuple(people.loc[script, ["excluded", "reason", "answers"]]) == ("researcher", "a script", 15)
     assert (people["excluded"] == "").sum() == 3
     assert service.researcher.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
@@ -194,7 +194,9 @@ def test_exclusions_are_counted_by_reason(service: Service, bundle: MakeBundle) 
     to_trials(service, tokens[3])
     (study_hash,) = {status.study_hash for status in service.researcher.studies()}
     assert service.researcher.count_exclusions(study_hash).empty
-    for participant, reason in zip(service.researcher.persons(study)["participant"][1:], reasons, strict=True):
+    for participant, reason in zip(
+        service.researcher.load_participants(study)["participant"][1:], reasons, strict=True
+    ):
         service.researcher.exclude(study, participant, reason)
     counts = service.researcher.count_exclusions(study_hash)
     assert counts.to_numpy().tolist() == [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from study.participation.allocation import blocks, mode_seed
-from study.participation.order import shuffled
+from study.participation.order import shuffle_trials
 
 CONDITIONS = ("none", "saliency", "examples", "both")
 
@@ -56,7 +56,7 @@ def longest_run(sides: list[bool]) -> int:
 
 @given(st.lists(st.booleans(), min_size=1, max_size=90), st.integers(0, 2**31))
 def test_the_order_is_a_permutation_with_the_shortest_possible_runs(sides: list[bool], seed: int) -> None:
-    order = shuffled(sides, np.random.default_rng(seed))
+    order = shuffle_trials(sides, np.random.default_rng(seed))
     assert sorted(order) == list(range(len(sides)))
     few, many = sorted((sides.count(True), sides.count(False)))
     unavoidable = -(-many // (few + 1))  # pigeonhole: `few` separators make few + 1 places
@@ -68,7 +68,7 @@ def test_every_admissible_pattern_is_equally_likely() -> None:
     sides = [True] * 4 + [False] * 3
     wanted = [p for p in product((True, False), repeat=7) if sum(p) == 4 and longest_run(list(p)) <= 3]
     rng = np.random.default_rng(0)
-    counts = Counter(tuple(sides[i] for i in shuffled(sides, rng)) for _ in range(4000))
+    counts = Counter(tuple(sides[i] for i in shuffle_trials(sides, rng)) for _ in range(4000))
     assert set(counts) <= set(wanted)
     expected = 4000 / len(wanted)
     chi2 = sum((counts[p] - expected) ** 2 / expected for p in wanted)
@@ -78,7 +78,7 @@ def test_every_admissible_pattern_is_equally_likely() -> None:
 
 def test_the_first_trial_is_any_trial() -> None:
     rng = np.random.default_rng(1)
-    first = Counter(shuffled([True, False] * 5, rng)[0] for _ in range(1000))
+    first = Counter(shuffle_trials([True, False] * 5, rng)[0] for _ in range(1000))
     assert min(first.values()) > 60  # binomial(1000, 1/10): below 60 has probability < 1e-5
 
 
@@ -94,14 +94,14 @@ def test_orders_that_were_given_out_do_not_change(sides: list[bool], seed: int, 
 
     The digests are of orders drawn from the exact numbers of patterns, counted in whole numbers.
     """
-    assert hashlib.sha256(bytes(shuffled(sides, np.random.default_rng(seed)))).hexdigest() == digest
+    assert hashlib.sha256(bytes(shuffle_trials(sides, np.random.default_rng(seed)))).hexdigest() == digest
 
 
 def test_thousands_of_trials_take_little_memory() -> None:
     """Catches counting patterns in whole numbers: 1,000 trials a person then take 300 MB, 5,000 many gigabytes."""
     tracemalloc.start()
     sides = [True, False] * 1000
-    order = shuffled(sides, np.random.default_rng(0))
+    order = shuffle_trials(sides, np.random.default_rng(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert sorted(order) == list(range(2000))
@@ -111,4 +111,4 @@ def test_thousands_of_trials_take_little_memory() -> None:
 
 @pytest.mark.parametrize("sides", [[True], [True] * 7])
 def test_one_sided_studies_are_still_ordered(sides: list[bool]) -> None:
-    assert sorted(shuffled(sides, np.random.default_rng(0))) == list(range(len(sides)))
+    assert sorted(shuffle_trials(sides, np.random.default_rng(0))) == list(range(len(sides)))

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from dashboard.cli import main as cli
-from study.participation.answer import Proof, Recruit
+from study.participation.answer import Recruit, SessionCredentials
 from study.participation.arrival import LIVE_NS
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from study.workspace.workspace import VARIABLE
 from tests.study.participants import MakeBundle, answer, query, to_trials
 
-MINE, OTHER = Proof(browser="a" * 36), Proof(browser="b" * 36)
+MINE, OTHER = SessionCredentials(browser="a" * 36), SessionCredentials(browser="b" * 36)
 SEVEN = Recruit(person="7")
 
 
@@ -44,13 +44,21 @@ def token(service: Service, study: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "proof", [None, OTHER, Proof(), Proof(code="K7QHTM2XWPAC"), Proof(browser="b" * 36, code="X")], ids=str
+    "proof",
+    [
+        None,
+        OTHER,
+        SessionCredentials(),
+        SessionCredentials(code="K7QHTM2XWPAC"),
+        SessionCredentials(browser="b" * 36, code="X"),
+    ],
+    ids=str,
 )
 def test_an_id_alone_opens_nothing_and_ends_nothing(
-    service: Service, study: str, token: str, proof: Proof | None
+    service: Service, study: str, token: str, proof: SessionCredentials | None
 ) -> None:
     """Guessing ``?pid=7`` gave the session away: its token ended, its private code was shown."""
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.begin(study, recruit=SEVEN, proof=proof)
     assert (refused.value.code, refused.value.says) == (403, "refused_known")
     assert service.participant.record(token, answer(1)).code == 201
@@ -62,12 +70,14 @@ def test_the_browsers_own_secret_the_private_code_and_a_signed_link_resume(
     code = service.participant.state(token)["withdrawal_code"]
     again = service.participant.begin(study, recruit=SEVEN, proof=MINE)
     assert service.participant.state(again)["trial"]["index"] == 1
-    elsewhere = service.participant.begin(study, recruit=SEVEN, proof=Proof(browser="b" * 36, code=f" {code.lower()} "))
+    elsewhere = service.participant.begin(
+        study, recruit=SEVEN, proof=SessionCredentials(browser="b" * 36, code=f" {code.lower()} ")
+    )
     assert service.participant.state(elsewhere)["withdrawal_code"] == code
     assert (
         service.participant.state(service.participant.begin(study, recruit=SEVEN, proof=OTHER))["trial"]["index"] == 1
     )  # its own from now on
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         service.participant.begin(study, recruit=SEVEN, proof=MINE)
     assert (
         service.participant.state(service.participant.begin(study, recruit=signed(service, study, "7")))["trial"][
@@ -82,11 +92,11 @@ def test_a_signature_is_of_one_id_in_one_study(service: Service, bundle: MakeBun
     other = service.researcher.open_study(bundle("other"), per_condition=4)
     good = signed(service, study, "7").signature
     for named, person in ((study, "8"), (other, "7"), (study, "07")):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             service.participant.begin(named, recruit=Recruit(person=person, signature=good))
         assert (refused.value.code, refused.value.says) == (403, "refused_link")
     prolific = {"source": "prolific", "person": "5e" * 12, "study": "a" * 24, "session": "b" * 24}
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         service.participant.begin(study, recruit=Recruit(**prolific, signature=good))  # type: ignore[arg-type]
 
 
@@ -96,7 +106,7 @@ def test_before_the_consent_an_id_is_free_once_nobody_has_it_open(tmp_path: Path
     with Service(tmp_path / "home", clock=lambda: now[0]) as service:
         study = service.researcher.open_study(bundle(), per_condition=4)
         phone = service.participant.begin(study, recruit=SEVEN, proof=OTHER)
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             service.participant.begin(study, recruit=SEVEN, proof=MINE)
         assert service.participant.state(phone)["stage"] == "consent"
         now[0] += LIVE_NS + 1
@@ -104,7 +114,7 @@ def test_before_the_consent_an_id_is_free_once_nobody_has_it_open(tmp_path: Path
         assert "withdrawal_code" not in service.participant.state(computer)
         service.participant.consent(computer, True)
         now[0] += 2 * LIVE_NS
-        with pytest.raises(Refused):
+        with pytest.raises(Refusal):
             service.participant.begin(study, recruit=SEVEN, proof=OTHER)
 
 
@@ -140,10 +150,12 @@ def test_codes_are_not_tried_without_end(service: Service, study: str, token: st
     def guess(n: int) -> int:
         try:
             if n % 2:
-                service.participant.begin(study, recruit=SEVEN, proof=Proof(code=f"WRONG{n}"), address="192.0.2.7")
+                service.participant.begin(
+                    study, recruit=SEVEN, proof=SessionCredentials(code=f"WRONG{n}"), address="192.0.2.7"
+                )
             else:
                 service.participant.withdraw(f"WRONG{n}", "192.0.2.7")
-        except Refused as refused:
+        except Refusal as refused:
             return refused.code
         return 200
 

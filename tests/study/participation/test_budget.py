@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from study.collection import export
-from study.participation.answer import Answer, ClientEvent, Filled
+from study.participation.answer import ClientEvent, QuestionnaireResponses, TrialResponse
 from study.participation.answering import EVENTS_A_TRIAL, EVENTS_AT_LEAST, MOST_CONFLICTS
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, query, take_part, to_trials
 
@@ -96,10 +96,10 @@ GOOD = {"trial_index": 0, "attempt_id": "a" * 8, "side": "left", "input": "key",
     ids=str,
 )
 def test_impossible_responses_are_refused(bad: dict[str, Any]) -> None:
-    Answer.model_validate_json(json.dumps(GOOD))
-    Answer.model_validate_json(json.dumps({**GOOD, "onset_ms": 100.25, "event_ms": 612.75}))
+    TrialResponse.model_validate_json(json.dumps(GOOD))
+    TrialResponse.model_validate_json(json.dumps({**GOOD, "onset_ms": 100.25, "event_ms": 612.75}))
     with pytest.raises(ValueError, match="validation error"):
-        Answer.model_validate_json(json.dumps({**GOOD, **bad}))
+        TrialResponse.model_validate_json(json.dumps({**GOOD, **bad}))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 10**30, [1], {"a": 1}, "x" * 700], ids=str)
@@ -114,10 +114,10 @@ def test_true_is_no_point_of_a_scale(service: Service, token: str) -> None:
     for index in range(15):
         service.participant.record(token, answer(index))
     with pytest.raises(ValueError, match="validation error"):
-        Filled.model_validate_json('{"answers": {"hard": true}}')
-    with pytest.raises(Refused, match="not answered as it asks"):
-        service.participant.fill(token, Filled.model_construct(answers={"hard": True}))
-    assert service.participant.fill(token, Filled(answers={"hard": 1}))["stage"] == "debrief"
+        QuestionnaireResponses.model_validate_json('{"answers": {"hard": true}}')
+    with pytest.raises(Refusal, match="not answered as it asks"):
+        service.participant.fill(token, QuestionnaireResponses.model_construct(answers={"hard": True}))
+    assert service.participant.fill(token, QuestionnaireResponses(answers={"hard": 1}))["stage"] == "debrief"
 
 
 @pytest.mark.parametrize("forged", ['"later"', '{"a": 1}', "true", "1e300", "NaN", "[]"])
@@ -135,7 +135,7 @@ def test_a_forged_clock_does_not_break_the_export(
             f"INSERT INTO page_event(event_id, session_id, kind, received_at, payload_json) "
             f"VALUES ('clock-{n}', '{session}', 'clock', 1, '{payload}')",
         )
-    assert list(service.researcher.persons(study)["clock_offset_ms"].fillna(0)) == [0, 12.5]
-    service.researcher.persons(study).to_parquet(tmp_path / "persons.parquet")
+    assert list(service.researcher.load_participants(study)["clock_offset_ms"].fillna(0)) == [0, 12.5]
+    service.researcher.load_participants(study).to_parquet(tmp_path / "persons.parquet")
     export.export(service.researcher, study, tmp_path / "responses.parquet")
     assert pd.read_parquet(tmp_path / "responses.parquet").shape[0] == 24

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from study.participation.answer import ClientEvent, Filled, Recruit
+from study.participation.answer import ClientEvent, QuestionnaireResponses, Recruit
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, query
 
@@ -43,7 +43,7 @@ def take_part(service: Service, study: str, mark: str) -> str:
         service.participant.record(token, answer(index, attempt_id=f"{mark}-second-{index:03}"))
         noticed = ClientEvent(event_id=f"{mark}-event-{index:03}", kind="blur", payload={"text": mark * 9})
         service.participant.events(token, [noticed])
-    service.participant.fill(token, Filled(answers={"how": f"{mark} " * 200}))
+    service.participant.fill(token, QuestionnaireResponses(answers={"how": f"{mark} " * 200}))
     service.participant.finish(token)
     return str(service.participant.state(token)["withdrawal_code"])
 

@@ -11,8 +11,8 @@ import pytest
 from core.errors import ForetellError
 from study.bundle import MANIFEST, Bundle, canonical
 from study.participation.entrance import MINUTE_NS
-from study.participation.refusals import Refused
-from study.plan.procedure import Road
+from study.participation.refusals import Refusal
+from study.plan.procedure import Pacing
 from study.service import Service
 from tests.study.participants import CONDITIONS, MakeBundle, answer, everything, query, take_part, to_place, to_trials
 
@@ -64,7 +64,7 @@ def test_a_full_study_says_so(service: Service, bundle: MakeBundle) -> None:
     early = [service.participant.begin(study) for _ in range(5)]
     stages = [to_place(service, token)["stage"] for token in early]
     assert stages == ["example"] * 4 + ["full"]
-    with pytest.raises(Refused, match="All places") as refused:
+    with pytest.raises(Refusal, match="All places") as refused:
         service.participant.begin(study)
     assert refused.value.code == 410
     assert service.researcher.open_study(service.researcher.studies()[0].folder, per_condition=2) == study
@@ -77,9 +77,9 @@ def test_an_abandoned_place_is_given_away_and_its_holder_may_still_finish(tmp_pa
         study = service.researcher.open_study(bundle(conditions=("none",), trials=2, practice=0), per_condition=1)
         slow = service.participant.begin(study)
         to_trials(service, slow)
-        with pytest.raises(Refused, match="All places"):
+        with pytest.raises(Refusal, match="All places"):
             service.participant.begin(study)
-        now[0] += Road().hold_minutes * MINUTE_NS + 1
+        now[0] += Pacing().hold_minutes * MINUTE_NS + 1
         service.researcher.confirm_time()
         quick = service.participant.begin(study)
         to_trials(service, quick)
@@ -96,7 +96,7 @@ def test_the_same_person_resumes_and_the_old_page_ends(service: Service, study: 
     service.participant.record(first, answer(0))
     second = service.participant.begin(study, participant="5f3a")
     assert service.participant.state(second)["trial"]["index"] == 1
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.state(first)
     assert refused.value.code == 401
     assert query(service, "SELECT count(*), max(n_resumes) FROM session") == [(1, 1)]
@@ -207,10 +207,10 @@ def test_a_study_opened_elsewhere_is_seen_at_once(service: Service, bundle: Make
 def test_a_closed_study_lets_people_finish_but_nobody_in(service: Service, study: str) -> None:
     token = service.participant.begin(study)
     service.researcher.close_study(study)
-    with pytest.raises(Refused, match="has ended"):
+    with pytest.raises(Refusal, match="has ended"):
         service.participant.begin(study)
     take_part(service, token)
-    with pytest.raises(Refused, match="not open"):
+    with pytest.raises(Refusal, match="not open"):
         service.researcher.close_study(study)
 
 
@@ -243,7 +243,7 @@ def test_a_bundle_that_names_files_outside_itself_is_refused(service: Service, b
     folder = bundle()
     manifest = Bundle(folder).manifest
     content = manifest.model_copy(update={"assets": {**manifest.assets, name: 10}})
-    forged = content.model_copy(update={"study_hash": content.hashed()})
+    forged = content.model_copy(update={"study_hash": content.compute_hash()})
     (folder / MANIFEST).write_bytes(canonical(forged.model_dump(mode="json")))
     with pytest.raises(ForetellError):
         service.researcher.open_study(folder, per_condition=1)
@@ -255,7 +255,7 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
     begun = service.participant.begin(study, participant="begun")
     service.researcher.pause_study(study)
     assert service.researcher.studies()[-1].state == "paused"
-    with pytest.raises(Refused, match="pausing") as refused:
+    with pytest.raises(Refusal, match="pausing") as refused:
         service.participant.begin(study, participant="new")
     assert refused.value.code == 410
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
@@ -264,7 +264,7 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
     service.researcher.resume_study(study)
     assert service.participant.begin(study, participant="new")
     service.researcher.close_study(study)
-    with pytest.raises(Refused, match="has ended"):
+    with pytest.raises(Refusal, match="has ended"):
         service.participant.begin(study, participant="late")
     with pytest.raises(ForetellError, match="not open"):
         service.researcher.pause_study(study)
@@ -276,6 +276,6 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
 def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = service.participant.begin(study, participant="begun")
     monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
-    with pytest.raises(Refused, match="pausing"):
+    with pytest.raises(Refusal, match="pausing"):
         service.participant.begin(study, participant="new")
     assert to_trials(service, begun)["stage"] == "practice"

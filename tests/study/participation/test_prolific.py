@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from core.errors import ForetellError
-from study.participation.answer import Proof, Recruit
+from study.participation.answer import Recruit, SessionCredentials
 from study.participation.links import signature
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.service import Service
 from tests.study.participants import MakeBundle
 
@@ -116,7 +116,7 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_any_other_link_starts_nothing(opened: Service, name: str) -> None:
     make, sentence = FORGED[name]
-    with pytest.raises(Refused, match=sentence) as refused:
+    with pytest.raises(Refusal, match=sentence) as refused:
         opened.participant.begin("demo", recruit=recruit(make()))
     assert (refused.value.code, refused.value.says) == (403, "refused_link")
     assert opened.participant.begin("demo", recruit=recruit(token()))  # theirs is not used up
@@ -126,7 +126,7 @@ def test_any_other_link_starts_nothing(opened: Service, name: str) -> None:
 def test_links_without_an_id_and_with_another_are_refused_and_ours_are_not(opened: Service) -> None:
     """Else whoever leaves the ids out comes in all the same."""
     for arrival in (None, Recruit(person=PERSON), Recruit(person="7")):
-        with pytest.raises(Refused, match="not signed by Prolific"):
+        with pytest.raises(Refusal, match="not signed by Prolific"):
             opened.participant.begin("demo", recruit=arrival)
     signed = Recruit(person="7", signature=signature(opened.workspace.key, "demo", "7"))
     assert opened.participant.begin("demo", recruit=signed)
@@ -136,19 +136,19 @@ def test_links_without_an_id_and_with_another_are_refused_and_ours_are_not(opene
 
 def test_their_browser_resumes_when_the_signature_is_too_old(opened: Service) -> None:
     """Prolific's tokens end; a participation that was begun does not end with them."""
-    mine, other = Proof(browser="m" * 40), Proof(browser="o" * 40)
+    mine, other = SessionCredentials(browser="m" * 40), SessionCredentials(browser="o" * 40)
     first = opened.participant.begin("demo", recruit=recruit(token()), proof=mine)
     opened.participant.consent(first, True)
     late = recruit(token(exp=NOW_S - 3600))
     assert opened.participant.begin("demo", recruit=late, proof=mine)
-    with pytest.raises(Refused, match="has expired"):
+    with pytest.raises(Refusal, match="has expired"):
         opened.participant.begin("demo", recruit=late, proof=other)
     opened.close()
 
 
 def test_a_signature_lets_nobody_past_a_closed_list(opened: Service) -> None:
     opened.researcher.set_access("demo", "list", ["6a" * 12])
-    with pytest.raises(Refused, match="invited participants only"):
+    with pytest.raises(Refusal, match="invited participants only"):
         opened.participant.begin("demo", recruit=recruit(token()))
     opened.close()
 

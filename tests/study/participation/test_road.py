@@ -15,14 +15,14 @@ import pytest
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.collection.export import PERSONS
+from study.collection.export import PARTICIPANTS
 from study.collection.persons import COLUMNS
-from study.conditions.condition import Shown, no_examples
+from study.conditions.condition import ShownAssets, no_examples
 from study.conditions.saliency import CONDITION
 from study.locales import CATALOGUES
-from study.participation.answer import CheckAnswers, ClientEvent, Device, Filled
-from study.participation.catch import catch_trials, places
-from study.participation.refusals import Refused
+from study.participation.answer import CheckAnswers, ClientDevice, ClientEvent, QuestionnaireResponses
+from study.participation.catch import catch_trials, draw_catch_positions
+from study.participation.refusals import Refusal
 from study.participation.screens import plan
 from study.service import Service
 from study.simulate import simulate
@@ -136,7 +136,7 @@ def test_a_lost_acknowledgement_skips_no_page(service: Service, opened: Open) ->
 def test_the_consent_says_what_was_agreed_to(service: Service, opened: Open) -> None:
     token = service.participant.begin(opened(language="de", consent={"version": "7", "boxes": ["Ja.", "Doch."]}))
     service.participant.consent(
-        token, True, Device(browser="Firefox", system="Linux", width=1, height=2, dpr=1.5, touch=False)
+        token, True, ClientDevice(browser="Firefox", system="Linux", width=1, height=2, dpr=1.5, touch=False)
     )
     [(lang, version, boxes)] = query(service, "SELECT lang, version, boxes_json FROM consent")
     assert (lang, version, json.loads(boxes)) == ("de", "7", ["Ja.", "Doch."])
@@ -171,11 +171,11 @@ def test_catch_trials_are_spread_and_say_what_to_choose(service: Service, opened
 def test_places_are_one_in_each_stretch() -> None:
     """Against the stretches themselves: 90 trials, 3 catches: 1-30, 30-60, 60-90."""
     rng = np.random.default_rng(0)
-    found = np.array([places(90, 3, rng) for _ in range(300)])
+    found = np.array([draw_catch_positions(90, 3, rng) for _ in range(300)])
     assert (found.min(0) >= [1, 30, 60]).all()
     assert (found.max(0) <= [30, 60, 90]).all()
     assert (found.max(0) - found.min(0) > 20).all()
-    assert places(5, 0, rng) == []
+    assert draw_catch_positions(5, 0, rng) == []
 
 
 def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Open) -> None:
@@ -183,8 +183,8 @@ def test_catch_trials_are_never_analysed_but_named(service: Service, opened: Ope
     for _ in range(6):
         take_part(service, service.participant.begin(study))  # always left
     assert len(service.researcher.responses(study)) == 6 * 12
-    people = service.researcher.persons(study)
-    assert tuple(people.columns) == COLUMNS == tuple(PERSONS)
+    people = service.researcher.load_participants(study)
+    assert tuple(people.columns) == COLUMNS == tuple(PARTICIPANTS)
     missed = query(
         service,
         "SELECT sum(CASE r.choice WHEN 'b' THEN 1 ELSE 0 END) FROM response r "
@@ -260,20 +260,23 @@ def test_the_questionnaire_is_kept_once_and_as_asked(service: Service, opened: O
         {"hard": 1, "which": "x", "q": 1},
     ]
     for answers in bad:
-        with pytest.raises(Refused) as refused:
-            service.participant.fill(token, Filled(answers=answers))
+        with pytest.raises(Refusal) as refused:
+            service.participant.fill(token, QuestionnaireResponses(answers=answers))
         assert refused.value.code == 422
     for _ in range(2):
-        assert service.participant.fill(token, Filled(answers={"hard": 5, "which": "y"}))["stage"] == "debrief"
+        assert (
+            service.participant.fill(token, QuestionnaireResponses(answers={"hard": 5, "which": "y"}))["stage"]
+            == "debrief"
+        )
     assert service.participant.finish(token)["stage"] == "done"
-    [kept] = service.researcher.persons("demo")["questionnaire"]
+    [kept] = service.researcher.load_participants("demo")["questionnaire"]
     assert json.loads(kept) == {"hard": 5, "which": "y"}
 
 
 def test_simulated_people_take_the_whole_road(service: Service, opened: Open) -> None:
     study = opened(check={"questions": QUESTIONS}, questionnaire=ITEMS, road={"catch": 2, "confidence": True})
     assert simulate(service, study, 6, {"belief_projector": 1.0}, seed=1) == 6 * 17
-    people = service.researcher.persons(study, ("sim",))
+    people = service.researcher.load_participants(study, ("sim",))
     assert set(people["stage"]) == {"done"}
     assert service.researcher.responses(study, ("sim",))["confidence"].between(0, 1).all()
     assert service.researcher.verify() == []
@@ -304,14 +307,14 @@ def test_a_late_finisher_is_kept_over_the_quota(service: Service, opened: Open, 
         clock.minutes(0.1)
         tokens.append(service.participant.begin(study))
         to_trials(service, tokens[-1])
-    with pytest.raises(Refused, match="All places"):
+    with pytest.raises(Refusal, match="All places"):
         service.participant.begin(study)
     clock.minutes(31)
     late = service.participant.begin(study)
     take_part(service, late)
     for token in tokens:
         finish(service, token)
-    people = service.researcher.persons(study)
+    people = service.researcher.load_participants(study)
     assert list(people["over_quota"]) == [1, 0, 0, 0, 0]
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state = 'done'") == [(4,)]
     assert service.researcher.verify() == []
@@ -348,11 +351,11 @@ def test_one_tab_at_a_time(service: Service, opened: Open, clock: Clock) -> None
         lambda: service.participant.state(token, "two"),
         lambda: service.participant.record(token, sent, "two"),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Refusal) as refused:
             call()
         assert refused.value.code == 423
     assert service.participant.take_over(token, "two")["stage"] == "practice"
-    with pytest.raises(Refused):
+    with pytest.raises(Refusal):
         service.participant.record(token, sent, "one")
     assert service.participant.record(token, sent, "two").code == 201
     clock.minutes(2)  # nobody holds it any more
@@ -366,7 +369,7 @@ def test_opening_the_link_again_is_a_take_over(service: Service, opened: Open) -
     service.participant.state(first, "one")
     again = service.participant.begin(study, participant="same")
     assert service.participant.state(again, "two")["stage"] == "practice"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Refusal) as refused:
         service.participant.record(first, answer(0), "one")
     assert refused.value.code == 401
     assert held(service) == 1
@@ -425,10 +428,12 @@ def test_the_clocks_distance_is_kept_after_the_consent_only(service: Service, op
     assert service.participant.events(token, pinged[:1]) == 0
     service.participant.consent(token, True)
     assert service.participant.events(token, pinged[:1]) == 1
-    assert service.researcher.persons(study)[["clock_offset_ms", "round_trip_ms"]].to_numpy().tolist() == [[12.5, 3.0]]
+    assert service.researcher.load_participants(study)[["clock_offset_ms", "round_trip_ms"]].to_numpy().tolist() == [
+        [12.5, 3.0]
+    ]
     clock.minutes(1)
     service.participant.begin(study)
-    assert service.researcher.persons(study)["clock_offset_ms"].isna().tolist() == [False, True]
+    assert service.researcher.load_participants(study)["clock_offset_ms"].isna().tolist() == [False, True]
 
 
 def test_a_condition_that_loads_more_than_the_others_is_refused(
@@ -437,7 +442,7 @@ def test_a_condition_that_loads_more_than_the_others_is_refused(
     """A condition of somebody's own that shows another trial's map, which nobody else loads for this trial."""
     folder = bundle(trials=3, practice=0, conditions=("none", "saliency"))
     first = Bundle(folder).manifest.trials[0].assets.target_map
-    wrong = replace(CONDITION, shown=lambda trial: Shown(trial.assets.target, first, no_examples(trial)))
+    wrong = replace(CONDITION, shown=lambda trial: ShownAssets(trial.assets.target, first, no_examples(trial)))
     monkeypatch.setattr("study.conditions.saliency.CONDITION", wrong)
     with pytest.raises(ForetellError, match="'saliency' loads 1 picture") as refused:
         service.researcher.open_study(folder, 1)

@@ -5,11 +5,11 @@ from typing import get_args
 
 import pytest
 
-from study.participation.session import Event, IllegalStep, Progress, Stage, step
+from study.participation.session import Event, IllegalStep, SessionProgress, Stage, step
 
 
-def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, items: bool = False) -> Progress:
-    progress = Progress("consent", 0, practice, main, check, items)
+def walk(events: str, practice: int = 2, main: int = 3, check: bool = False, items: bool = False) -> SessionProgress:
+    progress = SessionProgress("consent", 0, practice, main, check, items)
     for event in events.split():
         progress = step(progress, event)  # type: ignore[arg-type]
     return progress
@@ -60,7 +60,7 @@ def test_everything_else_is_refused() -> None:
     allowed = set()
     for stage, event in itertools.product(get_args(Stage), get_args(Event)):
         try:
-            step(Progress(stage, 0, 2, 3), event)
+            step(SessionProgress(stage, 0, 2, 3), event)
         except IllegalStep:
             continue
         allowed.add((stage, event))

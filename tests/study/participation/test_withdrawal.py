@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError
 
 from core.errors import ForetellError
 from study.bundle import Bundle
-from study.participation.answer import Proof, Recruit
+from study.participation.answer import Recruit, SessionCredentials
 from study.participation.arrival import DAY_NS
 from study.participation.pay import bonus
-from study.participation.refusals import Refused
+from study.participation.refusals import Refusal
 from study.plan.procedure import Pay
 from study.service import Service
 from tests.study.participants import MakeBundle, answer, everything, query, take_part, tamper, to_trials
@@ -52,7 +52,7 @@ def identities(service: Service) -> list[tuple[Any, ...]]:
 def test_ids_are_in_their_own_file_and_nowhere_else(service: Service, study: str) -> None:
     """The bytes of everything in the workspace are searched, the write-ahead logs too."""
     take_part(service, service.participant.begin(study, recruit=prolific(0)))
-    service.researcher.persons(study)
+    service.researcher.load_participants(study)
     assert identities(service) == [(PIDS[0], "0" * 24)]
     holding = [p.name for p in service.workspace.home.iterdir() if PIDS[0].encode() in p.read_bytes()]
     assert PIDS[0] not in everything(service)
@@ -66,7 +66,9 @@ def test_the_same_person_is_never_given_a_second_place(service: Service, study: 
     first = service.participant.begin(study, recruit=prolific(0))
     take_part(service, first)
     code = service.participant.state(first)["code"]
-    again = service.participant.begin(study, recruit=prolific(0), proof=Proof(code=code_of(service, first)))
+    again = service.participant.begin(
+        study, recruit=prolific(0), proof=SessionCredentials(code=code_of(service, first))
+    )
     assert service.participant.state(again)["code"] == code
     assert query(service, "SELECT count(*) FROM allocation_slot WHERE state != 'open'") == [(1,)]
 
@@ -93,11 +95,11 @@ def test_an_id_is_kept_for_a_day_until_its_person_agrees(tmp_path: Path, bundle:
         study = service.researcher.open_study(bundle(config={"recruiter": {"retention_days": 3}}), 2)
         service.participant.begin(study, recruit=prolific(0))
         service.participant.consent(
-            service.participant.begin(study, recruit=prolific(1), proof=Proof(browser="b" * 36)), True
+            service.participant.begin(study, recruit=prolific(1), proof=SessionCredentials(browser="b" * 36)), True
         )
         now[0] += DAY_NS
         service.researcher.confirm_time()
-        service.participant.begin(study, recruit=prolific(1), proof=Proof(browser="b" * 36))
+        service.participant.begin(study, recruit=prolific(1), proof=SessionCredentials(browser="b" * 36))
         assert service.workspace.erase_identities() == 1
         assert [person for person, _ in identities(service)] == [PIDS[1]]
         now[0] += 2 * DAY_NS
@@ -175,7 +177,7 @@ def test_only_the_holder_of_the_code_can_withdraw(service: Service, study: str) 
     to_trials(service, token)
     service.participant.record(token, answer(0))
     code = code_of(service, token)
-    with pytest.raises(Refused, match="No participation"):
+    with pytest.raises(Refusal, match="No participation"):
         service.participant.withdraw(code[:-1] + ("A" if code[-1] != "A" else "B"))
     assert query(service, "SELECT count(*) FROM response") == [(1,)]
     for _ in range(2):  # a retry
