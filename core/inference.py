@@ -72,7 +72,7 @@ def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
 
 
 def make_fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
-    """A copy of a `make_faster_copy` for predictions alone, in which a processor computes layers with what follows them.
+    """Copy a network of `make_faster_copy` for predictions only, each layer fused with what follows it.
 
     About twice as fast on a CPU (docs/decisions/0040-fused-layers.md). The copy itself where it may take several
     ways (only what was traced symbolically takes one), on other devices, and where the answers are not the same.

@@ -77,7 +77,7 @@ def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
 
 
 def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opacity: float) -> Image.Image:
-    """A map on its scale (H, W; `Scale.normalise_map`) over the picture: the stronger the more opaque, up to ``opacity``.
+    """Draw a heatmap (H, W) on its scale (`Scale.normalise_map`) over an image; stronger is more opaque.
 
     The picture is drawn in grey under it, so that its own colours are not read as the map's.
     """

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "data", "study", "dashboard")
-LONGEST = 500
+LONGEST = 350
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 TOOLS = [path for folder in ("benchmarks", "scripts", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]

@@ -1,4 +1,4 @@
-"""Is a map true to its network? `FAITHFULNESS_MEASURES` names every measure: adding one is one function here and one line.
+"""Measures of faithfulness. `FAITHFULNESS_MEASURES` names each: adding one is a function and a line.
 
 What a measure takes follows from what it asks. Curves ask the network with parts of the picture gone:
 ``curve(classifier, images, targets, maps, *, progress, **parameters)``, as does `infidelity`, with random parts and a

@@ -144,7 +144,8 @@ def reconcile(
         found = service.researcher.reconcile(study, listed)
     for row in found.itertuples(index=False):
         say(
-            f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, {row.here or '-'} here: {row.matter}"
+            f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, "
+            f"{row.here or '-'} here: {row.matter}"
         )
     say(f"{len(listed)} people in the list, {len(found)} differ")
     if len(found):

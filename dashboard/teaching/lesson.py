@@ -50,7 +50,8 @@ def show(bundle: Bundle, trial: Trial) -> None:
     right = trial.truth == trial.target
     verdict = ":green-badge[AI right]" if right else f":orange-badge[AI wrong, truth: {escape_markdown(trial.truth)}]"
     st.subheader(
-        f"The AI says {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, not {escape_markdown(trial.alternative)} {verdict}",
+        f"The AI says {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, "
+        f"not {escape_markdown(trial.alternative)} {verdict}",
         anchor=False,
     )
     left, right_side = st.columns([1, 1.6], gap="large")

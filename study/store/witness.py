@@ -53,8 +53,8 @@ def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
         if number and _hash_of(db, what, number) != row_hash:
             lost = f"{number - found:,} at the end are missing" if found < number else "others took their place"
             yield (
-                f"The {what} number {number:,} ({_format_time(at)}) is not the one that was acknowledged: {lost}. Restore the "
-                "database with its -wal file, or the newest backup."
+                f"The {what} number {number:,} ({_format_time(at)}) is not the one that was acknowledged: {lost}. "
+                "Restore the database with its -wal file, or the newest backup."
             )
 
 

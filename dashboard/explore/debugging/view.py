@@ -165,9 +165,10 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
     judge = _judge_box(found)
     doubtful, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
     st.caption(
-        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,} labels. The AI's answers are "
-        "evidence where it was not trained on these pictures, and cannot tell a wrong label from an error that it is "
-        f"sure of; it is right about {right:.0%} of them. {NO_READER if found.read is None else READER} Look at the "
+        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,} labels. "
+        "The predictions are evidence where it was not trained on these pictures, and cannot tell a "
+        "wrong label from an error that it is sure of;"
+        f" it is right about {right:.0%} of them. {NO_READER if found.read is None else READER} Look at the "
         "pictures, the likeliest first, and at how their nearest in the AI's features are labelled."
     )
     if right < HARDLY:

@@ -127,8 +127,8 @@ def _curves(found: Faithfulness) -> None:
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
     places = ", ".join(table.format_localisation(found))
     st.caption(
-        f"Area under the curve: {table.format_area(found.deletion)}, smaller is better; {table.format_area(found.insertion)}, larger "
-        "is better."
+        f"Area under the curve: {table.format_area(found.deletion)}, smaller is better; "
+        f"{table.format_area(found.insertion)}, larger is better."
         + (f" Of the evidence: {places}." if places else "")
         + f" {table.format_infidelity(found).capitalize()}."
     )

@@ -44,9 +44,9 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
     def draw(found: InterventionEffects) -> None:
         st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
-            f"By how much the probability of {escape_markdown(class_names(classifier)[target])} changes when this alone is put "
-            f"into {found.pictures:,} of the pictures, against the other values it could have, with 95 % "
-            "intervals. Orange: for the class. Blue: against it."
+            f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this is "
+            f"put into {found.pictures:,} of the images, against the other values it can have, with 95% intervals. "
+            "Orange: for the class. Blue: against it."
         )
 
     draw_when_ready(InterventionRequest(classifier, images), draw, "_reliance")
@@ -100,7 +100,8 @@ def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:
     st.table(make_test_table(found), border="horizontal", hide_index=True)
     chance = len(found[0].random)
     st.caption(
-        f"Score: share of the pictures of {escape_markdown(name)} whose logit rises towards the concept. p: how often one of "
+        f"Score: share of the images of {escape_markdown(name)} whose logit rises towards the concept. "
+        f"p: how often one of "
         f"{chance} concepts that are none pushes as hard, times the number of layers; {len(found) / (1 + chance):.3f} "
         "is the least it can be. How much the class owes to the concept, the bars say."
     )
