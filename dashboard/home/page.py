@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
 from study.workspace.workspace import bundles, home
 
-CARDS = {
-    "explore": (
-        "See what an AI looks at",
-        "Heatmaps of a classifier's answers by several methods, each with a certificate of how far to trust it.",
-    ),
-    "studies": (
-        "Ask people",
-        "Turn explanations into an experiment: build it, look at every trial, open it, follow who takes part.",
-    ),
-    "teaching": (
-        "Look into a lesson",
-        "Why these examples: the pool as a learner sees it, other sets, and her belief after each example.",
-    ),
-    "power": (
-        "Plan how many",
-        "Power and cost over the number of participants, from the paper, a pilot, or simulated people.",
-    ),
-    "results": (
-        "Read the answer",
-        "Mixed models of who foretold what, with the tests in plain words and figures to take away.",
-    ),
-}
 
-
-def page(doors: Mapping[str, Any]) -> None:
-    """The whole page."""
+def page(cards: Mapping[StreamlitPage, tuple[str, str]]) -> None:
+    """Draw the page; ``cards`` are the pages to go to, each with a heading and a sentence."""
     st.title("Do explanations help people foretell an AI?", anchor=False)
     st.markdown(
         "Foretell explains an image classifier, turns the explanations into an experiment, runs it in the browser, "
@@ -43,11 +20,11 @@ def page(doors: Mapping[str, Any]) -> None:
     )
     st.space("small")
     grid = st.grid(3, min_column_width=260)
-    for name, (heading, text) in CARDS.items():
+    for linked, (heading, text) in cards.items():
         with grid.container(border=True):
             st.subheader(heading, anchor=False)
             st.markdown(text)
-            st.page_link(doors[name], label=f":primary[**{doors[name].title}**]", icon=doors[name].icon)
+            st.page_link(linked, label=f":primary[**{linked.title}**]", icon=linked.icon)
     st.space("small")
     _workspace()
 

@@ -25,11 +25,11 @@ def numbers(app: AppTest) -> dict[str, str]:
 def test_an_empty_workspace(app: AppTest) -> None:
     assert set(numbers(app.run()).values()) == {"0"}
     assert [heading.value for heading in app.subheader][:-1] == [
-        "See what an AI looks at",
-        "Ask people",
-        "Look into a lesson",
-        "Plan how many",
-        "Read the answer",
+        "Explain a classifier",
+        "Run an experiment",
+        "Inspect the teaching examples",
+        "Plan your sample size",
+        "See the results",
     ]
     assert len(app.get("page_link")) == 5
 
