@@ -21,7 +21,7 @@ from core.faithfulness.pointing import relevance_mass
 from core.masked import Output
 from data.scenes.generator import Scene
 from data.scenes.interventions import other_contexts, other_objects
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 
 RESAMPLES = 2000
 OUTPUTS: tuple[Output, ...] = ("logit", "probability")
@@ -45,7 +45,7 @@ def staged(classifier: Classifier, count: int, seed: int) -> list[Staged]:
     index = 0
     while len(found) < count:
         for split in ("standard", "adversarial"):
-            scene = draw_scene(split, seed, index)  # type: ignore[arg-type]
+            scene = picture(split, seed, index)  # type: ignore[arg-type]
             if scene.mask.any() and len(found) < count:
                 found.append(_measured(classifier, scene, f"{split}/{seed}/{index}"))
         index += 1

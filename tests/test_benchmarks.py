@@ -18,7 +18,7 @@ from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.geometry import Geometry
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 from tests.core.scenes import scene_net
 
 # Rows
@@ -137,7 +137,7 @@ class ByColour(torch.nn.Module):
 def test_a_network_that_sees_the_objects_place_alone_owes_the_context_nothing() -> None:
     """Where the object covers all the network looks at, no other context changes its answer: the share is 0."""
     network = ByColour(rim=False)
-    scenes = (draw_scene("standard", 0, index) for index in range(300))
+    scenes = (picture("standard", 0, index) for index in range(300))
     scene = next(scene for scene in scenes if scene.mask[36:60, 36:60].all())
     network.weight[:] = 0
     network.weight[36:60, 36:60] = 1
@@ -155,7 +155,7 @@ def test_the_built_in_network_owes_its_errors_on_shifted_scenes_to_the_context()
     assert [scene.name for scene in shown[:3]] == ["standard/5/0", "adversarial/5/0", "standard/5/1"]
     shares: dict[bool, list[float]] = {True: [], False: []}
     for scene in shown[1::2]:
-        right = network.categories[scene.target] == draw_scene("adversarial", 5, int(scene.name.split("/")[2])).label
+        right = network.categories[scene.target] == picture("adversarial", 5, int(scene.name.split("/")[2])).label
         shares[right].append(scene.shares["logit"])
     assert min(len(found) for found in shares.values()) >= 4
     assert np.nanmean(shares[False]) > np.nanmean(shares[True]) + 0.2

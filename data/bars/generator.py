@@ -64,9 +64,9 @@ def render(
     if not all(0 <= share <= 1 for share in red):
         raise DataError(f"Shares of red {red} are no shares: choose them between 0 and 1.")
     chance, shape, grain = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3))
-    lying = _check_name(orientation, ORIENTATIONS) or ORIENTATIONS[chance.integers(2)]
+    lying = _known(orientation, ORIENTATIONS) or ORIENTATIONS[chance.integers(2)]
     drawn = "red" if chance.random() < red[ORIENTATIONS.index(lying)] else "green"
-    hue = _check_name(colour, tuple(COLOURS)) or drawn
+    hue = _known(colour, tuple(COLOURS)) or drawn
     pixels = GROUND + NOISE * grain.normal(size=(SIZE, SIZE, 3))
     cover, light = _bar(lying, shape)
     pixels[..., COLOURS[hue]] += light * cover
@@ -87,7 +87,7 @@ def _within(centre: float, length: float) -> np.ndarray:
     return np.clip(length / 2 - np.abs(np.arange(SIZE) + 0.5 - centre) + 0.5, 0, 1)
 
 
-def _check_name(name: str | None, names: tuple[str, ...]) -> str | None:
+def _known(name: str | None, names: tuple[str, ...]) -> str | None:
     if name is not None and name not in names:
         raise DataError(f"Bars are not {name!r}. Known: {', '.join(names)}.")
     return name

@@ -94,7 +94,7 @@ def render(
         Unknown category or context.
     """
     label, chosen = choose(seed, category=category, usual_share=usual_share)
-    place = chosen if context is None else _check_name(context, "context", CONTEXTS)
+    place = chosen if context is None else _known(context, "context", CONTEXTS)
     _, acting, staging, lighting = _streams(seed)
     light = _light(lighting)
     actor = draw_actor(label, acting, light)
@@ -106,7 +106,7 @@ def render_empty(seed: int, context: str) -> Image.Image:
     _, _, staging, lighting = _streams(seed)
     nobody = np.zeros((SIZE, SIZE), dtype=np.float32)
     actor = Actor(np.zeros((SIZE, SIZE, 3), dtype=np.float32), nobody, nobody > 0, nobody)
-    return compose(actor, CONTEXTS[_check_name(context, "context", CONTEXTS)](staging), _light(lighting))
+    return compose(actor, CONTEXTS[_known(context, "context", CONTEXTS)](staging), _light(lighting))
 
 
 def choose(seed: int, *, category: str | None = None, usual_share: float = USUAL_SHARE) -> tuple[str, str]:
@@ -116,7 +116,7 @@ def choose(seed: int, *, category: str | None = None, usual_share: float = USUAL
     """
     rng = _streams(seed)[0]
     drawn = list(CATEGORIES)[rng.integers(len(CATEGORIES))]
-    label = drawn if category is None else _check_name(category, "category", CATEGORIES)
+    label = drawn if category is None else _known(category, "category", CATEGORIES)
     usual = CATEGORIES[label].context
     others = [name for name in CONTEXTS if name != usual]
     other = others[rng.integers(len(others))]
@@ -218,7 +218,7 @@ def _post(pen: Pen, rng: np.random.Generator) -> None:
     pen.line([(x + 0.4 * half, -4), (x + 0.4 * half, 4)], shade(plank, 0.8), 0.03)
 
 
-def _check_name(name: str, what: str, table: Mapping[str, object]) -> str:
+def _known(name: str, what: str, table: Mapping[str, object]) -> str:
     if name not in table:
         raise DataError(f"Unknown {what} {name!r} of the scenes. Known: {', '.join(table)}.")
     return name

@@ -29,7 +29,7 @@ def other_objects(scene: Scene) -> list[Scene]:
     return [render(scene.seed, category=name, context=scene.context) for name in CATEGORIES if name != scene.label]
 
 
-def recolour_object(scene: Scene, colour: str) -> Image.Image:
+def recoloured(scene: Scene, colour: str) -> Image.Image:
     """The same picture with every visible pixel of the object in one hue, as light and at least half as pure.
 
     Raises

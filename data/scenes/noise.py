@@ -38,7 +38,7 @@ def _cut(rng: np.random.Generator, tile: np.ndarray) -> np.ndarray:
     return piece[:, ::-1] if rng.integers(2) else piece
 
 
-def _wrap_tile(tile: np.ndarray) -> np.ndarray:
+def _wrapped(tile: np.ndarray) -> np.ndarray:
     pad = [(0, SIZE), (0, SIZE), (0, 0)][: tile.ndim]
     return np.pad(tile, pad, mode="wrap").astype(np.float32)
 
@@ -47,7 +47,7 @@ def _wrap_tile(tile: np.ndarray) -> np.ndarray:
 def _field(tall: float, wide: float) -> np.ndarray:
     rng = np.random.default_rng([round(64 * tall), round(64 * wide)])
     field = gaussian_filter(rng.standard_normal((TILE, TILE)), (tall, wide), mode="wrap")
-    return _wrap_tile((field - field.mean()) / field.std())
+    return _wrapped((field - field.mean()) / field.std())
 
 
 @cache
@@ -69,4 +69,4 @@ def _leaves() -> np.ndarray:
             points = blade @ turn.T + centre + shift
             draw.polygon([tuple(p) for p in points.tolist()], fill=colour, outline=rib)
             draw.line([tuple(points[0]), tuple(points[7])], fill=rib, width=scale)
-    return _wrap_tile(np.asarray(picture.reduce(scale)))
+    return _wrapped(np.asarray(picture.reduce(scale)))

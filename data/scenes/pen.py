@@ -15,7 +15,7 @@ OVERSAMPLING = 4
 CLEAR = (0, 0, 0, 0)
 
 Colour = tuple[int, int, int]
-Position = tuple[float, float]
+Point = tuple[float, float]
 
 
 def hsv(hue: float, saturation: float, value: float) -> Colour:
@@ -35,7 +35,7 @@ def shade(colour: Colour, factor: float) -> Colour:
 class Pose:
     """Where an object stands: centre and half extent in px, rotation in radians, mirrored left to right or not."""
 
-    centre: Position
+    centre: Point
     radius: float
     angle: float = 0.0
     mirrored: bool = False
@@ -68,31 +68,31 @@ class Pen:
         self._unit = OVERSAMPLING * pose.radius
         self._outline = outline
 
-    def polygon(self, points: Sequence[Position], colour: Colour, *, outline: float = 0.5) -> None:
+    def polygon(self, points: Sequence[Point], colour: Colour, *, outline: float = 0.5) -> None:
         """Fill a closed polygon; its outline is the colour times ``outline`` (1: none)."""
         place = self._place(points)
         self._draw.polygon(place, fill=(*colour, 255))
         if outline < 1:
             self._stroke([*place, place[0], place[1]], shade(colour, outline), self._outline)
 
-    def curve(self, points: Sequence[Position], colour: Colour, *, outline: float = 0.5) -> None:
+    def curve(self, points: Sequence[Point], colour: Colour, *, outline: float = 0.5) -> None:
         """Fill a smooth closed curve through the points (Catmull-Rom spline)."""
         self.polygon(_spline(np.asarray(points, dtype=float)), colour, outline=outline)
 
     def ellipse(
         self,
-        centre: Position,
-        radii: Position,
+        centre: Point,
+        radii: Point,
         colour: Colour,
         *,
         turn: float = 0.0,
-        arc: Position = (0.0, 1.0),
+        arc: Point = (0.0, 1.0),
         outline: float = 0.5,
     ) -> None:
         """Fill an ellipse turned by ``turn`` radians, or the segment of it between two parts ``arc`` of a turn."""
         self.polygon(oval(centre, radii, turn=turn, arc=arc), colour, outline=outline)
 
-    def line(self, points: Sequence[Position], colour: Colour, width: float) -> None:
+    def line(self, points: Sequence[Point], colour: Colour, width: float) -> None:
         """A stroke of ``width`` unit coordinates through the points, with round ends."""
         place = self._place(points)
         self._stroke(place, colour, width)
@@ -100,20 +100,20 @@ class Pen:
         for x, y in (place[0], place[-1]):
             self._draw.ellipse((x - half, y - half, x + half, y + half), fill=(*colour, 255))
 
-    def erase(self, points: Sequence[Position]) -> None:
+    def erase(self, points: Sequence[Point]) -> None:
         """Cut a hole."""
         self._draw.polygon(self._place(points), fill=CLEAR)
 
-    def _stroke(self, place: list[Position], colour: Colour, width: float) -> None:
+    def _stroke(self, place: list[Point], colour: Colour, width: float) -> None:
         joint = "curve" if len(place) < 20 else None  # dense curves have no visible gaps
         self._draw.line(place, fill=(*colour, 255), width=max(1, round(width * self._unit)), joint=joint)
 
-    def _place(self, points: Sequence[Position]) -> list[Position]:
+    def _place(self, points: Sequence[Point]) -> list[Point]:
         placed = np.asarray(points, dtype=float) @ self._matrix.T + self._centre
         return [(x, y) for x, y in placed.tolist()]
 
 
-def oval(centre: Position, radii: Position, *, turn: float = 0.0, arc: Position = (0.0, 1.0)) -> list[Position]:
+def oval(centre: Point, radii: Point, *, turn: float = 0.0, arc: Point = (0.0, 1.0)) -> list[Point]:
     """Points of an ellipse, or of the arc between two parts of a turn (0 is right, 0.25 is down)."""
     angles = 2 * np.pi * np.linspace(*arc, 29)
     x, y = radii[0] * np.cos(angles), radii[1] * np.sin(angles)
@@ -121,7 +121,7 @@ def oval(centre: Position, radii: Position, *, turn: float = 0.0, arc: Position 
     return list(zip(centre[0] + cos * x - sin * y, centre[1] + sin * x + cos * y, strict=True))
 
 
-def _spline(knots: np.ndarray, steps: int = 6) -> list[Position]:
+def _spline(knots: np.ndarray, steps: int = 6) -> list[Point]:
     """Closed Catmull-Rom spline through (n, 2) knots, ``steps`` points a segment."""
     t = np.linspace(0, 1, steps, endpoint=False)[:, None, None]
     before, after, beyond = (np.roll(knots, shift, axis=0) for shift in (1, -1, -2))

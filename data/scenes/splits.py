@@ -46,7 +46,7 @@ def context_of(split: Split, seed: int, index: int) -> str:
     return choose(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))[1]
 
 
-def draw_scene(split: Split, seed: int, index: int) -> Scene:
+def picture(split: Split, seed: int, index: int) -> Scene:
     """Draw one picture of a set."""
     return render(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))
 

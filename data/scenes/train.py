@@ -24,7 +24,7 @@ from tqdm import tqdm
 from data.scenes.classifier import CATEGORIES, MEAN, STD, WEIGHTS, SceneNet, build, normalise
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.pen import SIZE
-from data.scenes.splits import Split, draw_scene, label_of
+from data.scenes.splits import Split, picture, label_of
 
 ACCURACY = Path(__file__).with_name("accuracy.json")
 SEED = 0
@@ -144,7 +144,7 @@ def _initialise(net: nn.Module, generator: torch.Generator) -> None:
 
 
 def _pixels(split: Split, seed: int, index: int) -> np.ndarray:
-    return np.asarray(draw_scene(split, seed, index).image)
+    return np.asarray(picture(split, seed, index).image)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ import data.scenes
 from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, render
-from data.scenes.interventions import HUES, recolour_object
+from data.scenes.interventions import HUES, recoloured
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import context_of, draw_scene, label_of, scene_seed
+from data.scenes.splits import context_of, picture, label_of, scene_seed
 from data.types import Factor, ImageSet
 
 SIZES: dict[str, int] = {"pool": 1_200, "standard": 2_400, "adversarial": 1_200}
@@ -59,7 +59,7 @@ def load(
 
     @lru_cache(maxsize=256)
     def scene(index: int) -> tuple[np.ndarray, np.ndarray]:
-        drawn = draw_scene(split, seed, range(count)[index])
+        drawn = picture(split, seed, range(count)[index])
         return np.asarray(drawn.image), drawn.mask
 
     sample = np.unique(np.linspace(0, count - 1, SAMPLE, dtype=int)).tolist()
@@ -75,7 +75,7 @@ def load(
         digest=_digest(ids, labels, contexts, [scene(i)[0] for i in sample]),
         mask=lambda i: scene(i)[1].copy(),
         contexts=contexts,
-        factors=_factors(lambda i: draw_scene(split, seed, range(count)[i]), labels, contexts),
+        factors=_factors(lambda i: picture(split, seed, range(count)[i]), labels, contexts),
     )
 
 
@@ -93,7 +93,7 @@ def _factors(scene: Callable[[int], Scene], labels: np.ndarray, contexts: tuple[
     return {
         "context": Factor(tuple(CONTEXTS), place_in_context, contexts),
         "object": Factor(tuple(CATEGORIES), replace_object, tuple(list(CATEGORIES)[k] for k in labels)),
-        "colour": Factor(tuple(HUES), lambda i, colour: recolour_object(scene(i), colour)),
+        "colour": Factor(tuple(HUES), lambda i, colour: recoloured(scene(i), colour)),
     }
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from data.scenes import classifier
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 
 
 def scene_net() -> Classifier:
@@ -23,5 +23,5 @@ def scene_net() -> Classifier:
 
 def answered(network: Classifier, count: int) -> tuple[Tensor, list[int]]:
     """The first standard scenes (count, 3, 96, 96) and what the network says of each."""
-    inputs = torch.stack([network.preprocess(draw_scene("standard", 0, index).image) for index in range(count)])
+    inputs = torch.stack([network.preprocess(picture("standard", 0, index).image) for index in range(count)])
     return inputs, network.logits(inputs).argmax(1).tolist()

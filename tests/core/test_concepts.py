@@ -17,7 +17,7 @@ from core.concepts.tcav import _Along, _test_layer, tcav
 from core.concepts.vector import Activations, concept_vector
 from core.errors import ForetellError
 from data.scenes.generator import render
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import scene_net
 
@@ -222,7 +222,7 @@ def test_the_sea_pushes_the_fish_up_by_intervention_and_by_its_vector():
     def inputs(scenes):
         return torch.stack([network.preprocess(scene.image) for scene in scenes])
 
-    worlds = [draw_scene("standard", 1, i) for i in range(20)]
+    worlds = [picture("standard", 1, i) for i in range(20)]
     sea, road = (inputs([render(s.seed, category=s.label, context=c) for s in worlds]) for c in ("sea", "road"))
     effect = compute_causal_effect(network.probabilities(sea), network.probabilities(road))
     assert effect.value[fish] > 3 * effect.error[fish]

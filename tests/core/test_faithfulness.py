@@ -13,7 +13,7 @@ from core.faithfulness import FAITHFULNESS_MEASURES
 from core.faithfulness.curves import deletion, insertion
 from core.faithfulness.pointing import pointing_hit, relevance_mass, relevance_rank
 from data.scenes import classifier as scene_net
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit
 
 CURVES = pytest.mark.parametrize("curve", [deletion, insertion])
@@ -276,7 +276,7 @@ def confident(classifier, split, right):
     """The first 12 scenes that the built-in network is sure of, rightly or wrongly: inputs, its answers, objects."""
     found, index = [], 0
     while len(found) < 12:
-        scene = draw_scene(split, 0, index)
+        scene = picture(split, 0, index)
         index += 1
         x = classifier.preprocess(scene.image)
         probabilities = classifier.probabilities(x[None])[0]

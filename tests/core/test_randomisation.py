@@ -13,7 +13,7 @@ from core.errors import ForetellError
 from core.faithfulness.randomisation import Randomisation, _cascade, _distances, cascading_randomisation
 from core.types import Explanation
 from data.scenes import classifier as scene_net
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.test_contracts import assert_same, snapshot
 
@@ -52,7 +52,7 @@ def test_maps_of_noise_are_told_by_their_repeatability(registered):
 def test_the_gradient_of_the_built_in_network_depends_on_its_weights():
     """As Adebayo et al. find for the gradient: the trained network's map does not survive."""
     classifier = Classifier(scene_net.build(), scene_net.transforms, scene_net.CATEGORIES, name="scenes")
-    images = torch.stack([classifier.preprocess(draw_scene("standard", 0, i).image) for i in range(4)])
+    images = torch.stack([classifier.preprocess(picture("standard", 0, i).image) for i in range(4)])
     found = cascading_randomisation(classifier, images, [0, 1, 2, 3], "gradient")
     assert len(found.layers) == 13
     assert (found.layers[0], found.layers[-1]) == ("head", "features.0.0")

@@ -17,7 +17,7 @@ from core.layers.dissection import dissect
 from core.layers.layers import maps_of, means_of
 from core.layers.probe import _fit_weights, linear_probe, out_of_fold
 from core.layers.similarity import svcca
-from data.scenes.splits import draw_scene
+from data.scenes.splits import picture
 from tests.core.networks import awkward, pictures
 from tests.core.scenes import scene_net
 
@@ -34,7 +34,7 @@ def normal(*shape, seed=0):
 def scenes():
     """128 scenes: their inputs (N, 3, 96, 96), classes, contexts and object masks."""
     network = scene_net()
-    shown = [draw_scene("standard", 3, i) for i in range(128)]
+    shown = [picture("standard", 3, i) for i in range(128)]
     inputs = torch.stack([network.preprocess(one.image) for one in shown])
     names = sorted({one.context for one in shown})
     contexts = torch.tensor([names.index(one.context) for one in shown])

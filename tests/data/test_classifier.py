@@ -18,7 +18,7 @@ from data.errors import DataError
 from data.scenes import classifier, train
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import draw_scene, label_of
+from data.scenes.splits import picture, label_of
 
 FRESH_SEED = 2_000_003
 """Set seed of pictures neither training nor the published figures used."""
@@ -49,7 +49,7 @@ def fresh(user_file: ModuleType) -> dict[str, dict[str, Any]]:
     torch.set_num_threads(1)
     net, figures = user_file.build(), {}
     for split in ("standard", "adversarial"):
-        x = torch.stack([user_file.transforms(draw_scene(split, FRESH_SEED, i).image) for i in range(FRESH)])
+        x = torch.stack([user_file.transforms(picture(split, FRESH_SEED, i).image) for i in range(FRESH)])
         with torch.inference_mode():
             probability = torch.cat([net(part).softmax(1) for part in x.split(100)]).numpy()
         truth = np.array([label_of(i) for i in range(FRESH)])
@@ -90,7 +90,7 @@ def test_transforms_normalise_as_mean_and_std_say(user_file: ModuleType) -> None
 
 
 def test_mean_and_std_are_those_of_the_training_scenes() -> None:
-    drawn = np.stack([np.asarray(draw_scene("training", 0, i).image) for i in range(320)]) / 255
+    drawn = np.stack([np.asarray(picture("training", 0, i).image) for i in range(320)]) / 255
     assert drawn.mean(axis=(0, 1, 2)) == pytest.approx(classifier.MEAN, abs=0.02)
     assert drawn.std(axis=(0, 1, 2)) == pytest.approx(classifier.STD, abs=0.01)
 
@@ -135,7 +135,7 @@ def test_committed_weights_reach_the_published_figures(
 def test_it_has_seen_masked_pictures(user_file: ModuleType) -> None:
     """Only the object left, the rest mean colour: the answers must not be arbitrary (chance is 1/16)."""
     net, size = user_file.build(), 160
-    scenes = [draw_scene("standard", FRESH_SEED, i) for i in range(size)]
+    scenes = [picture("standard", FRESH_SEED, i) for i in range(size)]
     masks = torch.from_numpy(np.stack([s.mask for s in scenes]))[:, None].float()
     x = torch.stack([user_file.transforms(s.image) for s in scenes]) * masks
     with torch.inference_mode():

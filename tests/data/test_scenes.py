@@ -12,7 +12,7 @@ import pytest
 from data.errors import DataError
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import Split, draw_scene, scene_seed
+from data.scenes.splits import Split, picture, scene_seed
 from data.sets import scenes
 from data.sets.scenes import SIZES, load
 
@@ -24,7 +24,7 @@ def test_set_is_what_the_generator_draws() -> None:
     assert drawn.contexts is not None
     assert drawn.mask is not None
     for i in (0, 17, 39):
-        scene = draw_scene("standard", 3, i)
+        scene = picture("standard", 3, i)
         assert drawn.open(i).tobytes() == scene.image.tobytes()
         assert drawn.categories[drawn.labels[i]] == scene.label
         assert drawn.contexts[i] == scene.context
@@ -56,7 +56,7 @@ def test_no_two_pictures_share_an_integer() -> None:
 
 
 def test_splits_share_no_picture() -> None:
-    shown = [draw_scene(split, 0, i).image.tobytes() for split in get_args(Split) for i in range(16)]
+    shown = [picture(split, 0, i).image.tobytes() for split in get_args(Split) for i in range(16)]
     assert len(set(shown)) == len(shown)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.scenes.pen import Pen, Position
+from data.scenes.pen import Pen, Point
 from data.scenes.shapes import living, made
 
 
@@ -33,7 +33,7 @@ class Category:
 
     draw: Callable[[Pen, np.random.Generator], None]
     context: str
-    radius: Position
+    radius: Point
     tilt: float
 
 

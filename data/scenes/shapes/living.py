@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from data.scenes.pen import Colour, Pen, Position, hsv, oval, shade
+from data.scenes.pen import Colour, Pen, Point, hsv, oval, shade
 
 WHITE: Colour = (250, 250, 250)
 BLACK: Colour = (25, 25, 30)
@@ -187,7 +187,7 @@ def leaf(pen: Pen, rng: np.random.Generator) -> None:
     if lobed:
         half = half * (1.1 + 0.28 * np.cos(2 * np.pi * 3.5 * along))
     y = 0.75 - 1.75 * along
-    edge: list[Position] = list(zip(half, y, strict=True)) + list(zip(-half[-2:0:-1], y[-2:0:-1], strict=True))
+    edge: list[Point] = list(zip(half, y, strict=True)) + list(zip(-half[-2:0:-1], y[-2:0:-1], strict=True))
     pen.curve(edge, blade)
     right = [(0.0, 0.75), *zip(half[1:] * 0.93, y[1:], strict=True)]
     pen.polygon(right, shade(blade, 0.85), outline=1)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from data.scenes.pen import Colour, Pen, Position, hsv, oval, shade
+from data.scenes.pen import Colour, Pen, Point, hsv, oval, shade
 
 WHITE: Colour = (250, 250, 250)
 BLACK: Colour = (25, 25, 30)
@@ -104,7 +104,7 @@ def cup(pen: Pen, rng: np.random.Generator) -> None:
     glaze, tall, foot = shade(_paint(rng), rng.uniform(1.0, 1.8)), rng.uniform(0.75, 0.95), rng.uniform(0.42, 0.6)
     pen.line(oval((0.56, 0.06), (0.36, 0.38), arc=(-0.3, 0.3)), shade(glaze, 0.5), 0.23)
     pen.line(oval((0.56, 0.06), (0.36, 0.38), arc=(-0.3, 0.3)), shade(glaze, 0.9), 0.15)
-    side: list[Position] = [(-0.66, -0.62), (0.66, -0.62), (0.62, 0.2), (foot, tall - 0.06)]
+    side: list[Point] = [(-0.66, -0.62), (0.66, -0.62), (0.62, 0.2), (foot, tall - 0.06)]
     pen.polygon([*side, *oval((0, tall - 0.06), (foot, 0.13), arc=(0, 0.5)), (-0.62, 0.2)], glaze)
     pen.polygon([(-0.6, -0.4), (-0.42, -0.4), (-0.36, tall - 0.12), (-0.48, tall - 0.14)], shade(glaze, 1.5), outline=1)
     pattern, kind = _paint(rng), int(rng.integers(3))
