@@ -24,7 +24,7 @@ from tqdm import tqdm
 from data.scenes.classifier import CATEGORIES, MEAN, STD, WEIGHTS, SceneNet, build, normalise
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.pen import SIZE
-from data.scenes.splits import Split, picture, label_of
+from data.scenes.splits import Split, label_of, picture
 
 ACCURACY = Path(__file__).with_name("accuracy.json")
 SEED = 0
