@@ -16,7 +16,7 @@ from core.geometry import Geometry
 ALIKE = 0.8
 """Smallest correlation of the greys of the part drawn with those of the input that it is drawn for."""
 FLAT = 4.0
-"""Below this standard deviation of its greys (of 255) a picture is too plain to compare."""
+"""Below this standard deviation of its greys (of 255) an image is too plain to compare."""
 VARY = "change at random"
 MOVE = "do more to a photograph than resize, cut, pad, turn or mirror it"
 

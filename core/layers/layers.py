@@ -1,4 +1,4 @@
-"""What a layer says of many pictures."""
+"""What a layer says of many images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small changes of a picture that change the answer: the search for adversarial examples."""
+"""Small changes of an image that change the answer: the search for adversarial examples."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def pgd(
 ) -> AttackResult:
     """Steps of ``step`` times the radius in the gradient's sign, kept in the box, from random starts in it.
 
-    Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the picture itself.
+    Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the image itself.
     """
     _refuse_steps(steps, starts)
     search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)
@@ -116,7 +116,7 @@ def langevin(
 
 
 class _Search:
-    """Walks through the box that end, each picture by itself, where the answer is another."""
+    """Walks through the box that end, each image by itself, where the answer is another."""
 
     def __init__(self, classifier: Classifier, inputs: Tensor, classes: Tensor, box: Box) -> None:
         self._classifier, self._classes = classifier, classes
@@ -124,7 +124,7 @@ class _Search:
         self.result = _judge_attack(classifier, inputs, classes)
 
     def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
-        """At most so many steps of every picture that is not fooled yet."""
+        """At most so many steps of every image that is not fooled yet."""
         place = torch.where(_each(self.result.fooled), self.result.images, begun)
         for k in range(steps):
             if bool(self.result.fooled.all()):
@@ -145,7 +145,7 @@ def _start_search(
     *,
     pixels: bool,
 ) -> tuple[_Search, torch.Generator]:
-    """A search from the pictures in the box around them, and the draws of all its steps."""
+    """A search from the images in the box around them, and the draws of all its steps."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     search = _Search(classifier, inputs, classes, around(classifier, inputs, radius, pixels=pixels))
     return search, torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))

@@ -23,7 +23,7 @@ OVERSHOOT = 0.02
 
 @dataclass(frozen=True)
 class CriticalSamples:
-    """Share of the pictures near which there is another answer, with its 95 % interval (Wilson)."""
+    """Share of the images near which there is another answer, with its 95 % interval (Wilson)."""
 
     ratio: float
     interval: tuple[float, float]
@@ -130,9 +130,9 @@ def _apply_change(inputs: Tensor, change: Tensor) -> Tensor:
 
 
 def directions_between(images: Tensor, labels: Sequence[int], first: int, second: int) -> Tensor:
-    """Differences (S, C, H, W) of pictures of two classes, in pairs: the directions that tell them apart."""
+    """Differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
     chosen = [images[torch.tensor([label == k for label in labels])] for k in (first, second)]
     size = min(map(len, chosen))
     if not size:
-        raise ForetellError(f"There is no picture of class {first if not len(chosen[0]) else second}.")
+        raise ForetellError(f"There is no image of class {first if not len(chosen[0]) else second}.")
     return chosen[0][:size] - chosen[1][:size]

@@ -1,4 +1,4 @@
-"""Coarse and fine: what a network still answers when only low or only high frequencies of a picture are left."""
+"""Coarse and fine: what a network still answers when only low or only high frequencies of an image are left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class ByRadius:
-    """Accuracy (R,) on the low and on the high frequencies of the same pictures, for each of R radii."""
+    """Accuracy (R,) on the low and on the high frequencies of the same images, for each of R radii."""
 
     radii: tuple[float, ...]
     low: Tensor
@@ -24,7 +24,7 @@ class ByRadius:
 
 
 def components(images: Tensor, radius: float) -> tuple[Tensor, Tensor]:
-    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per picture, and above; together the images.
+    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per image, and above; together the images.
 
     Wang et al. 2019 (arXiv:1905.13545), section 3.1: a disc in the centred spectrum of each channel.
     """

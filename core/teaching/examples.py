@@ -1,4 +1,4 @@
-"""Bayesian teaching by examples: the sets of four pictures that make the learner infer what the classifier says."""
+"""Bayesian teaching by examples: the sets of four images that make the learner infer what the classifier says."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Noise(TorchFunctionMode):
     met
         How many calls the kind has met and does not leave as they are.
     smallest
-        The first tensor (of one picture) that became noisy: what has to be kept for each pass begins there.
+        The first tensor (of one image) that became noisy: what has to be kept for each pass begins there.
     """
 
     def __init__(self, kind: NoiseKind, draws: Draws, first: int = 0) -> None:
@@ -244,10 +244,10 @@ def _room(x: Tensor, rows: int) -> Tensor:
 
 
 def _parts(x: Tensor, draws: Draws) -> int:
-    """How many rows of ``x`` belong to a pass: more than one where a network cuts a picture into windows."""
+    """How many rows of ``x`` belong to a pass: more than one where a network cuts an image into windows."""
     if len(x) > 1 and len(x) % len(draws):
         raise ForetellError(
-            f"The network gives a layer {len(x)} rows for {len(draws)} pictures, so that no pass has its own: use "
+            f"The network gives a layer {len(x)} rows for {len(draws)} images, so that no pass has its own: use "
             "laplace."
         )
     return max(1, len(x) // len(draws))

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 COLDEST, HOTTEST = 0.01, 100.0
 """Temperatures tried."""
 HALVES = (slice(0, None, 2), slice(1, None, 2))
-"""The even and the odd pictures: of a set in the order of its categories, each half has all of them."""
+"""The even and the odd images: of a set in the order of its categories, each half has all of them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Calibration:
 
 
 def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
-    """Calibration of the answers (N, K) to pictures whose true classes are ``labels`` (N,), in even bins."""
+    """Calibration of the answers (N, K) to images whose true classes are ``labels`` (N,), in even bins."""
     p, y = _answers(probabilities, labels)
     confidence, right = p.max(1), p.argmax(1) == y
     edges = np.linspace(0, 1, bins + 1)
@@ -64,7 +64,7 @@ def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
 def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """The T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
 
-    Found on pictures that are not those it will be judged on. It changes no answer, only how sure it sounds.
+    Found on images that are not those it will be judged on. It changes no answer, only how sure it sounds.
 
     Raises
     ------
@@ -82,16 +82,16 @@ def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     temperature = 1 / float(found.x)
     if not 1.001 * COLDEST < temperature < 0.999 * HOTTEST:
         raise ForetellError(
-            "No temperature is the best for these pictures: the classifier is right on all of them or on hardly any. "
-            "Give pictures on which it is sometimes wrong."
+            "No temperature is the best for these images: the classifier is right on all of them or on hardly any. "
+            "Give images on which it is sometimes wrong."
         )
     return temperature
 
 
 def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple[tuple[float, float], Floats]:
-    """The best temperatures of the even and the odd pictures, and the answers (N, K), each under the other half's.
+    """The best temperatures of the even and the odd images, and the answers (N, K), each under the other half's.
 
-    A temperature that is judged on the pictures it was fitted on flatters itself.
+    A temperature that is judged on the images it was fitted on flatters itself.
 
     Raises
     ------
@@ -105,9 +105,7 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
     try:
         even, odd = (best_temperature(logits[half], y[half]) for half in HALVES)
     except ForetellError as error:
-        raise ForetellError(
-            f"A temperature is fitted on each half of the pictures, and one has none. {error}"
-        ) from None
+        raise ForetellError(f"A temperature is fitted on each half of the images, and one has none. {error}") from None
     cooled = np.empty_like(logits)
     for half, other in zip(HALVES, (odd, even), strict=True):
         cooled[half] = softmax(logits[half] / other, axis=1)
@@ -160,13 +158,13 @@ def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
     try:
         even, odd = (error_detection(u[half], is_wrong[half]) for half in HALVES)
     except ForetellError as error:
-        raise ForetellError(f"Errors are told within each half of the pictures. In one: {error}") from None
+        raise ForetellError(f"Errors are told within each half of the images. In one: {error}") from None
     spread = float(np.hypot(even.error, odd.error)) / 2
     return Detection((even.area + odd.area) / 2, spread, even.wrong + odd.wrong, even.right + odd.right)
 
 
 def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:
-    """Difference of two measures' areas on the same pictures, and its standard error (DeLong et al. 1988)."""
+    """Difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
     is_wrong = np.asarray(wrong, bool)
     placed = [_placements(np.asarray(u, np.float64), is_wrong) for u in (first, second)]
     errors, others = (placed[0][k] - placed[1][k] for k in (0, 1))
@@ -179,7 +177,7 @@ def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     n, m = int(wrong.sum()), int((~wrong).sum())
     if min(n, m) < 2:
         raise ForetellError(
-            f"There are {n} errors and {m} right answers: finding errors needs two of each. Give more pictures."
+            f"There are {n} errors and {m} right answers: finding errors needs two of each. Give more images."
         )
     ranks = rankdata(u)
     errors = (ranks[wrong] - rankdata(u[wrong])) / m

@@ -25,12 +25,12 @@ COLOURS: Mapping[str, int] = MappingProxyType({"red": 0, "green": 1})
 ASPECT, SPREAD = 0.8, 0.58
 """Mean and standard deviation of the logarithm of width over height, of a horizontal bar."""
 GROUND, NOISE = 40.0, 5.0
-"""Grey level of the ground, and standard deviation of the noise of every value."""
+"""Grey level of the background, and standard deviation of the noise of every value."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One picture (24, 24) RGB whose making is known; ``render(seed, orientation=..., colour=...)`` gives it again."""
+    """One image (24, 24) RGB with known parameters; ``render(seed, orientation=..., colour=...)`` reproduces it."""
 
     image: Image.Image
     orientation: str
@@ -62,7 +62,7 @@ def render(
         Unknown orientation or colour, or a share outside 0 to 1.
     """
     if not all(0 <= share <= 1 for share in red):
-        raise DataError(f"Shares of red {red} are no shares: choose them between 0 and 1.")
+        raise DataError(f"Shares of red {red} are out of range: choose them between 0 and 1.")
     chance, shape, grain = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(3))
     lying = _check_name(orientation, ORIENTATIONS) or ORIENTATIONS[chance.integers(2)]
     drawn = "red" if chance.random() < red[ORIENTATIONS.index(lying)] else "green"

@@ -27,7 +27,7 @@ HAZE = np.float32(185.0)
 
 @dataclass(frozen=True)
 class Scene:
-    """One picture whose making is known.
+    """One image with known parameters.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Actor:
-    """An object ready to stand before any context: premultiplied colour, cover, mask and shadow.
+    """An object ready to be placed on any context: premultiplied colour, cover, mask and shadow.
 
     ``colour`` is (96, 96, 3) in [0, 255] times cover; ``cover`` (96, 96) in [0, 1] includes what occludes the object,
     ``mask`` (96, 96) does not; ``shadow`` (96, 96) in [0, 1] is the light it takes from the background.

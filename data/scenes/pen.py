@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 SIZE = 96
-"""Side of a picture, px."""
+"""Side of an image, px."""
 OVERSAMPLING = 4
 CLEAR = (0, 0, 0, 0)
 
@@ -33,7 +33,7 @@ def shade(colour: Colour, factor: float) -> Colour:
 
 @dataclass(frozen=True)
 class Pose:
-    """Where an object stands: centre and half extent in px, rotation in radians, mirrored left to right or not."""
+    """The pose of an object: centre and half extent in px, rotation in radians, mirrored left to right or not."""
 
     centre: Position
     radius: float

@@ -1,10 +1,10 @@
-"""Which integer is which picture: the one place that keeps the sets of scenes apart.
+"""Integers of images: the one module that keeps the sets of scenes disjoint.
 
-Picture ``index`` of the set (split, set seed) is the scene of the integer::
+Image ``index`` of the set (split, set seed) is the scene of the integer::
 
     split << 96 | set seed << 32 | index          index < 2**32, set seed < 2**64
 
-so no two sets share a picture, whatever their seeds and sizes, and a larger set begins with the smaller one. Plain
+so no two sets share an image, whatever their seeds and sizes, and a larger set begins with the smaller one. Plain
 integers below 2**32 (split 0, set seed 0) belong to no set. Categories take turns, so every set is balanced.
 """
 
@@ -22,7 +22,7 @@ SPLITS: dict[str, int] = {"pool": 1, "standard": 2, "adversarial": 3, "training"
 
 
 def scene_seed(split: Split, seed: int, index: int) -> int:
-    """The integer of a picture, different for every (split, seed, index).
+    """The integer of an image, different for every (split, seed, index).
 
     Raises
     ------
@@ -37,17 +37,17 @@ def scene_seed(split: Split, seed: int, index: int) -> int:
 
 
 def label_of(index: int) -> int:
-    """Index of the category of picture ``index`` of any set."""
+    """Index of the category of image ``index`` of any set."""
     return index % len(CATEGORIES)
 
 
 def context_of(split: Split, seed: int, index: int) -> str:
-    """Name of the context of a picture, without drawing it."""
+    """Name of the context of an image, without drawing it."""
     return choose(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))[1]
 
 
 def draw_scene(split: Split, seed: int, index: int) -> Scene:
-    """Draw one picture of a set."""
+    """Draw one image of a set."""
     return render(scene_seed(split, seed, index), category=_category(index), usual_share=_share(split))
 
 

@@ -26,7 +26,7 @@ class Category:
     context
         Name of the context it is usually seen in.
     radius
-        Smallest and largest half extent, px: an object covers about 12 to 35 % of the picture.
+        Smallest and largest half extent, px: an object covers about 12 to 35 % of the image.
     tilt
         Largest rotation either way, radians.
     """

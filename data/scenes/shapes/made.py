@@ -1,4 +1,4 @@
-"""Shapes of things people make (and of a star)."""
+"""Shapes of man-made objects (and of a star)."""
 
 from __future__ import annotations
 
