@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Foretell's one entry: ``python foretell.py [COMMAND ...]``. Standard library only.
 
-It creates ``.venv`` in its own folder, installs ``requirements.txt`` once (again when the file changes), and hands over to
+It creates ``.venv`` next to itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
 ``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
 """
 

@@ -1,4 +1,4 @@
-"""The one masked-forward engine: images x masks -> the classifier's answers, streamed.
+"""The masked-forward engine: images x masks -> the classifier's predictions, streamed.
 
 Every method that asks "what would it say if it saw only this part?" stands on it.
 """
@@ -27,7 +27,7 @@ def iterate_masked_logits(
     fill: Tensor,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """For each block of masks, the classifier's logits for each masked image.
+    """Yield for each block of masks the classifier's logits for each masked image.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def iterate_masked_logits(
         for image in images:
             # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
             shown = ((image - fill)[None] * part[:, None] + fill for part in torch.split(block, chunk))
-            # float64: in float32 the softmax of a sure network underflows to zeros, and zeros weigh nothing.
+            # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
             answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(answers)
 

@@ -22,14 +22,14 @@ AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
 QUANTILE = 0.995
 NOISE_MULTIPLE = 6.0
-"""The scale never zooms in further than this many standard errors: noise must not look like an answer."""
+"""The scale never zooms in further than this many standard errors: noise must not look like evidence."""
 
 PixelArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the full colour stands for: ``zero`` plus or minus ``limit``, in the heatmap's unit."""
+    """The values of full colour: ``zero`` plus or minus ``limit``, in the heatmap's unit."""
 
     zero: float
     limit: float

@@ -1,4 +1,4 @@
-"""A share of some images, with the interval that belongs to it."""
+"""A share of images, with its confidence interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the engine returns: plain frozen records, with shapes and units."""
+"""Results of the engine: frozen records, with shapes and units."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Progress = Callable[[int, int, str], None]
 
 
 def silent(done: int, total: int, what: str) -> None:
-    """The progress report of someone who does not watch."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What can be known of one heatmap's truth, kept beside it. ``None`` means: does not apply to the method.
+    """The certificate of one heatmap, with facts about its reliability. ``None``: does not apply to the method.
 
     Attributes
     ----------

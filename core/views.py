@@ -65,7 +65,7 @@ class View:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether the part drawn looks like the input, as far as greys can tell."""
+        """Tell whether the part drawn resembles the input, as far as greys can show."""
         drawn = np.asarray(self.draw(self.own.size, "L"), dtype=float).ravel()
         own = np.asarray(self.own.convert("L"), dtype=float).ravel()
         if min(drawn.std(), own.std()) < FLAT:

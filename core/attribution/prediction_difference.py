@@ -219,7 +219,7 @@ class Texture:
         return self.mean + smooth[:, :, :height, :width] / math.sqrt(self._pixels) + grain
 
     def condition_on_surroundings(self, fields: Tensor, part: Part) -> Tensor:
-        """What may stand in a window given the image around it, one for each of ``fields``: (n, C, rows, columns).
+        """Draw the contents of a window given the image around it, one for each of ``fields``: (n, C, rows, columns).
 
         Matheron's rule: a random image, corrected by the regression of the window on the error that it makes around
         the window, has exactly the conditional normal distribution.

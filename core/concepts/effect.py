@@ -26,7 +26,7 @@ def compute_causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffec
     """
     if with_concept.shape != without.shape:
         raise ForetellError(
-            f"Answers {tuple(with_concept.shape)} and {tuple(without.shape)} are not of the same images under two "
+            f"Predictions {tuple(with_concept.shape)} and {tuple(without.shape)} are not of the same images under two "
             "interventions: give one of each for every image."
         )
     difference = with_concept.double() - without.double()

@@ -1,4 +1,4 @@
-"""What an intervention on the world does to the network's answer: the truth a map of evidence can be held against."""
+"""Effects of interventions on the scene on the network's output: the ground truth for heatmaps of evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def effect(
     *,
     output: Output = "logit",
 ) -> Tensor:
-    """What a part of each image gives its target, (B,) float64: f(x) less the mean of f where that part is another.
+    """Compute what a part of each image gives its target, (B,) float64: f(x) less the mean f with other parts.
 
     ``changed`` (B, N, C, H, W) holds N images for each of ``images`` that differ from it in this part alone, as
     scenes do that were drawn again with another context. Averaged over the others, it is the average causal effect of

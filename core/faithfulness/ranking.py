@@ -9,7 +9,7 @@ from core.errors import ForetellError
 
 
 def finite(maps: Tensor) -> Tensor:
-    """Heatmaps (B, H, W) as they are, or the sentence that says what is wrong."""
+    """Return heatmaps (B, H, W) unchanged, or raise an error."""
     if maps.ndim != 3:
         raise ForetellError(f"A measure takes heatmaps (B, H, W), not {tuple(maps.shape)}: give one heatmap per image.")
     for index, one in enumerate(maps):

@@ -1,4 +1,4 @@
-"""What a class loses when a unit of a layer is deleted."""
+"""The effect on each class of deleting a unit of a layer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class Deletion:
-    """What deleting each unit costs each class.
+    """The effect of deleting each unit on each class.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ def delete_units(
 
 
 def refuse_single(labels: Tensor) -> None:
-    """The sentence for a class of one image: its effect would have no error."""
+    """Return the error for a class of one image, whose effect would have no standard error."""
     if int(torch.unique(labels, return_counts=True)[1].min()) < 2:
-        raise ForetellError("Deletion tells each effect with its error: give two or more images of each class.")
+        raise ForetellError("Deletion reports each effect with its error: give two or more images of each class.")
 
 
 class UnitDeletions(NamedTuple):

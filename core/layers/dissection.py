@@ -1,4 +1,4 @@
-"""Network dissection: which units of a layer light up where a concept is."""
+"""Network dissection: which units of a layer are active where a concept is."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 
 TOP = 0.01
-"""Share of a unit's activations that count as lit (Bau et al. 2020, arXiv:2009.05041; .005 in 2017)."""
+"""Share of a unit's activations that count as active (Bau et al. 2020, arXiv:2009.05041; .005 in 2017)."""
 DETECTS = 0.04
-"""Agreement from which a unit is called a detector there."""
+"""Agreement (IoU) from which a unit is called a detector there."""
 SHUFFLES = 19
 BLOCK = 16
-"""Images whose maps are enlarged at a time."""
+"""Images whose activation maps are enlarged at a time."""
 
 
 @dataclass(frozen=True)
 class Dissection:
-    """How well each unit agrees with each concept.
+    """Agreement of each unit with each concept.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Dissection:
 
     @property
     def detects(self) -> Tensor:
-        """(K,) bool: units whose best agreement is `DETECTS` or more, and above what chance gave them."""
+        """(K,) bool: units whose best agreement is `DETECTS` or more, and above chance."""
         return (self.best[0] >= DETECTS) & (self.best[0] > self.chance)
 
 
@@ -64,7 +64,7 @@ def dissect(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> Dissection:
-    """Agreement of unit maps (N, K, h, w) with concept masks (N, M, H, W), bool, of the same N images.
+    """Compute the agreement of activation maps (N, K, h, w) with concept masks (N, M, H, W), bool, of the same images.
 
     Bau et al. 2017 (arXiv:1704.05796), section 2: a unit's threshold is exceeded by the share ``top`` of its
     activations over all images and places; the map, enlarged to the masks bilinearly, is lit above it.
@@ -76,7 +76,7 @@ def dissect(
     """
     if len(maps) != len(masks) or masks.shape[1] != len(concepts):
         raise ForetellError(
-            f"{len(maps)} images of maps, {len(masks)} of masks with {masks.shape[1]} concepts for {len(concepts)} "
+            f"{len(maps)} activation maps, {len(masks)} masks with {masks.shape[1]} concepts for {len(concepts)} "
             "names: give one mask an image and concept, and one name a concept."
         )
     values = maps.float().transpose(0, 1).flatten(1)

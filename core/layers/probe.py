@@ -1,4 +1,4 @@
-"""Linear probes: how much of a label a linear reader finds in a layer."""
+"""Linear probes: how well a label can be decoded from a layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FTOL = 1e-12
 
 @dataclass(frozen=True)
 class Probe:
-    """How well a linear reader does on images it was not trained on.
+    """Performance of a linear probe on images it was not trained on.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Probe:
 def linear_probe(
     features: Tensor, labels: Tensor, *, folds: int = 5, penalty: float = 1.0, generator: torch.Generator | None = None
 ) -> Probe:
-    """Read ``labels`` (N,), integers, off ``features`` (N, D) by multinomial logistic regression, cross-validated.
+    """Decode ``labels`` (N,), integers, from ``features`` (N, D) by cross-validated multinomial logistic regression.
 
     Alain & Bengio 2016 (arXiv:1610.01644), section 3. ``penalty`` is that of the squared weights, after the features
     were divided by their overall spread.

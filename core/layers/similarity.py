@@ -1,4 +1,4 @@
-"""Do two layers hold the same? Canonical correlations of what they say of the same images."""
+"""Similarity of two layers: canonical correlations of their outputs for the same images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHUFFLES = 20
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike two layers are, whatever their axes.
+    """Similarity of two layers, whatever their axes.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Similarity:
 
 
 def svcca(one: Tensor, other: Tensor, *, share: float = SHARE, generator: torch.Generator | None = None) -> Similarity:
-    """Singular vector canonical correlation of two layers' answers (N, D) and (N, E) to the same N images.
+    """Compute the SVCCA of two layers' outputs (N, D) and (N, E) for the same N images.
 
     Raghu et al. 2017 (arXiv:1706.05806), section 2. Each row is an image (or a place of one); only the directions
     that hold ``share`` of a layer's variance are compared.
@@ -52,7 +52,7 @@ def svcca(one: Tensor, other: Tensor, *, share: float = SHARE, generator: torch.
         Different images, a layer that says the same of all, or so few images that everything correlates.
     """
     if len(one) != len(other):
-        raise ForetellError(f"{len(one)} and {len(other)} rows: both layers must have answered the same images.")
+        raise ForetellError(f"{len(one)} and {len(other)} rows: both layers must come from the same images.")
     bases = [_directions(layer, share) for layer in (one, other)]
     kept = bases[0].shape[1], bases[1].shape[1]
     if sum(kept) >= len(one):

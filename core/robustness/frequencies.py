@@ -1,4 +1,4 @@
-"""Coarse and fine: what a network still answers when only low or only high frequencies of an image are left."""
+"""Frequency bands: a network's accuracy when only low or only high frequencies of an image are left."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def accuracy_by_radius(
     *,
     progress: Progress = silent,
 ) -> ByRadius:
-    """How often the answer is right on either part of images (B, C, H, W), for each radius."""
+    """Measure accuracy on either part of images (B, C, H, W), for each radius."""
     if len(labels) != len(images) or not len(images):
         raise ForetellError(f"{len(images)} images but {len(labels)} labels: give one label per image.")
     truth = torch.tensor(list(labels))
@@ -55,6 +55,6 @@ def accuracy_by_radius(
     found = []
     for k, radius in enumerate(radii):
         found.append([accuracy(part) for part in components(images, radius)])
-        progress(k + 1, len(radii), "asking about coarse and fine")
+        progress(k + 1, len(radii), "predicting low and high frequencies")
     low, high = torch.tensor(found, dtype=torch.float64).view(-1, 2).unbind(1)
     return ByRadius(tuple(radii), low, high, accuracy(images))

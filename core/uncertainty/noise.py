@@ -49,7 +49,7 @@ class LayerCall:
 
 
 class NoiseKind(Protocol):
-    """A kind of noise: which calls it answers, and how."""
+    """A kind of noise: which calls it replaces, and how."""
 
     meets: frozenset[str]
 
@@ -89,7 +89,7 @@ class Noise(TorchFunctionMode):
         name = getattr(func, "__name__", "").rstrip("_")
         if name not in self._kind.meets:
             if name in UNKNOWN:
-                raise ForetellError(f"The network calls {name}, under which noise is not known here: use laplace.")
+                raise ForetellError(f"The network calls {name}, for which no noise is implemented: use laplace.")
             return func(*args, **(kwargs or {}))
         # Positions without a name are a dropout's flags (training, inplace), for which there is no use here.
         call = LayerCall(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))

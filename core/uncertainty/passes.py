@@ -105,7 +105,7 @@ def prepare_passes(
     """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
     refuse_shape(classifier, images)
     if passes < 2:
-        raise ForetellError(f"passes={passes}: uncertainty is how far answers are apart, so ask at least twice.")
+        raise ForetellError(f"passes={passes}: uncertainty measures how far predictions differ, so use at least 2.")
     return images.to(classifier.device), draw_seed(generator or torch.Generator().manual_seed(0))
 
 
@@ -121,7 +121,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
     """How many calls that the noise meets come before the ``last`` (0: all), or the sentence that it meets none."""
     if hides_calls(module):
         raise ForetellError(
-            f"{classifier.name} has TorchScript or compiled parts, into which no noise can be put. Load it uncompiled, "
+            f"{classifier.name} has TorchScript or compiled parts, which admit no noise. Load it uncompiled, "
             "or use laplace."
         )
     refuse_last(last)
@@ -129,7 +129,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
     if not noise.met:
         what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")
         raise ForetellError(
-            f"{classifier.name} has no {what} to put noise on. inserted_dropout works on any network with "
+            f"{classifier.name} has no {what} for this noise. inserted_dropout works on any network with "
             "convolutions or linear layers, laplace on any with a linear last layer."
         )
     return max(0, noise.met - last) if last else 0

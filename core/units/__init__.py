@@ -1,4 +1,4 @@
-"""What a unit of a network answers to: images made for it, and images found for it.
+"""Units of a network: images optimised for a unit, and images that activate it most.
 
 `maximise` draws an image that drives a unit up (`PARAMETERISATIONS` names the ways of drawing); `units` finds what in
 a set of images drives it most, and projects it down to the pixels.

@@ -1,4 +1,4 @@
-"""What in a set of images drives a unit most, where it looks, and its projection down to the pixels.
+"""Images of a set that activate a unit most, its receptive field, and its projection to the pixels.
 
 Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1 and figure 2.
 """
@@ -54,7 +54,7 @@ def top_activations(
     if count < 1:
         raise ForetellError(f"count={count}: ask for at least 1 image.")
     if len(find_layer_shape(classifier, unit)) == 1 or unit.row is not None:
-        raise ForetellError("The strongest place is what is found: give a layer with places, without row and column.")
+        raise ForetellError("The search finds the strongest place: give a layer with places, without row and column.")
     values, places, done = [], [], 0
     for block in blocks:
         maps = in_chunks(lambda part: _maps(classifier, unit, part), block, chunk_size(block[0]))
@@ -63,7 +63,7 @@ def top_activations(
         width, done = maps.shape[2], done + len(block)
         progress(done, done, "pictures")
     if not done:
-        raise ForetellError("There are no images to look through: give at least one.")
+        raise ForetellError("There are no images to search: give at least one.")
     whole, where = torch.cat(values), torch.cat(places)
     best = whole.argsort(descending=True, stable=True)[:count]
     rows, columns = where[best] // width, where[best] % width

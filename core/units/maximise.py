@@ -105,7 +105,7 @@ def maximise(
 
 
 def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
-    """The unit's answer before the step, and whether there was a gradient to climb."""
+    """Take one step; return the unit's activation before it, and whether there was a gradient."""
     with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
         value = response(module, unit, canvas.render_view())[0]
         return float(value.detach()), canvas.climb(value)
@@ -120,6 +120,6 @@ def _warnings(stuck: list[int]) -> tuple[str, ...]:
     if not stuck:
         return ()
     return (
-        f"No gradient was met from start {', '.join(map(str, stuck))}, and nothing drawn: that image is random. "
+        f"No gradient was found from start {', '.join(map(str, stuck))}, and nothing drawn: that image is random. "
         "Choose the layer before the ReLU, or more starts.",
     )

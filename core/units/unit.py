@@ -1,4 +1,4 @@
-"""A unit of a network, and what it answers to an image."""
+"""A unit of a network, and its activation for an image."""
 
 from __future__ import annotations
 

@@ -49,9 +49,7 @@ def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: fl
     digits = _idx(Path(path), f"{FILES[part]}-images-idx3-ubyte", 3)
     labels = _idx(Path(path), f"{FILES[part]}-labels-idx1-ubyte", 1).astype(np.int64)
     if len(digits) != len(labels) or not len(labels) or labels.max() >= len(names):
-        raise DataError(
-            f"{len(digits)} digits and {len(labels)} labels in {path} do not match: download both again."
-        )
+        raise DataError(f"{len(digits)} digits and {len(labels)} labels in {path} do not match: download both again.")
     shades = np.random.default_rng(0).normal(size=(len(labels), 3)) * spread
 
     def draw_digit(i: int, colour: str) -> Image.Image:

@@ -151,5 +151,5 @@ def test_measures_compare_on_the_same_pictures():
 
 
 def test_too_few_errors_are_said():
-    with pytest.raises(ForetellError, match="1 errors and 9 right answers"):
+    with pytest.raises(ForetellError, match="1 errors and 9 correct predictions"):
         error_detection(np.arange(10), np.arange(10) == 3)

@@ -213,9 +213,7 @@ def test_pictures_without_category_folders(tree: Path) -> None:
 
 def test_an_empty_category_is_named(tree: Path) -> None:
     (tree / "hen").mkdir()
-    with pytest.raises(
-        DataError, match=r"No readable image of 'hen' in .*pets: add images, or remove the folder\."
-    ):
+    with pytest.raises(DataError, match=r"No readable image of 'hen' in .*pets: add images, or remove the folder\."):
         load(path=tree)
 
 
