@@ -186,7 +186,7 @@ def test_a_class_never_given_is_finite_and_said():
         0
     ]
     assert certificate.effective_samples == 0
-    assert "Only 0 of 64 masks count" in certificate.warnings[0]
+    assert "Only 0 of 64 masks contribute" in certificate.warnings[0]
 
 
 def test_a_length_scale_above_one_is_px():
