@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Foretell's one entry: ``python foretell.py [COMMAND ...]``. Standard library only.
 
-It makes ``.venv`` beside itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
+It creates ``.venv`` next to itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
 ``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
 """
 
@@ -37,13 +37,13 @@ TUNING = {
     "OMP_WAIT_POLICY": "PASSIVE",
 }
 
-# A stranger's weights are numbers, never a program (torch.load), whoever asks for them.
+# Weights from others are loaded as numbers, never as a program (torch.load).
 SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
 
 def main(arguments: list[str]) -> int:
     """Set up what is needed and run the command; the exit code is its own."""
-    if sys.version_info < (3, 11):  # noqa: UP036 - said in words to who starts it with an older one
+    if sys.version_info < (3, 11):  # noqa: UP036 - a readable error for users of an older version
         return fail(f"Foretell needs Python 3.11 or newer; this is {sys.version.split()[0]}. Install a newer one.")
     if arguments[:1] in (["-h"], ["--help"], ["help"]):
         print(usage())
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
 
 
 def summaries() -> dict[str, str]:
-    """What each command does, by its name."""
+    """Return each command's summary by its name."""
     own = {
         "docs": "build the documentation as a website and open it",
         "test": "run every test (--no-browser leaves out those that need one)",
@@ -70,7 +70,7 @@ def summaries() -> dict[str, str]:
 
 
 def become(command: list[str], environment: dict[str, str]) -> int:
-    """Hand over for good where the system can: who stops this process by a signal stops the server, not its parent."""
+    """Replace this process where the system can, so that a signal stops the server and not its parent."""
     if os.name == "nt":
         return subprocess.call(command, env=environment)
     sys.stdout.flush()
@@ -91,25 +91,25 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "Exit codes: 0 done, 1 a check failed or something broke, 2 the input is wrong (the message says how).",
+            "Exit codes: 0 success, 1 a check or the run failed, 2 invalid input (the message says what to correct).",
         ]
     )
 
 
 def fail(message: str) -> int:
-    """One sentence on stderr; exit code 2."""
+    """Print one sentence on stderr; exit with code 2."""
     print(f"Error: {message}", file=sys.stderr)
     return 2
 
 
 def child_environment() -> dict[str, str]:
-    """The environment of everything Foretell starts: the packages importable, torch tuned."""
+    """Return the environment of every process that Foretell starts: packages importable, torch tuned."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     return {**TUNING, **SAFETY, **os.environ, "PYTHONPATH": path}
 
 
 def find_python(*requirements: Path) -> str:
-    """A Python that satisfies the requirement files: the active one if it does, else that of ``.venv``."""
+    """Find a Python that satisfies the requirement files: the active one if it does, else that of ``.venv``."""
     if all(is_satisfied(file) for file in requirements):
         return sys.executable
     python = python_of(ENVIRONMENT)
@@ -121,18 +121,18 @@ def find_python(*requirements: Path) -> str:
 
 
 def python_of(environment: Path) -> Path:
-    """The interpreter of a virtual environment, on any system."""
+    """Return the interpreter of a virtual environment, on any system."""
     return environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def read_pins(file: Path) -> dict[str, str]:
-    """``{package: version}`` of a requirements file of exact pins."""
+    """Read ``{package: version}`` from a requirements file of exact pins."""
     lines = (line.split("#")[0].strip() for line in file.read_text(encoding="utf-8").splitlines())
     return dict(line.split("==") for line in lines if "==" in line)  # type: ignore[misc]
 
 
 def is_satisfied(file: Path) -> bool:
-    """Whether the running interpreter has every pinned package (a local build tag such as +cpu aside)."""
+    """Tell whether the running interpreter has every pinned package (ignoring a local build tag such as +cpu)."""
     try:
         return all(
             importlib.metadata.version(package).split("+")[0] == version for package, version in read_pins(file).items()
@@ -214,7 +214,7 @@ def docs_command(python: str, site: Path) -> list[str]:
 
 
 def find_chromium(python: str) -> str | None:
-    """Path of a Chromium: FORETELL_CHROMIUM, one installed, one from the system's packages, or Playwright's own."""
+    """Find a Chromium: FORETELL_CHROMIUM, one installed, one from the system's packages, or Playwright's own."""
     found = find_installed_chromium()
     if found is None and shutil.which("apt-get") and hasattr(os, "geteuid") and os.geteuid() == 0:
         print("Installing Chromium from the system's packages ...", flush=True)
@@ -225,7 +225,7 @@ def find_chromium(python: str) -> str | None:
 
 
 def find_installed_chromium() -> str | None:
-    """A Chromium or Chrome that is already there."""
+    """Find an installed Chromium or Chrome."""
     named = os.environ.get("FORETELL_CHROMIUM")
     if named:
         return named if Path(named).is_file() else None
@@ -233,7 +233,7 @@ def find_installed_chromium() -> str | None:
 
 
 def playwright_chromium(python: str) -> str | None:
-    """The browser Playwright brings, downloaded if it can be."""
+    """Return Playwright's own browser, downloaded if possible."""
     try:
         subprocess.run([python, "-m", "playwright", "install", "chromium"], check=True, timeout=600)
     except (subprocess.SubprocessError, OSError):

@@ -1,1 +1,1 @@
-"""The engine: tensors in, tensors out. No files chosen by it, no people, no user interface."""
+"""The engine: tensors in, tensors out. It chooses no files, knows no participants and has no user interface."""

@@ -1,4 +1,4 @@
-"""The handle on a network: its weights stay untouched, its uses take turns, its batches fit the memory."""
+"""A classifier around a network: weights stay unchanged, threads take turns, batches fit the memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IMAGENET_MEAN_COLOUR = (124, 116, 104)
 PROBE_SIDE = 256
 COLOURS = 3
 REPEATS = 16
-"""How often one image goes through the transforms, to see whether they are random."""
+"""How often one image is transformed to find out whether the transforms are random."""
 
 
 class Classifier:
@@ -33,7 +33,7 @@ class Classifier:
     Parameters
     ----------
     module
-        Maps inputs (B, C, H, W) to logits (B, K). It is put in eval mode and on ``device``; nothing else of it
+        Heatmaps inputs (B, C, H, W) to logits (B, K). It is put in eval mode and on ``device``; nothing else of it
         is ever changed.
     transforms
         PIL image -> input (C, H, W).
@@ -68,7 +68,7 @@ class Classifier:
         self.copied_from: Classifier | None = None
         """The classifier of whose network this one's is a copy with other weights."""
         self.warnings: tuple[str, ...] = ()
-        """What a user must know of every map of it: what `core.examination` found."""
+        """Warnings for every heatmap of this network: what `core.examination` found."""
         self._lock = threading.RLock()
         self._geometries: dict[tuple[int, int], Geometry | None] = {}
         weights.refuse_bad_weights(self._module, name)
@@ -85,7 +85,7 @@ class Classifier:
         return tuple(categories)
 
     def _outputs(self) -> int:
-        """How many logits it gives for a picture: the first time that its transforms and the network run."""
+        """Return the number of logits for an image: the first run of the transforms and the network."""
         try:
             return self.logits(self.fill("black").expand(1, *self.input_shape)).shape[1]
         except (ForetellError, torch.OutOfMemoryError):
@@ -99,24 +99,24 @@ class Classifier:
 
     @contextmanager
     def exclusive(self) -> Iterator[nn.Module]:
-        """The network itself, for one thread at a time (re-entrant within a thread)."""
+        """Lock the network itself for one thread at a time (re-entrant within a thread)."""
         with self._lock:
             yield self._module
 
     @property
     def layout(self) -> torch.memory_format:
-        """How inputs lie in memory for predictions and `differentiable`."""
+        """Memory format of inputs for predictions and `differentiable`."""
         return torch.contiguous_format if self._copy is self._module else torch.channels_last
 
     @contextmanager
     def differentiable(self) -> Iterator[nn.Module]:
-        """The network of `use_fast_copy`, for `gradients` of its input."""
+        """Return the network of `use_fast_copy`, for gradients of its input."""
         with self.use_fast_copy() as module, self.gradients():
             yield module
 
     @contextmanager
     def gradients(self) -> Iterator[None]:
-        """Say in a sentence what PyTorch raises when no gradient passes through the network."""
+        """Turn what PyTorch raises when no gradient passes through the network into one sentence."""
         try:
             yield
         except torch.OutOfMemoryError:
@@ -125,12 +125,12 @@ class Classifier:
             said = str(error).partition("\n")[0]
             raise ForetellError(
                 f"No gradient passes through {self.name} ({said}): parts of it may be numpy, quantised or detached. "
-                "Use a method that only asks for predictions, such as occlusion, rise or bayesian_teaching."
+                "Use a method that needs only predictions, such as occlusion, rise or bayesian_teaching."
             ) from error
 
     @contextmanager
     def use_fast_copy(self) -> Iterator[nn.Module]:
-        """The fast copy, which needs no turns, or else the network itself."""
+        """Return the fast copy, which needs no lock, or else the network itself."""
         if self._copy is self._module:
             with self.exclusive() as module:
                 yield module
@@ -138,17 +138,17 @@ class Classifier:
             yield self._copy
 
     def preprocess(self, image: Image.Image) -> Tensor:
-        """The network's input (C, H, W), float32 on the CPU, for a picture of any size and mode."""
+        """Return the network's input (C, H, W), float32 on the CPU, for an image of any size and mode."""
         return self._transforms(image.convert("RGB")).detach().to("cpu", torch.float32)
 
     @cached_property
     def input_shape(self) -> tuple[int, int, int]:
-        """(C, H, W) of the network's input."""
+        """Return (C, H, W) of the network's input."""
         channels, height, width = self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE))).shape
         return channels, height, width
 
     def fill(self, kind: str) -> Tensor:
-        """The input (C, H, W) of a picture of one colour: ``"black"`` or ``"mean"``, through the own transforms."""
+        """Return the input (C, H, W) of an image of one colour, ``"black"`` or ``"mean"``, through the transforms."""
         colours = {"black": (0, 0, 0), "mean": self.mean_colour}
         if kind not in colours:
             raise ForetellError(f"Unknown fill {kind!r}. Use 'mean' or 'black'.")
@@ -156,13 +156,13 @@ class Classifier:
 
     @cached_property
     def transforms_vary(self) -> bool:
-        """Whether the transforms make different inputs of one image."""
+        """Tell whether the transforms make different inputs of one image."""
         noise = np.random.default_rng(0).integers(0, 256, (PROBE_SIDE, PROBE_SIDE, 3), np.uint8)
         first, *others = (self.preprocess(Image.fromarray(noise)) for _ in range(REPEATS))
         return not all(torch.equal(first, other) for other in others)
 
     def geometry(self, size: tuple[int, int]) -> Geometry | None:
-        """Where the network's input lies in photographs of ``size`` = (width, height); None where it is not known."""
+        """Locate the network's input in photographs of ``size`` = (width, height); None where it is unknown."""
         if size not in self._geometries:
             try:
                 self._geometries[size] = measure_geometry(self.preprocess, size)
@@ -171,10 +171,10 @@ class Classifier:
         return self._geometries[size]
 
     def render_input(self, inputs: Tensor) -> Image.Image:
-        """An input (C, H, W) as RGB: between what the transforms make of black and of white."""
+        """Show an input (C, H, W) as RGB, between what the transforms make of black and of white."""
         low, span = self._range
         shown = (inputs - low) / span
-        if not torch.isfinite(shown).all():  # transforms that go by each picture's own values
+        if not torch.isfinite(shown).all():  # transforms that depend on each image's own values
             shown = (inputs - inputs.min()) / (inputs.max() - inputs.min()).clamp(min=torch.finfo(inputs.dtype).tiny)
         if len(shown) != COLOURS:
             shown = shown.mean(0).expand(COLOURS, -1, -1)
@@ -182,22 +182,22 @@ class Classifier:
 
     @cached_property
     def _range(self) -> tuple[Tensor, Tensor]:
-        """What black becomes, and how far from it white lies, (C, 1, 1) each: of the photograph, not of padding."""
+        """Return the input for black and its distance to white, (C, 1, 1) each: of the photograph, not of padding."""
         low = self.fill("black")
         span = self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255))) - low
         place = span.abs().sum(0).argmax()
         return low.flatten(1)[:, place][:, None, None], span.flatten(1)[:, place][:, None, None]
 
     def logits(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
-        """Logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
+        """Compute logits (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
         return self._run_in_batches(self._forward, inputs, chunk, progress, "predicting")
 
     def probabilities(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
-        """Softmax probabilities (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
+        """Compute softmax probabilities (B, K), float32 on the CPU, of inputs (B, C, H, W)."""
         return self.logits(inputs, chunk=chunk, progress=progress).softmax(1)
 
     def features(self, inputs: Tensor, *, chunk: int | None = None, progress: Progress = silent) -> Tensor:
-        """Input of the last linear layer (B, M), float32 on the CPU, of inputs (B, C, H, W).
+        """Compute the input of the last linear layer (B, M), float32 on the CPU, for inputs (B, C, H, W).
 
         Raises
         ------
@@ -208,19 +208,19 @@ class Classifier:
 
     @property
     def head(self) -> Tensor:
-        """Weights of the last linear layer with its bias as last column, (K, M + 1), float64."""
+        """Return the weights of the last linear layer with its bias as last column, (K, M + 1), float64."""
         _, linear = self._split
         bias = linear.bias if linear.bias is not None else torch.zeros(linear.out_features)
         return torch.cat([linear.weight, bias[:, None]], 1).detach().to("cpu", torch.float64)
 
     @cached_property
     def layers(self) -> tuple[str, ...]:
-        """Names of the network's leaf modules, in order."""
+        """List the names of the network's leaf modules, in order."""
         return tuple(name for name, module in self._module.named_modules() if not list(module.children()))
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the structure and every parameter and buffer."""
+        """Return the SHA-256 over the structure and every parameter and buffer."""
         return weights.fingerprint(self._module)
 
     def _forward(self, batch: Tensor) -> Tensor:
@@ -257,24 +257,24 @@ class Classifier:
 
     @cached_property
     def _copy(self) -> nn.Module:
-        """A faster copy that can be differentiated; the network itself where none can be made."""
+        """Return a faster copy that can be differentiated, or the network itself where none can be made."""
         return make_faster_copy(self._module, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _predictor(self) -> nn.Module:
-        """What predicts: the fastest form of the network that gives its logits."""
+        """Return the fastest form of the network that gives its logits."""
         return make_fused_copy(self._copy, self.fill("mean")[None].to(self.device))
 
     @cached_property
     def _trunk(self) -> nn.Module:
-        """What reads features: the fastest form of the network without its last layer."""
+        """Return the fastest form of the network without its last layer."""
         trunk, _ = self._split
         probe = self.fill("mean")[None].to(self.device)
         return make_fused_copy(make_faster_copy(trunk, probe), probe)
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:
-        """The network without its last linear layer (a copy that shares the weights), and that layer."""
+        """Return the network without its last linear layer (a copy that shares the weights), and that layer."""
         linears = [(name, m) for name, m in self._module.named_modules() if isinstance(m, nn.Linear)]
         shared = {id(t): t for t in [*self._module.parameters(), *self._module.buffers()]}
         if not linears or not linears[-1][0]:

@@ -1,4 +1,4 @@
-"""Where and in what portions a network runs: device, chunks within a memory budget, random streams."""
+"""Device, chunks within a memory budget, and random streams of a network's passes."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from torch import Tensor
 from core.errors import ForetellError
 
 MEMORY_BUDGET = int(os.environ.get("FORETELL_MEMORY_MIB", "256")) * 2**20
-"""Bytes of activations one forward pass may take; the environment's ``FORETELL_MEMORY_MIB`` says otherwise."""
+"""Bytes of activations that one forward pass may take; ``FORETELL_MEMORY_MIB`` overrides it."""
 
 ACTIVATIONS_PER_INPUT = 64
 """A convolutional network's live activations take some tens of times its input's memory; a guess on the safe
-side, corrected by halving when the device says it was too much."""
+side, corrected by halving when the device runs out of memory."""
 
 
 def default_device() -> torch.device:
-    """The accelerator if there is one, else the CPU."""
+    """Return the accelerator if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def find_device(name: str) -> torch.device:
-    """``"cpu"``, ``"cuda"``, ``"cuda:1"``, ...: a device that is there.
+    """Find the device ``"cpu"``, ``"cuda"``, ``"cuda:1"``, ... if it exists.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def find_device(name: str) -> torch.device:
 
 
 def arithmetic(device: torch.device) -> str:
-    """What sums are made with, as far as torch tells: another processor or number of threads rounds differently."""
+    """Describe the processor and threads, as far as torch reports them: others round differently."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} thread(s)"
@@ -48,7 +48,7 @@ def arithmetic(device: torch.device) -> str:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """This thread's sums are made without sharing them out meanwhile: how many would share them changes the last digit.
+    """Run torch single-threaded in this thread: reductions over more threads differ in the last bits.
 
     Work that is to come out the same on any number of cores is shared out among processes instead.
     """
@@ -61,13 +61,13 @@ def one_thread() -> Iterator[None]:
 
 
 def chunk_size(example: Tensor, budget: int = MEMORY_BUDGET) -> int:
-    """How many inputs shaped like ``example`` (C, H, W) one forward pass may take within ``budget`` bytes."""
+    """Return how many inputs like ``example`` (C, H, W) one forward pass may take within ``budget`` bytes."""
     per_input = example.numel() * example.element_size() * ACTIVATIONS_PER_INPUT
     return max(1, min(256, budget // per_input))
 
 
 def in_chunks(forward: Callable[[Tensor], Tensor], inputs: Tensor, chunk: int) -> Tensor:
-    """``forward`` over ``inputs`` (N, ...) in chunks; out of memory halves the chunk and goes on.
+    """Run ``forward`` over ``inputs`` (N, ...) in chunks; halve the chunk when the device is out of memory.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _chunks(forward: Callable[[Tensor], Tensor], inputs: Tensor, chunk: int) -> 
 
 
 def stream(seed: int, block: int) -> torch.Generator:
-    """The ``block``-th independent random stream of ``seed``, always on the CPU.
+    """Return the ``block``-th independent random stream of ``seed``, always on the CPU.
 
     Random numbers are drawn in fixed blocks, each from its own stream, so a result does not depend on the
     chunk size, on the device, or on where a resumed run began.
@@ -103,5 +103,5 @@ def stream(seed: int, block: int) -> torch.Generator:
 
 
 def draw_seed(generator: torch.Generator) -> int:
-    """A fresh 62-bit seed from ``generator``, for `stream`."""
+    """Draw a 62-bit seed from ``generator``, for `stream`."""
     return int(torch.randint(2**62, (1,), generator=generator).item())

@@ -1,4 +1,4 @@
-"""What a network returns, examined once when it is loaded: every number that follows depends on it."""
+"""Checks of a network's output, made once when it is loaded: every later number depends on it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
 
 SAME, MOST = 1e-3, 0.05
-"""Difference between two passes that is warned of, and that is refused: as shares of how far images are apart."""
+"""Differences between two passes that give a warning and an error, as shares of the distance between images."""
 ROUNDING = 1e-4
 """Share of the largest logit that float32 may change."""
 SUM = 1e-3
-"""How far the sum of probabilities may be from 1."""
+"""Largest distance of the sum of probabilities from 1."""
 PHOTOGRAPHS = 3
 
 
 def examine(classifier: Classifier) -> tuple[str, ...]:
-    """Return what a user must know of the network's output; all its maps carry these sentences.
+    """Return the warnings of a network's output, which all its heatmaps carry.
 
     Raises
     ------
@@ -48,13 +48,13 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
     moved = _measure_shift(_logits(classifier, inputs), logits)
     if moved > MOST:
         raise ForetellError(
-            f"{name} returns other logits each time for the same image: something in it is random in eval mode, such "
-            "as F.dropout without training=self.training. No heatmap of it could be made again."
+            f"{name} returns different logits each time for the same image: something in it is random in eval mode, "
+            "such as F.dropout without training=self.training. None of its heatmaps would be reproducible."
         )
     mixed = _measure_shift(torch.cat([_logits(classifier, one[None]) for one in inputs]), logits)
     if mixed > MOST:
         raise ForetellError(
-            f"{name} returns other logits for an image when others are in its batch: it normalises by the batch in "
+            f"{name} returns different logits for an image when its batch changes: it normalises by the batch in "
             "eval mode, such as BatchNorm2d with track_running_stats=False. Use the statistics of the training."
         )
     return tuple(_warnings(classifier, logits, max(moved, mixed)))
@@ -64,8 +64,8 @@ def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]
     found = []
     if moved > SAME:
         found.append(
-            f"The logits of {classifier.name} move by {moved:.1%} of what tells images apart, from pass to pass or "
-            "with the batch, as with layers quantised as they run: heatmaps move with them."
+            f"The logits of {classifier.name} move by {moved:.1%} of the difference between images, from pass to pass "
+            "or with the batch, as with layers quantised as they run: heatmaps move with them."
         )
     if bool(((logits >= 0) & (logits <= 1)).all()):
         found.append(
@@ -87,7 +87,7 @@ def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]
 
 
 def _photographs() -> list[Image.Image]:
-    """Make coarse and fine noise in colour, which stands for photographs."""
+    """Make coarse and fine noise in colour in place of photographs."""
     draws = np.random.default_rng(0)
     coarse = [draws.integers(0, 256, (side, side, 3), np.uint8) for side in (PROBE_SIDE, 8, 32)[:PHOTOGRAPHS]]
     return [Image.fromarray(one).resize((PROBE_SIDE, PROBE_SIDE), Image.Resampling.BICUBIC) for one in coarse]
@@ -101,7 +101,7 @@ def _logits(classifier: Classifier, inputs: Tensor) -> Tensor:
 
 
 def _measure_shift(one: Tensor, other: Tensor) -> float:
-    """Return the largest difference as a share of how far the logits of images are apart; 0 where it is rounding."""
+    """Return the largest difference as a share of the distance between images' logits; 0 where it is rounding."""
     difference = float((one - other).abs().max())
     if difference <= ROUNDING * float(other.abs().max()):
         return 0.0

@@ -18,7 +18,7 @@ from torch import Tensor, fx, nn
 from torch.fx.passes.shape_prop import ShapeProp
 
 BATCH = 8
-"""Inputs for which weights are laid out: the answers are right for any number, the speed is best near this one."""
+"""Inputs for which weights are laid out: results are correct for any number, speed is best near this one."""
 
 
 class Activation(NamedTuple):
@@ -44,7 +44,7 @@ ACTIVATIONS: Mapping[type[nn.Module], Callable[[Any], Activation]] = {
 }
 RECTIFIERS = frozenset({torch.relu, F.relu})
 POOLS = frozenset({nn.MaxPool2d, nn.AvgPool2d})
-"""What answers in memory of its own, like the programs here."""
+"""Operations that return new memory, like the programs here."""
 SUMS = frozenset({operator.add, operator.iadd, torch.add})
 
 
@@ -82,7 +82,7 @@ class FusedLinear(nn.Module):
 
 
 def fuse_layers(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
-    """A network that says what ``network`` says of inputs like ``probe`` (B, C, H, W), for float32 on a CPU.
+    """Compile a copy with the outputs of ``network`` for inputs like ``probe`` (B, C, H, W), for float32 on a CPU.
 
     What is summed is written over a residual branch that no later node reads. Whether none reads it through a view is
     for the caller to try.
@@ -104,7 +104,7 @@ def fuse_layers(network: fx.GraphModule, probe: Tensor) -> fx.GraphModule:
 
 
 class _FusableNodes(NamedTuple):
-    """Nodes that one program computes, from the layer to its activation, and what they read."""
+    """Collect the nodes that one program computes, from the layer to its activation, and what they read."""
 
     nodes: list[fx.Node]
     inputs: list[fx.Node]
@@ -112,7 +112,7 @@ class _FusableNodes(NamedTuple):
 
 
 def _layer(program: fx.GraphModule, node: fx.Node) -> nn.Conv2d | nn.Linear | None:
-    """The layer that a node calls, if there is a program for it."""
+    """Return the layer that a node calls, if there is a program for it."""
     layer = _module(program, node)
     if not isinstance(layer, nn.Conv2d | nn.Linear) or type(layer) not in (nn.Conv2d, nn.Linear):
         return None
@@ -136,7 +136,7 @@ def _find_fusable_nodes(program: fx.GraphModule, node: fx.Node, layer: nn.Module
 
 
 def _find_added_node(node: fx.Node, following: fx.Node, own: set[fx.Node]) -> fx.Node | None:
-    """What the following node adds to ``node``, if it is a program's answer that nothing reads afterwards."""
+    """Return what the next node adds to ``node``, if it is a program's result that nothing reads afterwards."""
     if following.target not in SUMS or len(following.args) != 2 or following.kwargs:
         return None
     other = following.args[following.args[0] is node]
@@ -147,7 +147,7 @@ def _find_added_node(node: fx.Node, following: fx.Node, own: set[fx.Node]) -> fx
 
 
 def _replace_nodes(program: fx.GraphModule, run: _FusableNodes, layer: nn.Conv2d | nn.Linear, name: str) -> fx.Node:
-    """The node that now stands for a run's."""
+    """Return the node that replaces a run's."""
     given = (_shape(run.inputs[0]), run.activation)
     program.add_submodule(
         name, FusedConvolution(layer, *given) if isinstance(layer, nn.Conv2d) else FusedLinear(layer, *given)

@@ -1,4 +1,4 @@
-"""Where a network looks in a photograph, measured by what its transforms do to images of coordinates."""
+"""The part of a photograph that a network sees, measured by transforming images of coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies of a network that give the same answers sooner, one for gradients of its input and one for predictions.
+"""Faster copies of a network with the same outputs, one for gradients of its input and one for predictions.
 
 Nobody can hook into a copy, so its uses need no lock; the user's own module is never changed.
 """
@@ -48,7 +48,7 @@ class _Tracer(fx.Tracer):
 
 
 def make_faster_copy(module: nn.Module, probe: Tensor) -> nn.Module:
-    """A channels-last copy with batch norms folded into convolutions, as far as the network allows.
+    """Make a channels-last copy with batch norms folded into convolutions, as far as the network allows.
 
     Each form is tried on ``probe`` (B, C, H, W) and kept only if it gives the network's own logits; a network that
     cannot be traced is only copied, one that cannot be copied is used as it is. Its gradients differ from the network's
@@ -72,7 +72,7 @@ def _first_faithful(module: nn.Module, probe: Tensor) -> nn.Module:
 
 
 def make_fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
-    """Copy a network of `make_faster_copy` for predictions only, each layer fused with what follows it.
+    """Copy a network of `make_faster_copy` for predictions only, each layer fused with the next operations.
 
     About twice as fast on a CPU (docs/decisions/0040-fused-layers.md). The copy itself where it may take several
     ways (only what was traced symbolically takes one), on other devices, and where the answers are not the same.

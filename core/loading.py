@@ -45,7 +45,7 @@ def import_torchvision() -> ModuleType:
 
 
 def has_declared_operators() -> bool:
-    """Whether `import_torchvision` had to declare operators."""
+    """Tell whether `import_torchvision` had to declare operators."""
     return _repair is not None
 
 
@@ -58,7 +58,7 @@ def _declare_missing_operators() -> None:
 
 
 def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = None, whole: bool = False) -> Classifier:
-    """The classifier that ``spec`` names: ``FILE.py:build``, or a torchvision model with its default weights.
+    """Load the classifier that ``spec`` names: ``FILE.py:build``, or a torchvision model with its default weights.
 
     ``resnet50:IMAGENET1K_V1`` is that model with other weights of torchvision's.
 
@@ -103,7 +103,7 @@ def _from_torchvision(spec: str, device: torch.device, *, whole: bool) -> Classi
     except (URLError, OSError) as error:
         hub = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
         raise ForetellError(
-            f"The weights of {name!r} could not be fetched ({error}). Connect once, or put the file at {hub}."
+            f"The weights of {name!r} could not be downloaded ({error}). Connect once, or put the file at {hub}."
         ) from error
     transforms = _squash(weights) if whole else weights.transforms()
     return Classifier(module, transforms, weights.meta["categories"], name=spec, device=device)
@@ -155,7 +155,7 @@ def _from_file(spec: str, device: torch.device, name: str | None) -> Classifier:
 
 
 class _AsWritten(SourceFileLoader):
-    """Compiles the file as it stands: Python's cache of compiled files goes by the second and the size."""
+    """Compile the file as it is: Python's cache of compiled files checks only seconds and size."""
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - importlib's own signature
         code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
@@ -163,7 +163,7 @@ class _AsWritten(SourceFileLoader):
 
 
 def execute_file(path: Path) -> ModuleType:
-    """A user's file, run as a module, with its own folder importable while it runs: run only files you trust.
+    """Run a user's file as a module, with its own folder importable meanwhile: run only files you trust.
 
     Raises
     ------

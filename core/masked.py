@@ -1,4 +1,4 @@
-"""The one masked-forward engine: pictures x masks -> the classifier's answers, streamed.
+"""The masked-forward engine: images x masks -> the classifier's predictions, streamed.
 
 Every method that asks "what would it say if it saw only this part?" stands on it.
 """
@@ -27,21 +27,21 @@ def iterate_masked_logits(
     fill: Tensor,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """For each block of masks, the classifier's logits for each masked picture.
+    """Yield for each block of masks the classifier's logits for each masked image.
 
     Parameters
     ----------
     images
         (B, C, H, W) inputs of the network.
     masks
-        Blocks (n, H, W) with values in [0, 1]; every picture gets the same masks, so that pictures and classes
+        Blocks (n, H, W) with values in [0, 1]; every image gets the same masks, so that images and classes
         compare under common random numbers.
     fill
-        (C, H, W) or (C, 1, 1), what stands where the mask is 0, in the network's input space. The masked picture is
+        (C, H, W) or (C, 1, 1), what stands where the mask is 0, in the network's input space. The masked image is
         ``fill + m * (x - fill)``: under the linear normalisation this is the product m * x of the paper for
         black fill.
     chunk
-        Masked pictures per forward pass; the memory budget's by default.
+        Masked images per forward pass; the memory budget's by default.
 
     Yields
     ------
@@ -52,9 +52,9 @@ def iterate_masked_logits(
     for block in masks:
         answers = []
         for image in images:
-            # A chunk at a time, as the masked pictures of a block can be more than the budget of a forward pass.
+            # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
             shown = ((image - fill)[None] * part[:, None] + fill for part in torch.split(block, chunk))
-            # float64: in float32 the softmax of a sure network underflows to zeros, and zeros weigh nothing.
+            # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
             answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(answers)
 

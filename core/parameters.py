@@ -29,7 +29,7 @@ class Parameter:
 
 
 def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
-    """The parameters ``method`` takes beyond the contract's own."""
+    """List the parameters that ``method`` takes beyond the common ones."""
     hints = typing.get_type_hints(method)
     found = []
     for name, argument in inspect.signature(method).parameters.items():
@@ -42,7 +42,7 @@ def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 
 def summary(method: Callable[..., Any]) -> str:
-    """The first sentence of the method's documentation."""
+    """Return the first sentence of the method's documentation."""
     return (inspect.getdoc(method) or "").split("\n\n")[0].replace("\n", " ")
 
 

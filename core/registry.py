@@ -46,7 +46,7 @@ class Registry(Mapping[str, Any]):
         return name in self._table
 
     def unknown(self, name: str) -> str:
-        """The sentence for a name that is not in the table, with the nearest that are."""
+        """Return the error for a name that is not in the table, with the nearest names."""
         near = difflib.get_close_matches(name, self._table, n=3, cutoff=0.5)
         known = ", ".join(sorted(self._table))
         hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"Known: {known}."

@@ -1,7 +1,7 @@
-"""Map -> picture: anchored at zero, colour-blind-safe, the scale written on it.
+"""Heatmap -> image: anchored at zero, colour-blind-safe, the scale written on it.
 
 Two colours that people with any colour vision tell apart: orange speaks for the class, blue against it; where the
-map says nothing the picture shows through.
+heatmap says nothing the image shows through.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ AGAINST = np.array([33, 102, 172], dtype=np.float32)
 NEUTRAL = np.array([247, 247, 247], dtype=np.float32)
 QUANTILE = 0.995
 NOISE_MULTIPLE = 6.0
-"""The scale never zooms in further than this many standard errors: noise must not look like an answer."""
+"""The scale never zooms in further than this many standard errors: noise must not look like evidence."""
 
 PixelArray = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What the full colour stands for: ``zero`` plus or minus ``limit``, in the map's unit."""
+    """The values of full colour: ``zero`` plus or minus ``limit``, in the heatmap's unit."""
 
     zero: float
     limit: float
 
     def normalise_map(self, values: Tensor, error: Tensor | None = None) -> PixelArray:
-        """Map values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
+        """Heatmap values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
 
         The factor v^2 / (v^2 + (2 se)^2) leaves clear evidence alone and fades what chance explains.
         """
@@ -69,7 +69,7 @@ def _noise_limit(explanation: Explanation, i: int) -> float:
 
 
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
-    """The map (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
+    """The heatmap (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
     signed = _resize_map(scale.normalise_map(values), size)
     strength = np.abs(signed)[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
@@ -79,7 +79,7 @@ def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
 def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opacity: float) -> Image.Image:
     """Draw a heatmap (H, W) on its scale (`Scale.normalise_map`) over an image; stronger is more opaque.
 
-    The picture is drawn in grey under it, so that its own colours are not read as the map's.
+    The image is drawn in grey under it, so that its own colours are not read as the heatmap's.
     """
     signed = _resize_map(signed, size)
     strength = (opacity * np.abs(signed))[..., None]
@@ -89,7 +89,7 @@ def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opaci
 
 
 def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
-    """The picture with a colour bar under it that names its ends, its zero and its caption."""
+    """The image with a colour bar under it that names its ends, its zero and its caption."""
     bar, margin = 14, 8
     font = ImageFont.load_default(size=12)
     sheet = Image.new("RGB", (picture.width, picture.height + bar + 3 * margin + 30), "white")

@@ -1,4 +1,4 @@
-"""A share of some pictures, with the interval that belongs to it."""
+"""A share of images, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ class Share(NamedTuple):
 
 
 def share_of(chosen: int, among: int) -> Share:
-    """``chosen`` pictures of ``among``, which are at least one."""
+    """``chosen`` images of ``among``, which are at least one."""
     limits = binomtest(chosen, among).proportion_ci(method="wilson")
     return Share(chosen / among, float(limits.low), float(limits.high))

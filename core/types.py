@@ -1,4 +1,4 @@
-"""What the engine returns: plain frozen records, with shapes and units."""
+"""Results of the engine: frozen records, with shapes and units."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Progress = Callable[[int, int, str], None]
 
 
 def silent(done: int, total: int, what: str) -> None:
-    """The progress report of someone who does not watch."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What can be known of one map's truth, kept beside it. ``None`` means: does not apply to the method.
+    """The certificate of one heatmap, with facts about its reliability. ``None``: does not apply to the method.
 
     Attributes
     ----------
@@ -30,11 +30,11 @@ class Certificate:
     probability
         The classifier's softmax probability of ``target`` for the unmasked image.
     completeness
-        sum of the map minus (f(x) - f(baseline)), divided by abs(f(x) - f(baseline)): 0 is exact.
+        sum of the heatmap minus (f(x) - f(baseline)), divided by abs(f(x) - f(baseline)): 0 is exact.
     conservation
-        sum of the map divided by f(x): 1 where all relevance has been shared out and nothing absorbed.
+        sum of the heatmap divided by f(x): 1 where all relevance has been shared out and nothing absorbed.
     standard_error
-        Largest Monte Carlo standard error over the pixels of the map, in the map's unit.
+        Largest Monte Carlo standard error over the pixels of the heatmap, in the heatmap's unit.
     effective_samples
         Kish's effective sample size of the weights, (sum q)^2 / sum q^2.
     samples, seed
@@ -44,7 +44,7 @@ class Certificate:
     parameters
         The method's parameters as used (baseline, layer, steps, fill, ...).
     warnings
-        Sentences a user must read before believing the map.
+        Sentences a user must read before believing the heatmap.
     versions
         Version of each library that made it.
     """
@@ -79,7 +79,7 @@ class Explanation:
         (B, H, W) float32 on the CPU; signed where the method is signed; never clipped or rescaled.
     zero
         The value that means "no evidence either way" (0 for signed methods, the prior mean of the mask for
-        Bayesian-teaching maps), one for all or one for each picture (B,): rendering anchors its colours there.
+        Bayesian-teaching heatmaps), one for all or one for each image (B,): rendering anchors its colours there.
     certificates
         One per image.
     error
@@ -93,14 +93,14 @@ class Explanation:
 
     @property
     def zeros(self) -> Tensor:
-        """`zero` of each picture, (B,) float32."""
+        """`zero` of each image, (B,) float32."""
         import torch
 
         return torch.as_tensor(self.zero, dtype=torch.float32).expand(len(self.map))
 
     @property
     def evidence(self) -> Tensor:
-        """The map's distance from its zero, (B, H, W): above 0 for the class, below against it."""
+        """The heatmap's distance from its zero, (B, H, W): above 0 for the class, below against it."""
         return self.map - self.zeros[:, None, None]
 
 

@@ -16,7 +16,7 @@ from core.geometry import Geometry
 ALIKE = 0.8
 """Smallest correlation of the greys of the part drawn with those of the input that it is drawn for."""
 FLAT = 4.0
-"""Below this standard deviation of its greys (of 255) a picture is too plain to compare."""
+"""Below this standard deviation of its greys (of 255) an image is too plain to compare."""
 VARY = "change at random"
 MOVE = "do more to a photograph than resize, cut, pad, turn or mirror it"
 
@@ -65,7 +65,7 @@ class View:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether the part drawn looks like the input, as far as greys can tell."""
+        """Tell whether the part drawn resembles the input, as far as greys can show."""
         drawn = np.asarray(self.draw(self.own.size, "L"), dtype=float).ravel()
         own = np.asarray(self.own.convert("L"), dtype=float).ravel()
         if min(drawn.std(), own.std()) < FLAT:

@@ -1,4 +1,4 @@
-"""The parameters and buffers of a network: their digest, and what is wrong with them."""
+"""The parameters and buffers of a network: their digest, and checks for errors."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def fingerprint(module: nn.Module) -> str:
 
 
 def refuse_bad_weights(module: nn.Module, name: str) -> None:
-    """Raise `ForetellError` for weights that are no finite numbers."""
+    """Raise `ForetellError` for weights that are not finite."""
     for key, value in tensors(module):
         if value.is_floating_point() and not bool(torch.isfinite(value).all()):
             raise ForetellError(f"{name} has NaN or infinite values in {key!r}. Load another checkpoint.")
 
 
 def remedy(module: nn.Module) -> str:
-    """Say what helps a network that fails on its first input."""
+    """Suggest a remedy for a network that fails on its first input."""
     types = {str(value.dtype).removeprefix("torch.") for _, value in tensors(module) if value.is_floating_point()}
     if types - {"float32"}:
         other = " and ".join(sorted(types - {"float32"}))

@@ -1,5 +1,5 @@
-"""The error of an image set a user can mend."""
+"""The error of an image set that a user can correct."""
 
 
 class DataError(Exception):
-    """An image set cannot be used as it stands. The message names the culprit and the remedy."""
+    """An image set cannot be used as it is. The message names the cause and the remedy."""

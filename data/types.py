@@ -1,4 +1,4 @@
-"""What an image set is, for everyone who reads one."""
+"""The interface of an image set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image
 
 @dataclass(frozen=True)
 class Skipped:
-    """An image that was left out, and why in one sentence."""
+    """An image that was left out, with the reason in one sentence."""
 
     id: str
     reason: str
@@ -20,16 +20,16 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Factor:
-    """Something about the pictures of a set that a generator can set.
+    """A property of the images of a set that a generator can set.
 
     Attributes
     ----------
     values
         What it can be set to.
     do
-        ``do(i, value)`` is the i-th picture as RGB under the intervention, all else as it was.
+        ``do(i, value)`` is the i-th image as RGB under the intervention, all else as it was.
     known
-        The value that each of the n pictures has of itself, where it is one of `values`; else None.
+        The value that each of the n images has of itself, where it is one of `values`; else None.
     """
 
     values: tuple[str, ...]
@@ -37,7 +37,7 @@ class Factor:
     known: tuple[str, ...] | None = None
 
     def only(self, rows: Sequence[int]) -> Factor:
-        """That of these pictures alone."""
+        """Select the values of these images alone."""
         known = None if self.known is None else tuple(self.known[i] for i in rows)
         return replace(self, do=lambda i, value: self.do(rows[i], value), known=known)
 
@@ -57,19 +57,19 @@ class ImageSet:
     ids
         n stable, unique ids (for a folder: the path relative to it).
     open
-        ``open(i)`` gives the i-th picture as an RGB PIL image.
+        ``open(i)`` gives the i-th image as an RGB PIL image.
     digest
-        SHA-256 over ids, labels and picture contents: the same set has the same digest anywhere.
+        SHA-256 over ids, labels and image contents: the same set has the same digest anywhere.
     wnids
         For trees named by WordNet id: the id of each category; else None.
     skipped
         Images left out (unreadable, not convertible to RGB), each with its reason: counted, never silent.
     mask
-        ``mask(i)`` is (H, W) bool, the pixels of the object in the i-th picture, where this is known; else None.
+        ``mask(i)`` is (H, W) bool, the pixels of the object in the i-th image, where this is known; else None.
     contexts
-        Name of the context each of the n pictures was taken in, where this is known; else None.
+        Name of the context each of the n images was taken in, where this is known; else None.
     factors
-        What can be changed in the pictures, by name, where they are made by a generator.
+        What can be changed in the images, by name, where they are made by a generator.
     """
 
     name: str
@@ -88,7 +88,7 @@ class ImageSet:
         return len(self.ids)
 
     def only(self, rows: Sequence[int]) -> ImageSet:
-        """These pictures alone, in this order; all of them in their own are the same set."""
+        """Select these images alone, in this order; all images in their own order give the same set."""
         if list(rows) == list(range(len(self))):
             return self
 

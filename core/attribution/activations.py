@@ -1,4 +1,4 @@
-"""What a layer says and how the target's logit hangs on it, leaving the network as it was."""
+"""Activations of a layer and gradients of the target's logit with respect to them; the network stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Hook = Callable[[nn.Module, Any, Any], Tensor | None]
 
 
 def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None:
-    """The sentence, with the nearest names, for a layer that the network does not have."""
+    """Return the error, with the nearest names, for a layer that the network does not have."""
     known = [known for known, _ in module.named_modules() if known]
     if name not in known:
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
@@ -26,7 +26,7 @@ def refuse_unknown(classifier: Classifier, module: nn.Module, name: str) -> None
 
 
 class Reading(NamedTuple):
-    """Output A of a layer, d logit[target] / d A, both (B, K, h, w), and the logits (B, K); float32 on the CPU."""
+    """Compute a layer's output A, d logit[target] / d A, both (B, K, h, w), and logits (B, K); float32 on the CPU."""
 
     activation: Tensor
     gradient: Tensor
@@ -55,7 +55,7 @@ def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
 
 
 def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str) -> Reading:
-    """What ``layer`` says of inputs (B, C, H, W); of a layer that runs more than once, the last run."""
+    """Compute the output of ``layer`` for inputs (B, C, H, W); of a layer that runs more than once, the last run."""
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
@@ -75,5 +75,5 @@ def activation_and_gradient(classifier: Classifier, inputs: Tensor, targets: Ten
 
 
 def make_unreached_error(classifier: Classifier, layer: str) -> ForetellError:
-    """What to say of a layer that the target's logit does not hang on."""
+    """Return the error for a layer on which the target's logit does not depend."""
     return ForetellError(f"No gradient of {classifier.name} reaches its layer {layer!r}. Choose another layer.")

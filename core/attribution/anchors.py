@@ -1,4 +1,4 @@
-"""Anchors: the fewest cells of a picture that hold the class in place, whatever happens to the others.
+"""Anchors: the fewest cells of an image that keep the predicted class, whatever happens to the others.
 
 Ribeiro, Singh & Guestrin 2018 (doi:10.1609/aaai.v32i1.11491).
 """
@@ -22,19 +22,19 @@ from core.masked import Fill, iterate_masked_logits, scores
 from core.types import Explanation, Progress, silent
 
 DRAW = 32
-"""Pictures drawn at a time, each time from a random stream of their own."""
+"""Images drawn at a time, each block from its own random stream."""
 
 START = 128
-"""First draws, or half of all: without an anchor each cell is shown in half of them, so they serve all of one cell."""
+"""First draws, or half of all: each cell is visible in half of them, so they serve all anchors of one cell."""
 
 LEVEL = 10
-"""One size of anchors may take this part of the samples to pick the best, and two such parts to prove one."""
+"""One size of anchors may use this share of the samples to pick the best, and twice this share to prove one."""
 
 TOLERANCE = 0.15
-"""How much worse than the best the anchors kept by the search may be (epsilon of KL-LUCB)."""
+"""Largest gap to the best precision among the anchors that the search keeps (epsilon of KL-LUCB)."""
 
 Anchor = tuple[int, ...]
-"""Cells in the order in which the search took them up."""
+"""Cells in the order in which the search added them."""
 
 
 def anchors(
@@ -53,17 +53,17 @@ def anchors(
     fill: Fill = "mean",
     chunk: int = 0,
 ) -> Explanation:
-    """The smallest anchor found: cells that keep the class when each other cell is covered by the toss of a coin.
+    """Find the smallest anchor: cells that keep the class when each other cell is covered with probability 1/2.
 
     Ribeiro et al. 2018 (doi:10.1609/aaai.v32i1.11491), algorithm 2 on the cells of a grid: a beam search that adds cell
     to cell, the ``beam`` best of each size picked by KL-LUCB (Kaufmann & Kalyanakrishnan 2013). An anchor's precision
     is the probability that the class holds: that it is the classifier's first answer or, with ``share`` above 0, that
-    its probability is at least this share of the whole picture's (for a class that never is or always is the first).
+    its probability is at least this share of the whole image's (for a class that never is or always is the first).
     It stands when fresh draws show it to be at least ``tau`` with confidence 1 - ``delta``. Covered cells show the
-    fill, not another picture. The map has at each pixel of an anchor's cell the precision that the cell added, in the
-    order of the search, and 0 elsewhere. Costs at most ``samples`` forward passes a picture. The certificate's
+    fill, not another image. The heatmap has at each pixel of an anchor's cell the precision that the cell added, in the
+    order of the search, and 0 elsewhere. Costs at most ``samples`` forward passes an image. The certificate's
     parameters hold the anchor's ``cells`` (row, column), its ``precision`` with ``lower`` and ``upper`` bound, and its
-    ``coverage``, the share of pictures covered by coins that show it whole.
+    ``coverage``, the share of images covered by coins that show it whole.
     """
     if not (0 < tau < 1 and 0 < delta < 1 and beam >= 1 and 0 <= share < 1):
         raise ForetellError(
@@ -106,7 +106,7 @@ def anchors(
 
 @dataclass(frozen=True)
 class FoundAnchor:
-    """An anchor with its precision, the bounds of it, and whether the lower one is proved to reach the threshold."""
+    """An anchor with its precision, its bounds, and whether the lower one is proved to reach the threshold."""
 
     anchor: Anchor
     precision: float
@@ -121,11 +121,11 @@ def _collect_facts(found: FoundAnchor, cells: Cells, parameters: dict[str, Any])
     warnings: tuple[str, ...] = ()
     if not found.proved:
         warnings = (
-            f"No anchor was shown to reach a precision of {tau:g}: this one has {found.precision:.2f} (between "
+            f"No anchor was proved to reach a precision of {tau:g}: this one has {found.precision:.2f} (between "
             f"{found.lower:.2f} and {found.upper:.2f}). Try more samples, a coarser grid or a lower tau.",
         )
     elif not found.anchor:
-        warnings = ("The class stays whichever cells are covered: no cell is needed, and the map is 0 everywhere.",)
+        warnings = ("No cell is needed: the class never changes, and the heatmap is 0 everywhere.",)
     facts = {
         "cells": [divmod(cell, cells.grid) for cell in found.anchor],
         "precision": found.precision,
@@ -138,9 +138,9 @@ def _collect_facts(found: FoundAnchor, cells: Cells, parameters: dict[str, Any])
 
 @dataclass
 class AnchorSamples:
-    """Pictures whose cells outside an anchor are covered by the toss of a coin, and whether the class held in each.
+    """Images whose cells outside an anchor are covered at random, and whether each keeps the class.
 
-    A picture drawn for one anchor also counts for every larger one whose cells it happens to show.
+    An image drawn for one anchor also counts for every larger one whose cells it happens to show.
     """
 
     holds: Callable[[Tensor], Tensor]
@@ -155,11 +155,11 @@ class AnchorSamples:
 
     @property
     def remaining(self) -> int:
-        """How many more may be drawn."""
+        """Return how many more may be drawn."""
         return self.budget - self.spent
 
     def draw(self, anchor: Anchor, count: int) -> Tensor:
-        """Draw ``count`` pictures, or as many as are left, for an anchor: whether the class held, (n,) bool."""
+        """Draw ``count`` images, or as many as are left, for an anchor: whether each keeps the class, (n,) bool."""
         before = len(self.held)
         goal = self.spent + min(count, self.remaining)
         while self.spent < goal:
@@ -174,17 +174,17 @@ class AnchorSamples:
         return torch.cat([torch.zeros(0, dtype=torch.bool), *self.held[before:]])
 
     def tally(self, anchors: Sequence[Anchor]) -> tuple[Tensor, Tensor]:
-        """For each anchor, how many pictures count for it and in how many of them the class held, (n,) float64."""
+        """Count for each anchor its images and those that keep the class, (n,) float64."""
         wanted = self._indicator(anchors).double()
         shown, given = torch.cat(self.shown).double(), torch.cat(self.given).double()
         lacking = wanted @ (1 - shown).T
-        # A picture that was made to show other cells too is no fair draw.
+        # An image drawn to show further cells is not a fair draw.
         foreign = (1 - wanted) @ given.T
         counts = ((lacking == 0) & (foreign == 0)).double()
         return counts.sum(1), counts @ torch.cat(self.held).double()
 
     def compute_gains(self, found: FoundAnchor) -> tuple[Tensor, Tensor]:
-        """What each cell of the anchor added to the precision, and its variance: twice (players,), 0 elsewhere."""
+        """Compute each cell's gain in precision and its variance: twice (players,), 0 outside the anchor."""
         steps = [found.anchor[:size] for size in range(len(found.anchor) + 1)]
         counts, held = self.tally(steps)
         n = counts.clamp(min=1)
@@ -207,7 +207,7 @@ class AnchorSamples:
 
 
 def search(draws: AnchorSamples, tau: float, delta: float, beam: int) -> FoundAnchor:
-    """Algorithm 2: the first anchor, by size, that is proved to reach ``tau``; else the most precise one seen."""
+    """Run algorithm 2: return the first anchor, by size, proved to reach ``tau``, or else the most precise one."""
     proof = PrecisionProof(draws, tau, delta)
     draws.draw((), min(START, draws.budget // 2))
     kept: list[Anchor] = [()]
@@ -233,7 +233,7 @@ def search(draws: AnchorSamples, tau: float, delta: float, beam: int) -> FoundAn
 
 @dataclass
 class PrecisionProof:
-    """Fresh draws that show an anchor to reach ``tau``; the chance that any of its looks errs is at most delta."""
+    """Prove with fresh draws that an anchor reaches ``tau``; any of its tests errs with probability at most delta."""
 
     draws: AnchorSamples
     tau: float
@@ -241,7 +241,7 @@ class PrecisionProof:
     looks: int = 0
 
     def of(self, anchor: Anchor) -> FoundAnchor | None:
-        """The anchor with its bounds if it is proved; None if it is not within the samples it may take."""
+        """Return the anchor with its bounds if it is proved within the samples it may use, or else None."""
         counts, held = self.draws.tally([anchor])
         if not self.draws.remaining or float(held) < self.tau * float(counts):
             return None
@@ -252,14 +252,14 @@ class PrecisionProof:
             lower, upper = self.bounds(fresh, len(fresh))
             if lower >= self.tau:
                 return FoundAnchor(anchor, float(fresh.double().mean()), lower, upper, len(fresh), True)
-            # What all it may take would not prove, with precision as seen, is left for a larger anchor.
+            # If all its samples would not prove it at the observed precision, leave them for a larger anchor.
             if self.bounds(fresh, most)[0] < self.tau or 2 * len(fresh) > min(most, len(fresh) + self.draws.remaining):
                 return None
             fresh = torch.cat([fresh, self.draws.draw(anchor, len(fresh))])
 
     def bounds(self, held: Tensor, count: int) -> tuple[float, float]:
-        """Bounds of the precision of which ``held`` (n,) bool shows the mean, as if from ``count`` draws."""
-        # The shares delta / (j (j + 1)) of all looks add up to delta.
+        """Compute bounds of the precision whose sample is ``held`` (n,) bool, as if from ``count`` draws."""
+        # The shares delta / (j (j + 1)) of all tests add up to delta.
         level = math.log(max(1, self.looks) * (self.looks + 1) / self.delta)
         n = torch.tensor([float(count)], dtype=torch.float64)
         lower, upper = (float(kl_bound(held.double().mean()[None] * n, n, level, side)) for side in (-1, 1))
@@ -267,7 +267,7 @@ class PrecisionProof:
 
 
 def find_best_anchors(draws: AnchorSamples, anchors: list[Anchor], beam: int, delta: float) -> list[Anchor]:
-    """The ``beam`` most precise of the anchors by KL-LUCB, most precise first; within TOLERANCE, or what samples allow.
+    """Find the ``beam`` most precise anchors by KL-LUCB, best first; within TOLERANCE, as far as samples allow.
 
     Kaufmann & Kalyanakrishnan 2013 (proceedings.mlr.press/v30/Kaufmann13.html), algorithm 1.
     """
@@ -294,13 +294,13 @@ def find_best_anchors(draws: AnchorSamples, anchors: list[Anchor], beam: int, de
 
 
 def exploration(step: int, arms: int, delta: float) -> float:
-    """beta(t, delta) of KL-LUCB with alpha = 1.1 and k1 = 405.5, as the anchors' authors take them."""
+    """Compute beta(t, delta) of KL-LUCB with alpha = 1.1 and k1 = 405.5, as the anchors' authors do."""
     inner = math.log(405.5 * arms * step**1.1 / delta)
     return inner + math.log(inner)
 
 
 def kl_bound(held: Tensor, counts: Tensor, level: float, side: int) -> Tensor:
-    """The p below (side -1) or above (side 1) held / counts at which counts x kl(held / counts, p) = level; (n,)."""
+    """Find p below (side -1) or above (side 1) held / counts with counts x kl(held / counts, p) = level; (n,)."""
     mean = held / counts.clamp(min=1)
     near, far = mean.clone(), torch.full_like(mean, 0.0 if side < 0 else 1.0)
     for _ in range(50):
@@ -311,5 +311,5 @@ def kl_bound(held: Tensor, counts: Tensor, level: float, side: int) -> Tensor:
 
 
 def kl(p: Tensor, q: Tensor) -> Tensor:
-    """Kullback-Leibler divergence of two coins."""
+    """Compute the Kullback-Leibler divergence of two Bernoulli distributions."""
     return torch.xlogy(p, p) - torch.xlogy(p, q) + torch.xlogy(1 - p, 1 - p) - torch.xlogy(1 - p, 1 - q)

@@ -1,4 +1,4 @@
-"""Inputs that stand for "nothing to see": what an attribution is measured from.
+"""Baselines: inputs without information, from which an attribution is measured.
 
 Which one is right is a choice to report, not a fact: Sturmfels, Lundberg & Lee 2020 (doi:10.23915/distill.00022).
 """
@@ -17,13 +17,13 @@ from core.device import stream
 Baseline = Literal["black", "mean", "zero", "blur", "noise"]
 
 BLUR = 0.1
-"""Standard deviation of the blur as a share of the picture's longer side."""
+"""Standard deviation of the blur as a share of the image's longer side."""
 
 
 def baselines(classifier: Classifier, inputs: Tensor, kind: str, seed: int) -> Tensor:
-    """One baseline (B, C, H, W) for each input; the same for all but with ``"blur"``.
+    """Return one baseline (B, C, H, W) for each input; the same for all except with ``"blur"``.
 
-    ``"black"`` and ``"mean"`` are pictures of one colour, ``"noise"`` a picture of uniformly random pixels drawn from
+    ``"black"`` and ``"mean"`` are images of one colour, ``"noise"`` an image of uniformly random pixels drawn from
     ``seed``, all through the classifier's own transforms; ``"zero"`` is the network's input 0 (under the usual
     normalisation the data set's mean); ``"blur"`` is the input itself, blurred.
     """
@@ -37,27 +37,27 @@ def baselines(classifier: Classifier, inputs: Tensor, kind: str, seed: int) -> T
 
 
 def noise(classifier: Classifier, generator: torch.Generator) -> Tensor:
-    """The input (C, H, W) of a picture of uniformly random pixels."""
+    """Draw the input (C, H, W) of an image of uniformly random pixels."""
     shape = (*classifier.input_shape[1:], 3)
     pixels = torch.randint(256, shape, generator=generator, dtype=torch.uint8)
     return classifier.preprocess(Image.fromarray(pixels.numpy()))
 
 
 def colour(classifier: Classifier, generator: torch.Generator) -> Tensor:
-    """The input (C, H, W) of a picture of one uniformly random colour."""
+    """Draw the input (C, H, W) of an image of one uniformly random colour."""
     red, green, blue = torch.randint(256, (3,), generator=generator).tolist()
     height, width = classifier.input_shape[1:]
     return classifier.preprocess(Image.new("RGB", (width, height), (red, green, blue)))
 
 
 def blur_inputs(inputs: Tensor, deviation: float) -> Tensor:
-    """Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
+    """Apply a Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
     down, across = (_blur_matrix(size, deviation).to(inputs.dtype) for size in inputs.shape[2:])
     return down @ inputs @ across.T
 
 
 def _blur_matrix(size: int, deviation: float) -> Tensor:
-    """The blur of a line of ``size`` px as a matrix: an order faster than a convolution where the kernel is wide."""
+    """Return the blur of a line of ``size`` px as a matrix: ten times faster than a convolution with a wide kernel."""
     reach = max(1, round(3 * deviation))
     offsets = torch.arange(-reach, reach + 1)
     kernel = torch.exp(-0.5 * (offsets / deviation) ** 2).double()

@@ -1,4 +1,4 @@
-"""PyTorch's functions by kind, and their arguments whichever way they are given."""
+"""PyTorch's functions by kind, and their arguments by position or by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMES = {
     "new_tensor",
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
-"""The kind of each function that `core.attribution.propagation` has an answer for."""
+"""The kind of each function that `core.attribution.propagation` handles."""
 
 WRITING = frozenset({"setitem", "iadd", "isub", "imul", "idiv", "itruediv"})
 """Operators that change their first operand."""

@@ -1,6 +1,6 @@
-"""Class activation maps: where the last maps of features speak for the class.
+"""Class activation maps: where the last feature maps contain evidence for the class.
 
-The coarse map of a layer's size is enlarged bilinearly to the picture's.
+The coarse map of a layer's size is enlarged bilinearly to the image's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def cam(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
 ) -> Explanation:
-    """Feature maps weighted by the last layer's weights of the class: exact where only their average is read.
+    """Weight feature maps by the class's weights in the last layer: exact after global average pooling.
 
     Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the mean of the coarse map plus the bias is the logit. Needs a
     network that ends in global average pooling and one linear layer, and says so of any other.
@@ -59,7 +59,7 @@ def _head(classifier: Classifier) -> Tensor:
 
 
 def _find_pooled_maps(features: Tensor, activation: Tensor) -> Tensor | None:
-    """The maps (B, K, h, w) whose means are ``features``; a functional ReLU may stand between layer and pooling."""
+    """Return the feature maps (B, K, h, w) whose means are ``features``; a ReLU may lie between layer and pooling."""
     tolerance = 1e-3 * float(features.abs().max())
     for candidate in (activation, activation.relu()):
         means = candidate.mean((2, 3))
@@ -71,7 +71,7 @@ def _find_pooled_maps(features: Tensor, activation: Tensor) -> Tensor | None:
 def _not_pooled(classifier: Classifier) -> ForetellError:
     return ForetellError(
         f"{classifier.name} does not end in global average pooling and one linear layer, which cam needs. "
-        "Use grad_cam, which gives the same map up to a factor where cam applies, and works elsewhere too."
+        "Use grad_cam, which gives the same heatmap up to a factor where cam applies, and works elsewhere too."
     )
 
 
@@ -85,7 +85,7 @@ def grad_cam(
     layer: str = "",
     sign: CamSign = "positive",
 ) -> Explanation:
-    """Feature maps of a layer, each weighted by the mean gradient of the target's logit over its places.
+    """Weight each feature map of a layer by the mean gradient of the target's logit with respect to it.
 
     Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
     ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
@@ -94,7 +94,7 @@ def grad_cam(
 
 
 def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
-    """Eq. 1 and 2 without the ReLU: (B, h, w) from twice (B, K, h, w)."""
+    """Apply eq. 1 and 2 without the ReLU: (B, h, w) from twice (B, K, h, w)."""
     return (gradient.mean((2, 3), keepdim=True) * activation).sum(1)
 
 
@@ -108,7 +108,7 @@ def grad_cam_plus_plus(
     layer: str = "",
     sign: CamSign = "positive",
 ) -> Explanation:
-    """Grad-CAM whose weights count the places that raise the logit, so that several things of a kind all show.
+    """Weight feature maps by the locations that raise the logit, so that several objects of a class all show.
 
     Chattopadhyay et al. 2018 (arXiv:1710.11063), eq. 19 for the class score exp(logit). Its factor exp(logit), the
     same for the whole map, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
@@ -140,7 +140,7 @@ def layer_cam(
     layer: str = "",
     sign: CamSign = "positive",
 ) -> Explanation:
-    """Each place of each feature map weighted by its own positive gradient: fine maps from early layers too.
+    """Weight every location of each feature map by its own positive gradient: detailed also from early layers.
 
     Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7. ``layer`` and ``sign`` as in `grad_cam`.
     """
@@ -161,7 +161,7 @@ def _explain(
     sign: CamSign,
     combine: Callable[[Tensor, Tensor], Tensor],
 ) -> Explanation:
-    """The maps ``combine(activation, gradient)``, (B, h, w) from twice (B, K, h, w), enlarged."""
+    """Compute heatmaps ``combine(activation, gradient)``, (B, h, w) from twice (B, K, h, w), enlarged."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     layer = select_layer(classifier, layer)
 
@@ -176,12 +176,12 @@ def _explain(
 
 
 def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
-    """What to read before believing one map (H, W): that there is nothing in it."""
+    """Return the warning of a heatmap (H, W) that is empty."""
     if found.any():
         return ()
     if sign == "signed":
-        return (f"Nothing in layer {layer!r} speaks for or against this class: the map is 0 everywhere.",)
-    return (f"Nothing in layer {layer!r} speaks for this class: the map is 0 everywhere. Try sign='signed'.",)
+        return (f"Nothing in layer {layer!r} is evidence for or against this class: the heatmap is 0 everywhere.",)
+    return (f"Nothing in layer {layer!r} is evidence for this class: the heatmap is 0 everywhere. Try sign='signed'.",)
 
 
 def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:

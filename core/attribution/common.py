@@ -1,4 +1,4 @@
-"""What every method shares: checked targets, gradients that leave nothing behind, certificates."""
+"""Functions that all methods share: checked targets, gradients without side effects, certificates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.types import Certificate, Progress
 
 
 def prepare_inputs(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Images (B, C, H, W) as a float32 copy and targets (B,) as indices, or the sentence that says what is wrong."""
+    """Return images (B, C, H, W) as a float32 copy and targets (B,) as indices, or raise an error."""
     refuse_shape(classifier, images)
     if len(targets) != len(images):
         raise ForetellError(f"{len(images)} images but {len(targets)} targets: give one target per image.")
@@ -32,7 +32,7 @@ def prepare_inputs(classifier: Classifier, images: Tensor, targets: Sequence[int
 
 
 def refuse_shape(classifier: Classifier, images: Tensor) -> None:
-    """The sentence for images that are not the network's inputs (B, C, H, W)."""
+    """Return the error for images that are not the network's inputs (B, C, H, W)."""
     if images.ndim != 4 or tuple(images.shape[1:]) != classifier.input_shape:
         raise ForetellError(
             f"{classifier.name} takes images (B, {', '.join(map(str, classifier.input_shape))}), "
@@ -41,12 +41,12 @@ def refuse_shape(classifier: Classifier, images: Tensor) -> None:
 
 
 def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> Tensor:
-    """d logit[target] / d input, (B, C, H, W) float32 on the CPU; the parameters get no gradient."""
+    """Compute d logit[target] / d input, (B, C, H, W) float32 on the CPU; the parameters get no gradient."""
     return gradient_and_logits(classifier, inputs, targets)[0]
 
 
 def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """`output_gradient` and the logits (B, K) of the same pass, float32 on the CPU."""
+    """Compute `output_gradient` and the logits (B, K) of the same pass, float32 on the CPU."""
     inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad(), Pointwise():
         # A clone is no leaf, so that a network may begin with an in-place operation.
@@ -63,7 +63,7 @@ def in_parts(
     progress: Progress,
     what: str,
 ) -> tuple[Tensor, Tensor]:
-    """Maps and logits by ``compute(inputs, targets)``, as many inputs at a time as fit, reporting after each part."""
+    """Compute heatmaps and logits, as many inputs at a time as fit, reporting progress after each part."""
     done, heard = 0, []
 
     def part(rows: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ def certificates(
     known: Sequence[dict[str, Any]],
     logits: Tensor | None = None,
 ) -> tuple[Certificate, ...]:
-    """One certificate per image; ``known`` holds what the method knows of each map, ``logits`` (B, K) save a pass."""
+    """Make one certificate per image; ``known`` holds the method's facts of each, ``logits`` (B, K) save a pass."""
     logits = classifier.logits(images) if logits is None else logits
     probabilities = logits.softmax(1).gather(1, targets[:, None])[:, 0].tolist()
     return tuple(
@@ -107,22 +107,22 @@ def _version(package: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of the libraries a map's numbers depend on."""
+    """Return the versions of the libraries that a heatmap's numbers depend on."""
     return {package: _version(package) for package in ("torch", "numpy")}
 
 
 INCOMPLETE = 0.05
-"""Share of the change by which a map's sum may miss it without a warning."""
+"""Share of the change by which a heatmap's sum may miss it without a warning."""
 
 
 def shortfall(missed: float | None, remedy: str) -> tuple[str, ...]:
-    """Return the warning of a map whose `residual` is large, with what helps; else nothing."""
+    """Return the warning of a heatmap whose `residual` is large, with what helps; else nothing."""
     if missed is None or abs(missed) <= INCOMPLETE:
         return ()
-    return (f"The sum of this map misses the change it explains by {abs(missed):.0%} of that change. {remedy}",)
+    return (f"The sum of this heatmap misses the change it explains by {abs(missed):.0%} of that change. {remedy}",)
 
 
 def residual(attribution: Tensor, start: float, end: float) -> float | None:
-    """(sum of the map - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
+    """(sum of the heatmap - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
     difference = end - start
     return (float(attribution.double().sum()) - difference) / abs(difference) if difference else None

@@ -1,7 +1,7 @@
-"""How much work a map is, said before it is begun: passes through the network, and seconds on this machine.
+"""Cost of a heatmap before it is computed: passes through the network, and seconds on this machine.
 
 Read from the parameters a method declares, which are named alike in all methods; what these names do not tell stands
-in `SPECIAL`. A count is of one picture and leaves out the few passes that every map takes.
+in `SPECIAL`. A count is of one image and leaves out the few passes that every heatmap takes.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from core.device import chunk_size
 from core.parameters import list_parameters
 
 REPEATS = ("samples", "steps", "iterations")
-"""Parameters that say how often a method asks the network."""
+"""Parameters that set how often a method queries the network."""
 
 TEMPERATURES = 3
-"""Of a masks' posterior, about; a picture's own number shows only on the way."""
+"""Typical number for a posterior of masks; the number of an image is known only while it runs."""
 
 TIMED = 8
-"""Inputs of the timed passes: enough for a batch to show what it saves."""
+"""Inputs of the timed passes: enough to measure what a batch saves."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Passes of one picture: ``forwards`` are predictions, ``gradients`` go forth and back."""
+    """Passes of one image: ``forwards`` are predictions, ``gradients`` go forth and back."""
 
     forwards: int = 0
     gradients: int = 0
@@ -46,13 +46,13 @@ class Cost:
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds of one pass of one picture."""
+    """Seconds of one pass of one image."""
 
     forward_s: float
     gradient_s: float
 
     def seconds(self, cost: Cost) -> float:
-        """About how long it takes."""
+        """Estimate the duration."""
         return cost.forwards * self.forward_s + cost.gradients * self.gradient_s
 
 
@@ -62,7 +62,7 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
     Raises
     ------
     ForetellError
-        An unknown method, or parameters that no map can have.
+        An unknown method, or parameters that no heatmap can have.
     """
     settings = {p.name: p.default for p in list_parameters(METHODS[method])} | dict(parameters)
     if method in SPECIAL:
@@ -70,12 +70,12 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
     count = prod(int(settings[name]) for name in REPEATS if name in settings)
     if "window" in settings:
         count *= len(Windows.of(*classifier.input_shape[1:], settings["window"], settings["stride"]).places)
-    # Who fills covered parts of the picture asks for predictions alone.
+    # A method that fills covered parts of the image needs only predictions.
     return Cost(forwards=count) if "fill" in settings else Cost(gradients=count)
 
 
 def pace(classifier: Classifier) -> Pace:
-    """How fast this network is here and now: the shorter of two timings each, after a first pass that warms up."""
+    """Time this network on this machine: the shorter of two timings each, after a warm-up pass."""
     inputs = classifier.fill("mean").expand(min(TIMED, chunk_size(classifier.fill("mean"))), -1, -1, -1)
     targets = torch.zeros(len(inputs), dtype=torch.long)
     forward = _seconds(lambda: classifier.logits(inputs))

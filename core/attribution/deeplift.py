@@ -1,4 +1,4 @@
-"""DeepLIFT: what the picture's difference from a reference contributes to the logit's difference.
+"""DeepLIFT: what the image's difference from a reference contributes to the logit's difference.
 
 Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685); how each kind of layer is met:
 `core.attribution.differences`.
@@ -36,7 +36,7 @@ def deeplift(
     baseline: Baseline = "black",
     output: LogitKind = "logit",
 ) -> Explanation:
-    """DeepLIFT: every layer passes back its difference from a reference, so that the map sums to the logit's.
+    """Backpropagate differences from a reference, so that the heatmap sums to the difference of the logit.
 
     Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), sections 3.2 to 3.5. ``output="normalised"`` is eq. 5: less
     the mean over all classes, so that what speaks for every class speaks for none. The certificate's completeness is
@@ -68,7 +68,7 @@ def deep_shap(
     output: LogitKind = "logit",
     references: Tensor | None = None,
 ) -> Explanation:
-    """DeepLIFT averaged over many references, an approximation of Shapley values against a background.
+    """Average DeepLIFT over many references, which approximates Shapley values against a background.
 
     Lundberg & Lee 2017 (arXiv:1705.07874), section 4.2 (DeepSHAP). References and `Explanation.error` are those of
     `expected_gradients`, ``rule`` and ``output`` those of `deeplift`; each costs a forward pass and a gradient.
@@ -105,7 +105,7 @@ def _contributions(
     output: LogitKind,
     progress: Progress,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Maps (B, H, W), the differences they explain (B,) and the logits (B, K), for one reference each."""
+    """Compute heatmaps (B, H, W), the differences they explain (B,) and the logits (B, K), for one reference each."""
 
     def compute_explained_logit(logits: Tensor, target: Tensor) -> Tensor:
         own = logits.gather(1, target[:, None])[:, 0]

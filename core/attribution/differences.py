@@ -1,4 +1,4 @@
-"""DeepLIFT's multipliers through any network: what a difference from a reference makes of the logit's difference.
+"""DeepLIFT's multipliers for any network: how a difference from a reference contributes to the logit's difference.
 
 Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685). The reference goes through the network first and is remembered,
 call by call; then the input, whose way back carries multipliers m with sum m * (x - reference) = difference of the
@@ -144,7 +144,7 @@ class _Softmax(Function):
     @staticmethod
     def backward(ctx: Any, *multipliers: Tensor) -> tuple[Tensor, None, None]:
         (x, x0), dim, m = ctx.saved_tensors, ctx.dim, multipliers[0]
-        # Softmax does not mind a constant: the same for both, lest exp overflow.
+        # Softmax is invariant to a constant: subtract the same from both, lest exp overflow.
         largest = torch.maximum(x, x0).amax(dim, keepdim=True)
         x, x0 = x - largest, x0 - largest
         e, e0 = x.exp(), x0.exp()
@@ -181,7 +181,7 @@ class Differences(Propagation):
     def logits(self, module: nn.Module, inputs: Tensor, references: Tensor) -> tuple[Tensor, Tensor]:
         """Logits (B, K) of inputs (B, C, H, W), differentiable by multipliers, and those of the references."""
         if len(references) > 1 and bool((references == references[:1]).all()):
-            # One pass for all, unless the network mixes the pictures of a batch: then each needs its own.
+            # One pass for all, unless the network mixes the images of a batch: then each needs its own.
             with contextlib.suppress(ForetellError):
                 logits, start = self._both(module, inputs, references[:1])
                 return logits, start.expand_as(logits)
@@ -209,7 +209,7 @@ class Differences(Propagation):
 
     def _other_way(self) -> ForetellError:
         return ForetellError(
-            f"{self.who} takes another way for the picture than for its reference: {self.method} cannot compare them. "
+            f"{self.who} runs different code for the image and for its reference: {self.method} cannot compare them. "
             "Use another baseline, or a method that needs none, such as smoothgrad or bayesian_teaching."
         )
 

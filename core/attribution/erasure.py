@@ -1,4 +1,4 @@
-"""Representation erasure: set a unit of a layer to 0 and see how much more the class surprises the classifier.
+"""Representation erasure: set a unit of a layer to 0 and measure how far the surprise (-log p) of the class rises.
 
 Li, Monroe & Jurafsky 2016 (arXiv:1612.08220).
 """
@@ -23,10 +23,10 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
 INPUT = "input"
-"""The name of the network's input as a layer of `channel_importance`."""
+"""Name of the network's input as a layer of `channel_importance`."""
 
 CERTAIN = 1e-3
-"""A surprise that small (a probability above 99.9 %) makes every relative difference large."""
+"""A surprise this small (a probability above 99.9%) makes every relative difference large."""
 
 
 def erasure(
@@ -38,12 +38,12 @@ def erasure(
     progress: Progress = silent,
     layer: str = "",
 ) -> Explanation:
-    """How much more the class surprises the classifier, relatively, when all features of one place are set to 0.
+    """Measure the relative rise of -log p of the class when all features of one location are set to 0.
 
-    Li et al. 2016 (arXiv:1612.08220), eq. 1 for one picture: with the surprise S = -log p(c | x), a place has
+    Li et al. 2016 (arXiv:1612.08220), eq. 1 for one image: with the surprise S = -log p(c | x), a place has
     (S without it - S) / S. The sign is turned so that evidence for the class is positive: in the paper, S less S
     without, what hurts when erased is negative. Erased are all channels of ``layer`` at one place at a time; the
-    coarse map is enlarged to the picture. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
+    coarse heatmap is enlarged to the image. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
     Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
     """
     inputs, classes = prepare_inputs(classifier, images, targets)
@@ -59,8 +59,8 @@ def _facts(layer: str, surprise: float) -> dict[str, Any]:
     warnings: tuple[str, ...] = ()
     if surprise < CERTAIN:
         warnings = (
-            "The classifier is all but sure of this class, and the map is relative to its tiny surprise: compare the "
-            "places of this map with each other, not with other maps.",
+            "The classifier is almost certain of this class, and the heatmap is relative to its tiny surprise: compare "
+            "locations within this heatmap, not with other heatmaps.",
         )
     return {"parameters": {"layer": layer, "surprise": surprise}, "warnings": warnings}
 
@@ -73,11 +73,11 @@ def channel_importance(
     *,
     progress: Progress = silent,
 ) -> Tensor:
-    """I(d) of each channel of a layer, (K,) float64: the mean over the pictures of the relative rise of the surprise.
+    """Compute I(d) of each channel of a layer, (K,) float64: the mean relative rise of the surprise over images.
 
     Li et al. 2016 (arXiv:1612.08220), eq. 1, its sign turned as in `erasure`. A channel is an index of the second axis
     of the layer's output (B, K, ...): a feature map, or one number of a linear layer; ``layer="input"`` erases the
-    channels of the network's input. Costs K forward passes a picture.
+    channels of the network's input. Costs K forward passes an image.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def channel_importance(
 
 @dataclass(frozen=True)
 class Units:
-    """What of a layer's output (K, ...) is erased: one place across the channels, or one channel at all places.
+    """Units of a layer's output (K, ...) to erase: one place across the channels, or one channel at all places.
 
     ``shape`` is that of the output in the last of ``runs`` in a forward pass.
     """
@@ -103,7 +103,7 @@ class Units:
 
     @classmethod
     def of(cls, classifier: Classifier, layer: str, kind: Literal["place", "channel"]) -> Units:
-        """The units of the layer of that name, which is run once to see."""
+        """Find the units of the layer of that name by running it once."""
         if layer == INPUT:
             return cls(layer, kind, torch.Size(classifier.input_shape), 1)
         outputs: list[Any] = []
@@ -136,11 +136,11 @@ class Units:
 def relative_surprise(
     classifier: Classifier, inputs: Tensor, targets: Tensor, units: Units, progress: Progress
 ) -> tuple[Tensor, Tensor]:
-    """(S without a unit - S) / S of each picture and unit, (B, units), and S itself, (B,); both float64."""
+    """(S without a unit - S) / S of each image and unit, (B, units), and S itself, (B,); both float64."""
     whole = surprise(classifier.logits(inputs), targets)
     if bool((whole < torch.finfo(torch.float32).tiny).any()):
         raise ForetellError(
-            f"{classifier.name} is so sure of a class that its surprise rounds to 0, to which nothing is relative: "
+            f"{classifier.name} is so certain of a class that its surprise rounds to 0, to which nothing is relative: "
             "use occlusion."
         )
     without: list[Tensor] = []

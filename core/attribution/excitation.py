@@ -1,4 +1,4 @@
-"""Excitation backpropagation: a winner at the top, found again layer by layer among what excited it.
+"""Excitation backpropagation: a winning unit at the output, traced layer by layer to the units that excited it.
 
 Zhang et al. 2016 (arXiv:1608.00507). Marginal winning probabilities are relevance shared by the z+ rule without biases
 (eq. 3 and 4), starting with 1 at the class and read at a layer whose values are not negative.
@@ -27,7 +27,7 @@ from core.types import Explanation, Progress, silent
 
 WINNING = AlphaBeta(1, 0)
 LOSING = AlphaBeta(0, -1)
-"""The winners of a class whose weights are negated: what excites all that speaks against it."""
+"""The winners of a class whose weights are negated: what excites the evidence against it."""
 
 
 def excitation_backpropagation(
@@ -39,7 +39,7 @@ def excitation_backpropagation(
     progress: Progress = silent,
     layer: str = "",
 ) -> Explanation:
-    """Marginal winning probability: how likely a top-down search for what excites the class ends at each place.
+    """Compute marginal winning probabilities: how likely a top-down search for the class ends at each location.
 
     Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with a map
     of places) and enlarged bilinearly. A probability: never negative, no evidence against.
@@ -56,7 +56,7 @@ def contrastive_excitation(
     progress: Progress = silent,
     layer: str = "",
 ) -> Explanation:
-    """Winning probability for the class less that for its opposite, so that what excites every class cancels.
+    """Subtract the winning probabilities of the class's opposite, so that what excites every class cancels.
 
     Zhang et al. 2016 (arXiv:1608.00507), section 3.3: the opposite has the negated weights of the last linear layer.
     Signed, where the paper keeps what is positive; summed over the channels of ``layer`` and enlarged bilinearly.
@@ -97,7 +97,7 @@ def _explain(
 
 
 def _start(classifier: Classifier, method: str, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Where the search starts and with which probabilities: at the class, or one layer below at the contrast."""
+    """Return where the search starts and with which probabilities: at the class, or one layer below at the contrast."""
     one = torch.zeros_like(logits).scatter_(1, targets[:, None], 1.0)
     if method == "excitation_backpropagation":
         return logits, one

@@ -1,4 +1,4 @@
-"""Expected gradients: integrated gradients from every reference at once, so that none of them is chosen.
+"""Expected gradients: integrated gradients averaged over references, so that no single one has to be chosen.
 
 References must come from somewhere. A method knows no data set, so it draws them from a source that prefers no colour,
 or takes the user's own.
@@ -21,7 +21,7 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
 BLOCK = 64
-"""References held at a time."""
+"""References held in memory at a time."""
 
 
 def expected_gradients(
@@ -35,12 +35,12 @@ def expected_gradients(
     source: ReferenceSource = "colours",
     references: Tensor | None = None,
 ) -> Explanation:
-    """Integrated gradients averaged over references: what each pixel adds to what the network says on average.
+    """Average integrated gradients over many references: each pixel's contribution relative to the mean output.
 
     Erion et al. 2021 (arXiv:1906.10670), eq. 3, the limit of GradientSHAP: each sample is one reference and one point
-    of the way from it. References are pictures of one random colour (``source="colours"``), so that no colour
-    counts as nothing, or of random pixels (``"noise"``); ``references`` (N, C, H, W), such as training pictures, take
-    their place and are drawn with replacement. The sum of the map is f(x) less the mean f of the references drawn, up
+    of the path from it. References are images of one random colour (``source="colours"``), so that no colour
+    counts as nothing, or of random pixels (``"noise"``); ``references`` (N, C, H, W), such as training images, take
+    their place and are drawn with replacement. The heatmap sums to f(x) less the mean f of the references drawn, up
     to the certificate's completeness residual; `Explanation.error` is the standard error of the Monte Carlo mean.
     """
     if samples < 2:
@@ -75,14 +75,14 @@ def expected_gradients(
 
 
 def _draw_reference(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:
-    """Reference (C, H, W) and point of the way in [0, 1) of one sample."""
+    """Draw the reference (C, H, W) and the point of the path in [0, 1) of one sample."""
     generator = stream(seed, index)
     point = torch.rand((), generator=generator)
     return pick(generator), point
 
 
 def _average(classifier: Classifier, pick: Pick, seed: int, samples: int) -> Tensor:
-    """Mean logits (K,) of the references drawn, float64."""
+    """Compute the mean logits (K,) of the references drawn, float64."""
     total = torch.zeros(len(classifier.categories), dtype=torch.float64)
     for start in range(0, samples, BLOCK):
         drawn = [_draw_reference(pick, seed, index)[0] for index in range(start, min(start + BLOCK, samples))]

@@ -1,4 +1,4 @@
-"""Bayesian teaching by saliency maps: the mask a learner expects, given what the classifier says.
+"""Bayesian teaching by saliency maps: the mask a learner expects, given the classifier's prediction.
 
 Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021 (arXiv:2106.09106), appendix B.
 """
@@ -28,16 +28,16 @@ Sampler = Literal["importance", "smc", "auto"]
 Facts = dict[str, Any]
 
 ENOUGH = 100
-"""Effective masks; with fewer, the map's standard error exceeds a tenth of the mask's own standard deviation."""
+"""Effective masks; with fewer, the standard error exceeds a tenth of the mask's own standard deviation."""
 
 HARD_SHARE = 0.1
-"""A picture is hard when less than this share of its masks count."""
+"""An image is hard when less than this share of its masks contribute."""
 
 FULL = 0.9
 """Share of the masks of which all count."""
 
 LINEAGES = 12
-"""Independent first ancestors: with fewer a standard error is itself uncertain by a fifth and more."""
+"""Independent first ancestors: with fewer, the standard error is itself uncertain by a fifth or more."""
 
 REMEDY = {"importance": "Raise 'samples', or set sampler='auto'.", "smc": "Raise 'samples'."}
 
@@ -59,21 +59,21 @@ def bayesian_teaching(
     tolerance: float = 0.0,
     chunk: int = 0,
 ) -> Explanation:
-    """Expected mask E[m | x, c], each random mask weighted by how surely the classifier still says the target.
+    """Average random masks, each weighted by the target's probability under it: the expected mask E[m | x, c].
 
     E[m | x, c] = sum_i m_i q_i / sum_i q_i with m_i from the prior and q_i the softmax probability of c for the
-    picture masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
+    image masked by m_i. `Explanation.zero` is the prior's mean: a classifier that does not look gives it
     everywhere. ``estimator="plain"`` is this ratio, as in the paper; ``"controlled"`` takes out the noise of the masks
     themselves (`WeightedMasks.controlled`). `Explanation.error` is the standard error. ``chunk`` (0: by memory)
-    changes speed and memory, not the map. Masks depend on the seed alone, so that maps of several pictures and classes
-    under one seed compare under common random numbers; several classes of one picture share its passes.
+    changes speed and memory, not the heatmap. Masks depend on the seed alone, so that heatmaps of images and classes
+    under one seed compare under common random numbers; several classes of one image share its passes.
 
-    ``tolerance`` above 0 ends each weighted map as soon as its standard error is nowhere larger and at least 100 masks
+    ``tolerance`` above 0 ends each weighted mean as soon as its standard error is nowhere larger and at least 100 masks
     count; ``samples`` is then the most it may take, and the certificate's is what it took.
 
     Where few random masks count, this ratio is noise. ``sampler="smc"`` draws the masks from their posterior instead
     (`posterior_mask`; ``estimator`` plays no part), ``samples`` at each of some two to seven temperatures; ``"auto"``
-    does so for the pictures of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
+    does so for the images of which fewer than 100 and fewer than a tenth of the masks count. The certificate's
     ``sampling`` says which was used. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
     """
     _check(samples, sampler, tolerance)
@@ -110,7 +110,7 @@ def _estimate_map(sums: WeightedMasks, estimator: Estimator) -> tuple[Tensor, Te
 
 
 def _distinct(inputs: Tensor) -> tuple[Tensor, Tensor]:
-    """The different pictures among inputs (B, C, H, W), and which of them each is (B,): one pass serves its classes."""
+    """Find the distinct images among inputs (B, C, H, W) and the index of each (B,): one pass serves its classes."""
     kept: list[int] = []
     place = []
     for i, picture in enumerate(inputs):
@@ -126,16 +126,16 @@ def _hard(facts: Facts, samples: int) -> bool:
 
 def _check(samples: int, sampler: Sampler, tolerance: float) -> None:
     if tolerance < 0:
-        raise ForetellError(f"tolerance={tolerance} must not be negative: 0 shows all 'samples' masks.")
+        raise ForetellError(f"tolerance={tolerance} must not be negative: 0 uses all 'samples' masks.")
     if samples < 2:
-        raise ForetellError(f"samples={samples}: Bayesian-teaching maps need at least 2 masks.")
+        raise ForetellError(f"samples={samples}: Bayesian-teaching saliency maps need at least 2 masks.")
     if sampler != "importance" and samples < SMALLEST:
         raise ForetellError(f"samples={samples}: sampler={sampler!r} needs at least {SMALLEST} masks.")
 
 
 @dataclass(frozen=True)
 class _Masking:
-    """The pictures (B, C, H, W), what they are asked for, and the two ways to ask."""
+    """Images (B, C, H, W), their targets, and the two ways to sample masks."""
 
     classifier: Classifier
     inputs: Tensor
@@ -149,8 +149,8 @@ class _Masking:
     progress: Progress
 
     def estimate_from_prior(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
-        """Masks of the prior, weighted: maps and errors (B, H, W) float64 and what is known of each."""
-        # With a tolerance each map ends at its own time, as it would alone.
+        """Weight masks of the prior: heatmaps and errors (B, H, W) float64 and facts about each."""
+        # With a tolerance each heatmap ends at its own time, as it would alone.
         parts = torch.split(torch.arange(len(self.inputs)), 1 if self.tolerance else len(self.inputs))
         found = [self._estimate_part_from_prior(part, estimator) for part in parts]
         maps, errors, known = zip(*found, strict=True)
@@ -179,7 +179,7 @@ class _Masking:
         return enough and float(_estimate_map(sums, estimator)[1].max()) <= self.tolerance
 
     def _describe_end(self, count: int, facts: Facts) -> Facts:
-        """How many masks it took, and whether they were enough."""
+        """Report how many masks were needed, and whether they were enough."""
         if not self.tolerance or facts["standard_error"] <= self.tolerance:
             return {"samples": count}
         short = (
@@ -189,7 +189,7 @@ class _Masking:
         return {"samples": count, "warnings": (*facts["warnings"], short)}
 
     def estimate_from_posterior(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
-        """Masks of one picture's posterior: map and error (H, W) float64 and what is known of them."""
+        """Sample masks of one image's posterior: heatmap and error (H, W) float64 and facts about them."""
         image, target = self.inputs[picture], int(self.classes[picture])
 
         def evidence(masks: Tensor) -> Tensor:
@@ -204,11 +204,11 @@ class _Masking:
     def _collect_facts(self, error: Tensor, effective: float, sampling: Facts) -> Facts:
         warnings = []
         if FULL * self.samples <= effective < ENOUGH:
-            warnings.append(f"Only {self.samples} masks were shown: much of this map is noise. Raise 'samples'.")
+            warnings.append(f"Only {self.samples} masks were used: much of this heatmap is noise. Raise 'samples'.")
         elif not effective >= ENOUGH:
             warnings.append(
-                f"Only {effective:.0f} of {self.samples} masks count (effective sample size): much of this map is "
-                f"noise. {REMEDY[sampling['sampler']]}"
+                f"Only {effective:.0f} of {self.samples} masks contribute (effective sample size): much of this "
+                f"heatmap is noise. {REMEDY[sampling['sampler']]}"
             )
         if sampling.get("lineages", LINEAGES) < LINEAGES:
             warnings.append(

@@ -1,4 +1,4 @@
-"""Extremal perturbations: of all smooth masks of a given area, the one through which the class is said loudest.
+"""Extremal perturbations: the smooth mask of a given area that maximises the output of the class.
 
 Fong, Patrick & Vedaldi 2019 (arXiv:1910.08485).
 """
@@ -51,15 +51,15 @@ def extremal_perturbation(
     reference: Reference = "blur",
     output: Output = "logit",
 ) -> Explanation:
-    """The smooth mask of a given area through which the target's output is largest; the mean mask of several areas.
+    """Optimise the smooth mask of a given area for the largest output of the target; average over several areas.
 
     Fong, Patrick & Vedaldi 2019 (arXiv:1910.08485), eq. 4, the preservation game: the mask m maximises output(m) -
     weight x mean((sorted m - template)^2), the template being 0 but for the share ``areas`` of ones; several areas,
     "0.05,0.1,0.2", are learned one by one. Smooth by construction: m is the smooth maximum (eq. 6 and 7, temperature
     1/20) of the spots of ``grid`` cells a side (0: 32, or one a pixel), then enlarged bilinearly. Unlike the paper,
-    the picture fades into the ``reference`` and is not blurred by degrees, Adam descends, and the weight grows from 1
-    to 3,000. Costs ``iterations`` forward and backward passes a picture and area. The certificate's parameters hold,
-    for each area, the one ``reached`` (above 1/2) and the output ``kept``, and that of the ``whole`` picture and of the
+    the image fades into the ``reference`` and is not blurred by degrees, Adam descends, and the weight grows from 1
+    to 3,000. Costs ``iterations`` forward and backward passes an image and area. The certificate's parameters hold,
+    for each area, the one ``reached`` (above 1/2) and the output ``kept``, and that of the ``whole`` image and of the
     ``empty`` reference.
     """
     shares = _areas(areas)
@@ -100,7 +100,7 @@ def _areas(areas: str) -> list[float]:
     except ValueError:
         shares = []
     if not shares or not all(0 < share < 1 for share in shares):
-        raise ForetellError(f"areas={areas!r}: give shares of the picture between 0 and 1, such as '0.05,0.1,0.2'.")
+        raise ForetellError(f"areas={areas!r}: give shares of the image between 0 and 1, such as '0.05,0.1,0.2'.")
     return shares
 
 
@@ -167,7 +167,7 @@ def _collect_facts(game: FadedImage, masks: Tensor, parameters: dict[str, Any]) 
     reached = (masks > 0.5).float().mean((1, 2)).tolist()
     found = {"reached": reached, "kept": kept, "whole": whole, "empty": empty}
     warnings = [
-        f"Through the mask of area {share:g} the class's {game.output} is {score:.3g}, of the whole picture it is "
+        f"Through the mask of area {share:g} the class's {game.output} is {score:.3g}, of the whole image it is "
         f"{whole:.3g}, of the reference {empty:.3g}: the mask does not show what the class needs. Try a larger area."
         for share, score in zip(parameters["areas"], kept, strict=True)
         if not score - empty > (whole - empty) / 2

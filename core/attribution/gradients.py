@@ -1,4 +1,4 @@
-"""The gradient family: hook-free, by ``torch.autograd.grad`` on the user's own network."""
+"""Gradient methods, computed without hooks by ``torch.autograd.grad`` on the user's own network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.masked import scores
 from core.types import Explanation, Progress, silent
 
 MOST_STEPS = 1024
-"""To which a tolerance may raise the steps of integrated gradients."""
+"""Largest number of steps of integrated gradients that a tolerance may choose."""
 
 
 def gradient(
@@ -29,7 +29,7 @@ def gradient(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
 ) -> Explanation:
-    """Gradient of the target's logit, summed over the channels: what a small change of a pixel would do.
+    """Show what a small change of each pixel would do: the gradient of the target's logit, summed over channels.
 
     Simonyan, Vedaldi & Zisserman 2013 (arXiv:1312.6034), section 3; signed here, where they take the largest
     absolute value over the channels.
@@ -54,7 +54,7 @@ def input_x_gradient(
     progress: Progress = silent,
     baseline: Literal["zero", "black", "mean"] = "zero",
 ) -> Explanation:
-    """Gradient times the input as measured from a baseline: what each pixel adds if the network were linear.
+    """Multiply the gradient by the difference from a baseline: each pixel's contribution if the network were linear.
 
     Shrikumar et al. 2016 (arXiv:1605.01713), where the baseline is the network's input 0. The sum over the channels
     is taken after the product.
@@ -84,11 +84,11 @@ def integrated_gradients(
     quadrature: Quadrature = "midpoint",
     path: PathName = "straight",
 ) -> Explanation:
-    """Gradient collected along a way from a baseline to the picture: what made the logit what it is.
+    """Integrate the gradient along a path from a baseline to the image, which attributes the change in the logit.
 
     Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), eq. 1 on the straight way and section 3 on any other
     (`core.attribution.paths`), by a rule with ``steps`` points: midpoints, or Gauss-Legendre, which is the better one
-    where the way is straight and the gradient smooth along it. The sum of the map is f(x) - f(baseline) up to the
+    where the way is straight and the gradient smooth along it. The sum of the heatmap is f(x) - f(baseline) up to the
     certificate's completeness residual. With a ``tolerance`` the steps are doubled, up to 1024, until the residual is
     no larger; the certificate has the number taken. Only ``baseline="noise"`` is random.
     """

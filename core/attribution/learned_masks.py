@@ -1,7 +1,7 @@
 """Masks learned by gradient descent: what meaningful and extremal perturbations share.
 
-The network gives its gradient with respect to the masked picture; from there to the mask the chain rule runs outside
-it, one picture at a time, so that no picture's mask hangs on another's.
+The network gives its gradient with respect to the masked image; from there to the mask the chain rule runs outside
+it, one image at a time, so that no image's mask hangs on another's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from core.classifier import Classifier
 from core.masked import Output, iterate_masked_scores, select_output
 
 Reference = Literal["blur", "mean", "black"]
-"""What stands where a mask is 0: the picture itself, blurred, or a colour."""
+"""What replaces the image where a mask is 0: the image itself, blurred, or a colour."""
 
 
 @dataclass(frozen=True)
 class FadedImage:
-    """One picture (C, H, W) that fades into a reference (C, H, W) where a mask says so, and what is said of it."""
+    """One image (C, H, W), blended with a reference (C, H, W) by a mask, and the network's output for the blend."""
 
     classifier: Classifier
     picture: Tensor
@@ -33,21 +33,21 @@ class FadedImage:
     output: Output
 
     def apply_mask(self, mask: Tensor) -> Tensor:
-        """The picture (C, H, W) where the mask (H, W) is 1, the reference where it is 0."""
+        """Return the image (C, H, W) where the mask (H, W) is 1, the reference where it is 0."""
         return self.reference + mask * (self.picture - self.reference)
 
     def pull(self, mask: Tensor) -> Tensor:
-        """A number that has the gradient of the output with respect to the mask (H, W), but not its value."""
+        """Return a number with the gradient of the output with respect to the mask (H, W), but not its value."""
         shown = self.apply_mask(mask)
         inputs = shown.detach()[None].to(self.classifier.device).requires_grad_()
         with self.classifier.exclusive() as module, self.classifier.gradients(), torch.enable_grad():
-            # A clone is no leaf, so that a network may begin with an in-place operation.
+            # A clone is not a leaf, so that a network may begin with an in-place operation.
             said = select_output(module(inputs.clone()), torch.tensor([self.target], device=inputs.device), self.output)
             (gradient,) = torch.autograd.grad(said.sum(), inputs)
         return (gradient[0].float().cpu() * shown).sum()
 
     def scores(self, masks: Tensor) -> Tensor:
-        """The output for the picture seen through each of masks (n, H, W), (n,) float64."""
+        """Compute the output for the image seen through each of masks (n, H, W), (n,) float64."""
         seen = iterate_masked_scores(
             self.classifier,
             self.picture[None],
@@ -61,20 +61,20 @@ class FadedImage:
 
     @cached_property
     def ends(self) -> tuple[float, float]:
-        """The output for the reference alone and for the whole picture."""
+        """Compute the output for the reference alone and for the whole image."""
         empty, whole = self.scores(torch.stack([torch.zeros(self.size), torch.ones(self.size)])).tolist()
         return empty, whole
 
     @property
     def size(self) -> tuple[int, int]:
-        """(H, W) of the picture."""
+        """(H, W) of the image."""
         return self.picture.shape[1], self.picture.shape[2]
 
 
 def descend(
     start: Tensor, objective: Callable[[Tensor, int], Tensor], iterations: int, rate: float, done: Callable[[int], None]
 ) -> Tensor:
-    """Where Adam (Kingma & Ba 2015, arXiv:1412.6980) arrives from ``start``, minimising ``objective(values, step)``.
+    """Minimise ``objective(values, step)`` from ``start`` by Adam (Kingma & Ba 2015, arXiv:1412.6980).
 
     Values are kept in [0, 1]; ``done`` hears of each step.
     """

@@ -1,4 +1,4 @@
-"""LIME: a linear model of the cells of one picture, true near that picture.
+"""LIME: a linear model of the cells of one image, valid near that image.
 
 Ribeiro, Singh & Guestrin 2016 (arXiv:1602.04938).
 """
@@ -38,11 +38,11 @@ def lime(
     output: Output = "probability",
     chunk: int = 0,
 ) -> Explanation:
-    """Weights of a linear model of the target's output on which cells are shown, fitted near the whole picture.
+    """Fit a linear model of the target's output on which cells are visible, near the whole image; heatmap its weights.
 
     Ribeiro et al. 2016 (arXiv:1602.04938), eq. 1 and 2, with ridge regression in place of K-Lasso and the cells of a
-    grid in place of superpixels: each of ``samples`` pictures shows each cell with probability 1/2 and counts by
-    exp(-D^2 / kernel_width^2), D the cosine distance to the whole picture, 1 - sqrt(share of the cells shown). The
+    grid in place of superpixels: each of ``samples`` images shows each cell with probability 1/2 and counts by
+    exp(-D^2 / kernel_width^2), D the cosine distance to the whole image, 1 - sqrt(share of the cells shown). The
     intercept is not penalised. A cell's weight is shared out equally to its pixels. The certificate's parameters hold
     the local model's ``r2``; a low one is a warning. `Explanation.error` is the standard error over the samples.
     """
@@ -106,7 +106,7 @@ def _fit(r2: float, parameters: dict[str, Any]) -> dict[str, Any]:
     warnings: tuple[str, ...] = ()
     if not r2 >= FAITHFUL:
         warnings = (
-            f"The linear model explains {r2:.0%} of what the classifier does near this picture: do not read the map as "
-            "its reasons. Try fewer cells, output='logit' or more samples.",
+            f"The linear model explains {r2:.0%} of what the classifier does near this image: do not read the heatmap "
+            "as its reasons. Try fewer cells, output='logit' or more samples.",
         )
     return {"parameters": parameters | {"r2": r2}, "warnings": warnings}

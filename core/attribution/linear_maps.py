@@ -95,7 +95,7 @@ def product(func: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> LinearM
 
 
 def scaling(scale: Tensor, shift: Tensor | None) -> LinearMap:
-    """The map x -> x * scale + shift, each broadcast to x: a batch norm that stands alone."""
+    """The map x -> x * scale + shift, each broadcast to x: a batch norm on its own."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return x * w

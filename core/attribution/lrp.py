@@ -1,8 +1,8 @@
-"""Layer-wise relevance propagation: the logit shared out over the pixels, layer by layer.
+"""Layer-wise relevance propagation: the logit distributed over the pixels, layer by layer.
 
 Bach et al. 2015 (doi:10.1371/journal.pone.0130140); rules and composites after Montavon et al. 2019
 (doi:10.1007/978-3-030-28954-6_10). How each kind of layer is met: `core.attribution.relevance`. What normalises the
-picture within the network counts as part of the picture.
+image within the network counts as part of the image.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.types import Explanation, Progress, silent
 
 Bias = Literal["absorbs", "left_out"]
 LEAST, MOST = 0.1, 10.0
-"""Shares of the logit below and above which a map is warned of."""
+"""Shares of the logit below and above which a heatmap gets a warning."""
 RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
 FirstRule = Literal["same", "flat", "w_square", "z_box"]
 
@@ -39,7 +39,7 @@ def lrp_0(
     progress: Progress = silent,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP-0: every layer shares relevance in proportion to the contributions themselves.
+    """Propagate relevance back by LRP-0: every layer distributes it in proportion to the contributions.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 56. On a network of ReLUs and linear layers it is input
     x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
@@ -58,7 +58,7 @@ def lrp_epsilon(
     epsilon: float = 0.01,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP-epsilon: contributions in proportion, outputs near 0 damped by epsilon, which absorbs some relevance.
+    """Propagate relevance back by LRP-epsilon, which damps outputs near 0 and absorbs some relevance.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 58.
     """
@@ -77,7 +77,7 @@ def lrp_gamma(
     gamma: float = 0.25,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP-gamma: contributions of the output's own sign weigh 1 + gamma, which calms the map.
+    """Propagate relevance back by LRP-gamma: contributions of the output's sign weigh 1 + gamma, which reduces noise.
 
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.2.3.
     """
@@ -97,7 +97,7 @@ def lrp_alpha_beta(
     beta: float = 1.0,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP-alpha-beta: positive contributions share alpha times the relevance, negative ones lose beta times.
+    """Propagate relevance back by LRP-alpha-beta: positive contributions gain alpha times, negative lose beta times.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 60, in today's convention alpha - beta = 1, alpha >= 1;
     the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
@@ -117,7 +117,7 @@ def lrp_z_plus(
     progress: Progress = silent,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP-z+: positive contributions alone share the relevance, as in deep Taylor decomposition.
+    """Propagate relevance back by LRP-z+, through positive contributions only, as in deep Taylor decomposition.
 
     Montavon et al. 2017 (arXiv:1512.02479), eq. 15; LRP-alpha-beta with alpha = 1, beta = 0.
     """
@@ -141,10 +141,10 @@ def lrp_composite(
     beta: float = 1.0,
     bias: Bias = "absorbs",
 ) -> Explanation:
-    """LRP with a rule for each kind of layer: the way to maps that are both calm and sharp.
+    """Propagate relevance back with a rule for each kind of layer, for heatmaps both sharp and low in noise.
 
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.3; Kohlbrenner et al. 2020 (arXiv:1910.09840).
-    ``first`` is for the layers the picture enters: ``"flat"``, ``"w_square"`` (arXiv:1512.02479, eq. 12) and
+    ``first`` is for the layers the image enters: ``"flat"``, ``"w_square"`` (arXiv:1512.02479, eq. 12) and
     ``"z_box"`` (z^B, eq. 14, between the inputs of black and white) suit values of either sign.
     """
     _need_convention(alpha, beta)
@@ -174,13 +174,13 @@ def _need_convention(alpha: float, beta: float) -> None:
 
 
 def _uniform(rule: Rule, bias: Bias) -> Composite:
-    """One rule everywhere; sums without weights share in proportion."""
+    """Use one rule everywhere; sums without weights distribute in proportion."""
     other = {"other": rule} if isinstance(rule, Epsilon) else {}
     return Composite(rule, rule, bias_absorbs=bias == "absorbs", **other)
 
 
 def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
-    """Lowest and highest input (C, H, W) that a picture can give."""
+    """Return the lowest and highest input (C, H, W) that an image can give."""
     white = classifier.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), (255, 255, 255)))
     black = classifier.fill("black")
     return torch.minimum(black, white), torch.maximum(black, white)
@@ -209,7 +209,7 @@ def _explain(
     maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
     if not bool(torch.isfinite(maps).all()):
         raise ForetellError(
-            f"{method} overflows on {classifier.name}: sums near 0 are divided by. Use lrp_gamma or lrp_composite, or "
+            f"{method} overflows on {classifier.name}: it divides by sums near 0. Use lrp_gamma or lrp_composite, or "
             "bias='absorbs'."
         )
     kept = (maps.double().sum((1, 2)) / logits.double().gather(1, classes[:, None])[:, 0]).tolist()
@@ -221,7 +221,7 @@ def _explain(
 
 
 def _warnings(share: float, bias: Bias) -> tuple[str, ...]:
-    """What to read before believing a map that holds ``share`` of the logit."""
+    """Return the warning of a heatmap that contains ``share`` of the logit."""
     if abs(share) > MOST:
         return (
             f"Relevance grew to {share:.2g} times the logit on the way: sums near 0 were divided by, and positive and "
@@ -229,13 +229,13 @@ def _warnings(share: float, bias: Bias) -> tuple[str, ...]:
         )
     if share < LEAST:
         why = "biases absorbed the rest" if bias == "absorbs" else "the rest ended in units active by their bias alone"
-        return (f"Only {share:.1%} of the logit".replace("%", " %") + f" is in this map: {why}.",)
+        return (f"Only {share:.1%} of the logit".replace("%", " %") + f" is in this heatmap: {why}.",)
     return ()
 
 
 @contextmanager
 def differentiable(classifier: Classifier, method: str) -> Iterator[nn.Module]:
-    """`Classifier.differentiable`, of a network whose layers can be met one by one."""
+    """Return `Classifier.differentiable` of a network whose layers can be intercepted one by one."""
     with classifier.exclusive() as module:
         refuse_hidden(classifier, module, method)
     with classifier.differentiable() as network:
@@ -243,7 +243,7 @@ def differentiable(classifier: Classifier, method: str) -> Iterator[nn.Module]:
 
 
 def refuse_hidden(classifier: Classifier, module: nn.Module, method: str) -> None:
-    """The sentence for a network whose layers cannot be met one by one."""
+    """Return the error for a network whose layers cannot be intercepted one by one."""
     if hides_calls(module):
         raise ForetellError(
             f"{classifier.name} has TorchScript or compiled parts, in which {method} cannot meet the layers. "

@@ -1,4 +1,4 @@
-"""Meaningful perturbation: learn the smallest smooth part of the picture whose deletion the class does not survive.
+"""Meaningful perturbation: learn the smallest smooth part of the image whose deletion removes the class.
 
 Fong & Vedaldi 2017 (arXiv:1704.03296).
 """
@@ -33,7 +33,7 @@ RATE = 0.1
 DISCS = 15
 """Sizes tried for the disc that the search starts from."""
 SUPPRESSED = 0.99
-"""The first mask is the smallest disc that takes away this share of what the reference takes away."""
+"""The first mask is the smallest disc that removes this share of what the reference removes."""
 
 
 def meaningful_perturbation(
@@ -51,13 +51,13 @@ def meaningful_perturbation(
     reference: Reference = "blur",
     output: Output = "probability",
 ) -> Explanation:
-    """How much of each pixel is deleted by the smallest smooth deletion that takes the class away: 0 none, 1 all.
+    """Find the smallest smooth deletion that removes the class: the deleted share of each pixel, from 0 to 1.
 
     Fong & Vedaldi 2017 (arXiv:1704.03296), eq. 5, the deletion game: a coarse mask of ``grid`` cells a side (0: 28, or
-    one a pixel), enlarged bilinearly, fades the picture into the ``reference`` and minimises output + ``sparsity`` x
+    one a pixel), enlarged bilinearly, fades the image into the ``reference`` and minimises output + ``sparsity`` x
     deleted share + ``smoothness`` x total variation / grid. The weights are the paper's 1e-4 and 1e-2 per cell of its
     28 x 28. Each step shifts the mask at random by up to ``jitter`` of the shorter side; the first mask is a disc in
-    the middle, as small as it deletes the class. Costs ``iterations`` forward and backward passes a picture. The
+    the middle, as small as it deletes the class. Costs ``iterations`` forward and backward passes an image. The
     certificate's parameters hold the output before (``whole``) and after (``deleted``), that of the ``empty``
     reference, and the deleted ``share``.
     """
@@ -139,7 +139,7 @@ def _collect_facts(game: FadedImage, mask: Tensor, parameters: dict[str, Any]) -
     if not whole - deleted > (whole - empty) / 2 > 0:
         warnings = (
             f"The deletion takes the class's {game.output} from {whole:.3g} to {deleted:.3g}, the reference alone to "
-            f"{empty:.3g}: the map shows no part that the class needs. Try another reference or less sparsity.",
+            f"{empty:.3g}: the heatmap shows no part that the class needs. Try another reference or less sparsity.",
         )
     found = {"whole": whole, "deleted": deleted, "empty": empty, "share": float((1 - mask).mean())}
     return {"parameters": parameters | found, "warnings": warnings}

@@ -1,6 +1,6 @@
-"""Modified backpropagation: the gradient with other rules for the ReLUs, for sharp maps of what pushes a logit up.
+"""Modified backpropagation: the gradient with other rules for the ReLUs, for sharp heatmaps of what raises a logit.
 
-These maps show much of the picture itself: with random weights in the last layers they look nearly the same (Adebayo
+These heatmaps show much of the image itself: with random weights in the last layers they look nearly the same (Adebayo
 et al. 2018, arXiv:1810.03292).
 """
 
@@ -33,7 +33,7 @@ def deconvnet(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
 ) -> Explanation:
-    """Gradient whose ReLUs pass back only what is positive, wherever they were open in the forward pass or not.
+    """Backpropagate only positive values through every ReLU, whether or not it was active in the forward pass.
 
     Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1, from the target's logit down to the pixels; signed, summed
     over the channels. Needs a network with ReLUs.
@@ -49,7 +49,7 @@ def guided_backpropagation(
     generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
     progress: Progress = silent,
 ) -> Explanation:
-    """Gradient whose ReLUs pass back only what is positive, and only where they were open in the forward pass.
+    """Backpropagate only positive values, and only through ReLUs that were active in the forward pass.
 
     Springenberg et al. 2014 (arXiv:1412.6806), section 3.4 and figure 1; signed, summed over the channels. Needs a
     network with ReLUs.
@@ -66,7 +66,7 @@ def guided_grad_cam(
     progress: Progress = silent,
     layer: str = "",
 ) -> Explanation:
-    """Guided backpropagation times Grad-CAM: its fine lines, where the class is.
+    """Multiply guided backpropagation by Grad-CAM: fine detail, restricted to where the class is.
 
     Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly;
     ``layer=""`` is the last one with a map of places. Needs a network with ReLUs.
@@ -80,7 +80,7 @@ def guided_grad_cam(
         return fine * enlarge_maps(coarse.relu(), inputs), logits
 
     maps, logits = in_parts(compute, inputs, classes, progress, "guided class activation maps")
-    empty = f"Guided backpropagation and layer {layer!r} share no place: the map is 0 everywhere. Try another layer."
+    empty = f"Guided backpropagation and layer {layer!r} do not overlap: the heatmap is 0. Try another layer."
     known: list[dict[str, Any]] = [
         {"parameters": {"layer": layer}, "warnings": _collect_warnings(others) + (() if m.any() else (empty,))}
         for m in maps
@@ -105,7 +105,7 @@ def _explain(
 def _compute_modified_gradient(
     method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: RectifierRule, others: set[str]
 ) -> tuple[Tensor, Tensor]:
-    """What the rule makes of d logit[target] / d input, summed over the channels (B, H, W), and the logits (B, K)."""
+    """Compute d logit[target] / d input under the rule, summed over channels (B, H, W), and the logits (B, K)."""
     with _rectifying(method, classifier, rule, others):
         gradient, logits = gradient_and_logits(classifier, inputs, targets)
     return gradient.sum(1), logits
@@ -114,7 +114,7 @@ def _compute_modified_gradient(
 def _fine_and_coarse(
     classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str, others: set[str]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Guided backpropagation (B, H, W), Grad-CAM of ``layer`` (B, h, w) and logits (B, K) of one forward pass."""
+    """Compute guided backpropagation (B, H, W), Grad-CAM of ``layer`` (B, h, w) and logits (B, K) in one pass."""
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
@@ -139,7 +139,7 @@ def _fine_and_coarse(
 def _rectifying(
     method: str, classifier: Classifier, rule: RectifierRule, others: set[str]
 ) -> Iterator[tuple[nn.Module, Rectifiers]]:
-    """The network, its ReLUs under ``rule``; notes its other activations, and refuses one without ReLUs."""
+    """Run the network with its ReLUs under ``rule``; note other activations, and refuse a network without ReLUs."""
     with classifier.exclusive() as module, classifier.gradients():
         if hides_calls(module):
             raise ForetellError(

@@ -1,4 +1,4 @@
-"""Mean and variance of maps over random draws, whatever the chunks and the batch."""
+"""Mean and variance of heatmaps over random draws, whatever the chunks and the batch."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from core.device import chunk_size, in_chunks
 from core.types import Progress
 
 DrawSamples = Callable[[Tensor], Iterable[Tensor]]
-"""``sampled(rows)``: for each picture the values (n, ...) of the draws ``rows`` (n,). Every draw comes from its own
-random stream and is the same for all pictures, so that pictures and classes compare under common random numbers."""
+"""``sampled(rows)``: for each image the values (n, ...) of the draws ``rows`` (n,). Every draw comes from its own
+random stream and is the same for all images, so that images and classes compare under common random numbers."""
 
 
 def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progress, what: str) -> tuple[Tensor, Tensor]:
@@ -24,7 +24,7 @@ def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progre
         nonlocal done
         values = (values.double() for values in sampled(rows))
         part = torch.stack([torch.stack([v.sum(0), v.square().sum(0)]) for v in values], 1)
-        # Only now, when no picture can run out of memory any more: a repeated chunk must not count twice.
+        # Only now, when no image can run out of memory any more: a repeated chunk must not count twice.
         sums[:] = [sums[0] + part if sums else part]
         done += len(rows)
         progress(done, samples, what)

@@ -1,4 +1,4 @@
-"""Occlusion: slide a window over the picture and see what covering it costs.
+"""Occlusion: slide a window over the image and measure what covering it costs.
 
 Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2.
 """
@@ -20,10 +20,10 @@ from core.masked import Fill, Output, iterate_masked_scores, scores
 from core.types import Explanation, Progress, silent
 
 BLOCK = 64
-"""Windows whose masks are held at a time."""
+"""Windows whose masks are held in memory at a time."""
 
 WINDOWS_PER_SIDE = 8
-"""The default window is this part of the shorter side: 28 of 224 px."""
+"""The default window is this share of the shorter side: 28 of 224 px."""
 
 
 def occlusion(
@@ -39,13 +39,13 @@ def occlusion(
     output: Output = "logit",
     chunk: int = 0,
 ) -> Explanation:
-    """Loss of the target's output when a sliding window is covered, averaged over the windows that cover a pixel.
+    """Measure how far the target's output falls when a sliding window is covered, averaged over windows per pixel.
 
     Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2, as a loss (f(x) - f(covered), so that evidence is positive)
     and laid back on the pixels: the mean over the windows that cover a pixel, which is also captum's convention.
     ``window`` and ``stride`` are in px (0: an eighth of the shorter side; half the window). Windows start at 0,
     stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge. ``chunk``
-    (0: by memory) changes speed and memory, never the map.
+    (0: by memory) changes speed and memory, never the heatmap.
     """
     inputs, classes = prepare_inputs(classifier, images, targets)
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
@@ -68,7 +68,7 @@ def occlusion(
 
 @dataclass(frozen=True)
 class Windows:
-    """Positions of a square window of ``side`` px, ``stride`` px apart, that cover a (height, width) picture."""
+    """Positions of a square window of ``side`` px, ``stride`` px apart, that cover a (height, width) image."""
 
     height: int
     width: int
@@ -77,7 +77,7 @@ class Windows:
 
     @classmethod
     def of(cls, height: int, width: int, window: int, stride: int) -> Windows:
-        """The windows asked for, 0 standing for the defaults.
+        """Choose the requested windows; 0 selects the defaults.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""Ways from a baseline to a picture, and the gradient collected along them. `PATHS` names every way.
+"""Paths from a baseline to an image, and the gradient integrated along them. `PATHS` names every path.
 
 Friedman 2004 (doi:10.1007/s001820400173); Sundararajan, Taly & Yan 2017 (arXiv:1703.01365), section 3: whatever the
-way, the map sums to f(x) - f(baseline).
+way, the heatmap sums to f(x) - f(baseline).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Path = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def straight(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:
-    """All pixels change together: the one way that treats equal pixels alike (Sundararajan et al. 2017, theorem 1)."""
+    """Change all pixels together: the only path that treats equal pixels alike (Sundararajan et al. 2017, th. 1)."""
     return start + positions[:, None, None, None] * (end - start)
 
 
 def into_focus(start: Tensor, end: Tensor, positions: Tensor) -> Tensor:  # noqa: ARG001 - the start follows from the end
-    """The picture from its blur to itself, so that nothing new appears on the way: no colour, no edge.
+    """Go from the blurred image to the image, so that no new colour or edge appears on the path.
 
     Xu, Venugopalan & Sundararajan 2020 (arXiv:2004.03383), section 3; the blur's standard deviation falls evenly from
     that of the baseline ``"blur"``.
@@ -47,10 +47,10 @@ PATHS: Mapping[str, Path] = {"straight": straight, "blur": into_focus}
 
 
 def select_path(name: str, baseline: str) -> Path:
-    """The way of that name, or the sentence that says why it does not begin at ``baseline``."""
+    """Return the path of that name, or raise an error if it does not begin at ``baseline``."""
     if name == "blur" and baseline != "blur":
         raise ForetellError(
-            f'path="blur" begins at the blurred picture, not at the baseline {baseline!r}: give baseline="blur" too.'
+            f'path="blur" begins at the blurred image, not at the baseline {baseline!r}: give baseline="blur" too.'
         )
     return PATHS[name]
 
@@ -58,7 +58,7 @@ def select_path(name: str, baseline: str) -> Path:
 def along(
     classifier: Classifier, path: Path, start: Tensor, end: Tensor, target: int, quadrature: str, steps: int
 ) -> Tensor:
-    """Sum over the ``steps`` of a rule of gradient times movement, summed over the channels: (H, W) float32.
+    """Sum over the ``steps`` of a quadrature rule of gradient times movement, summed over the channels: (H, W) float32.
 
     Each step goes as far along the path as its point has weight, so that the movements add up to ``end - start`` and a
     linear network is explained exactly, whatever the path and the rule.
@@ -78,7 +78,7 @@ def along(
 
 
 def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:
-    """Points (steps,) in [0, 1] and the bounds (steps + 1,) of the steps they stand for, from 0 to 1; float64."""
+    """Points (steps,) in [0, 1] and the bounds (steps + 1,) of the steps they represent, from 0 to 1; float64."""
     if quadrature == "midpoint":
         bounds = torch.arange(steps + 1, dtype=torch.float64) / steps
         return (bounds[1:] + bounds[:-1]) / 2, bounds

@@ -1,4 +1,4 @@
-"""Which layer of a network keeps the places of its input apart, and whether a layer does."""
+"""Layers of a network whose outputs keep the locations of the input, and a test whether a layer does."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _sum(outputs: list[_Output], axes: int) -> int:
 def _no_places(classifier: Classifier, output: _Output) -> ForetellError:
     return ForetellError(
         f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but its last two axes are not the "
-        "places of the image. Its map would mean nothing. Choose a "
+        "places of the image. Its heatmap would be meaningless. Choose a "
         "layer that gives (B, K, h, w), or a method that needs none, such as smoothgrad or bayesian_teaching."
     )
 

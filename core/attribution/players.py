@@ -1,4 +1,4 @@
-"""The players of a cooperative game on a picture: the cells of a regular grid, shown or covered.
+"""The players of a cooperative game on an image: the cells of a regular grid, visible or covered.
 
 Shared by the Shapley methods and LIME.
 """
@@ -18,7 +18,7 @@ from core.masked import Output, iterate_masked_scores, scores
 from core.types import Progress
 
 BLOCK = 64
-"""Coalitions whose masks are held at a time, and that are drawn from one random stream."""
+"""Coalitions whose masks are held in memory at a time and drawn from one random stream."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Cells:
 
     @property
     def players(self) -> int:
-        """How many cells."""
+        """Return the number of cells."""
         return self.grid**2
 
     @cached_property
@@ -58,7 +58,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Game:
-    """v(S) = the target's output when only the cells in S are shown, of B pictures at once."""
+    """v(S) = the target's output when only the cells in S are shown, of B images at once."""
 
     classifier: Classifier
     inputs: Tensor

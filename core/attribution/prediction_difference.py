@@ -1,4 +1,4 @@
-"""Prediction difference analysis: what the classifier would say if it did not know a part of the picture.
+"""Prediction difference analysis: the prediction if the classifier did not know a part of the image.
 
 Not to know is no colour: the part is drawn from what could stand there, given what stands around it, and the answers
 are averaged. Zintgraf, Cohen, Adel & Welling 2017 (arXiv:1702.04595).
@@ -23,13 +23,13 @@ from core.masked import scores
 from core.types import Explanation, Progress, silent
 
 BLOCK = 16
-"""Textures that are held at a time and drawn from one random stream."""
+"""Textures held in memory at a time and drawn from one random stream."""
 
 LARGEST = 64
 """A window of this many px a side hangs on its context by a matrix of 150 MB."""
 
 NUGGET = 1e-4
-"""Share of the variance by which each pixel varies on its own: a flat picture has no invertible covariance."""
+"""Share of the variance by which each pixel varies on its own: a flat image has no invertible covariance."""
 
 
 def prediction_difference(
@@ -46,20 +46,20 @@ def prediction_difference(
     trained_on: int = 1_000_000,
     chunk: int = 0,
 ) -> Explanation:
-    """Weight of evidence of each window, in bits: the log odds of the class, less those without knowing the window.
+    """Compute each window's weight of evidence, in bits: log odds of the class with and without knowing the window.
 
     Zintgraf et al. 2017 (arXiv:1702.04595), algorithm 1: p(c | x without w) is the mean probability over ``samples``
     fillings of the window, drawn given the ``context`` px around it (their l is k + 2 context); a pixel has the mean
     over the windows that cover it. Probabilities p become (N p + 1) / (N + K), Laplace's correction, with N =
-    ``trained_on`` pictures and K classes. Their normal distribution of patches is fitted to data: here to the picture
-    itself, as a stationary one (`Texture`), so that no map hangs on other pictures; what is drawn is kept in the
-    picture's own range. ``window`` and ``stride`` as in `occlusion`, up to 64 px. Costs ``samples`` forward passes a
-    window, by default 2,250 a picture of 224 px. `Explanation.error` is the standard error over the samples.
+    ``trained_on`` images and K classes. Their normal distribution of patches is fitted to data: here to the image
+    itself, as a stationary one (`Texture`), so that no heatmap hangs on other images; what is drawn is kept in the
+    image's own range. ``window`` and ``stride`` as in `occlusion`, up to 64 px. Costs ``samples`` forward passes a
+    window, by default 2,250 an image of 224 px. `Explanation.error` is the standard error over the samples.
     """
     if samples < 2 or context < 1 or trained_on < 1:
         raise ForetellError(
             f"samples={samples}, context={context}, trained_on={trained_on}: prediction differences need at least 2 "
-            "samples, 1 px of context and 1 picture."
+            "samples, 1 px of context and 1 image."
         )
     inputs, classes = prepare_inputs(classifier, images, targets)
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
@@ -95,7 +95,7 @@ def prediction_difference(
 
 @dataclass(frozen=True)
 class Odds:
-    """Log odds of a probability p as (N p + 1) / (N + K), of N pictures and K classes: finite also for 0 and 1."""
+    """Log odds of a probability p as (N p + 1) / (N + K), of N images and K classes: finite also for 0 and 1."""
 
     pictures: int
     classes: int
@@ -112,7 +112,7 @@ class Odds:
 
 
 def evidence(parts: Sequence[Part], odds: Odds, whole: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
-    """The map (H, W) and its standard error (H, W) from the probabilities p (windows, samples) of filled windows.
+    """Compute the heatmap and its standard error, both (H, W), from probabilities p (windows, samples).
 
     Sample s of every window comes from one texture, so windows are not independent, but samples are: the error is that
     of the mean over the samples of what each adds, the log odds taken as straight about the mean of p.
@@ -131,7 +131,7 @@ def evidence(parts: Sequence[Part], odds: Odds, whole: Tensor, p: Tensor) -> tup
 
 @dataclass(frozen=True)
 class Part:
-    """A window, cut off at the picture's edge, and up to ``context`` px around it."""
+    """A window, cut off at the image's edge, and up to ``context`` px around it."""
 
     rows: slice
     columns: slice
@@ -169,7 +169,7 @@ def parts(windows: Windows, context: int) -> list[Part]:
 
 
 def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> Iterator[tuple[int, slice, Tensor]]:
-    """For each window, in blocks of samples: its number, which samples, and the pictures (n <= 16, C, H, W)."""
+    """For each window, in blocks of samples: its number, which samples, and the images (n <= 16, C, H, W)."""
     texture = Texture(image)
     low, high = image.amin((1, 2))[:, None, None], image.amax((1, 2))[:, None, None]
     for block, start in enumerate(range(0, samples, BLOCK)):
@@ -184,9 +184,9 @@ def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> I
 
 @dataclass(frozen=True)
 class Texture:
-    """The stationary normal distribution of a picture (C, H, W): its mean colour and its autocovariances.
+    """The stationary normal distribution of an image (C, H, W): its mean colour and its autocovariances.
 
-    The covariance of two values is the mean product of all pairs of that lag and those channels in the picture, divided
+    The covariance of two values is the mean product of all pairs of that lag and those channels in the image, divided
     by H W: the covariances of all patches of whatever size, pooled over their places, and always a proper covariance.
     """
 
@@ -210,7 +210,7 @@ class Texture:
         return (NUGGET * self.covariance[:, :, 0, 0].diagonal()).clamp(min=1e-12)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Random pictures (count, C, H, W), float64, of this distribution: the picture convolved with white noise."""
+        """Random images (count, C, H, W), float64, of this distribution: the image convolved with white noise."""
         channels, height, width = self.image.shape
         noise = torch.randn(BLOCK, 1, *self._size, dtype=torch.float64, generator=generator)[:count]
         grain = torch.randn(BLOCK, channels, height, width, dtype=torch.float64, generator=generator)[:count]
@@ -219,9 +219,9 @@ class Texture:
         return self.mean + smooth[:, :, :height, :width] / math.sqrt(self._pixels) + grain
 
     def condition_on_surroundings(self, fields: Tensor, part: Part) -> Tensor:
-        """What may stand in a window given the picture around it, one for each of ``fields``: (n, C, rows, columns).
+        """Draw the contents of a window given the image around it, one for each of ``fields``: (n, C, rows, columns).
 
-        Matheron's rule: a random picture, corrected by the regression of the window on the error that it makes around
+        Matheron's rule: a random image, corrected by the regression of the window on the error that it makes around
         the window, has exactly the conditional normal distribution.
         """
         wrong = (self.image.double()[:, *part.outer] - fields[:, :, *part.outer])[:, :, ~part.window_mask].flatten(1)

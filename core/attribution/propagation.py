@@ -1,4 +1,4 @@
-"""A network's forward pass with another way back: every call it makes to PyTorch is met and told apart by kind.
+"""A forward pass with another backward pass: every call to PyTorch is intercepted and classified by kind.
 
 The network runs as it is, whoever wrote it: nothing is hooked, copied or traced, so that shared, in-place and
 functional activations, residual sums written as ``+=`` and Python control flow are all met. What `Propagation` does
@@ -34,7 +34,7 @@ Bounds = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Mark:
-    """What is known of a tensor that comes from the network's input.
+    """Facts about a tensor that comes from the network's input.
 
     Attributes
     ----------
@@ -143,12 +143,12 @@ class Propagation(TorchFunctionMode):
         if not call.inplace:
             return result
         if result is not call.args[0]:
-            # Nothing is overwritten, since the way back needs it: from here on, the old tensor means the new one.
+            # Nothing is overwritten, since the backward pass needs it: from here on, the old tensor means the new one.
             self._written[id(given[0])] = (given[0], result)
         return given[0]
 
     def current(self, tensor: Tensor) -> Tensor:
-        """What a tensor is after the in-place calls on it."""
+        """Return a tensor's value after the in-place calls on it."""
         while id(tensor) in self._written:
             tensor = self._written[id(tensor)][1]
         return tensor
@@ -162,7 +162,7 @@ class Propagation(TorchFunctionMode):
         floating = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.is_floating_point()]
         if floating:
             raise self._make_unsupported_error(f"computes {call.name}()")
-        return result  # sizes, types, comparisons: nothing that carries evidence
+        return result  # sizes, types, comparisons: nothing that carries relevance
 
     def _make_unsupported_error(self, what: str) -> ForetellError:
         return ForetellError(

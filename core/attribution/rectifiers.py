@@ -1,4 +1,4 @@
-"""Another backward pass for the ReLUs of a network, whoever wrote them and however often they are used.
+"""Another backward pass for the ReLUs of a network, however they are written and however often they are used.
 
 The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are answered by one with
 a backward pass of our own, the calls that `torch.nn.ReLU` makes included. Nothing is hooked, copied or traced, so
@@ -146,7 +146,7 @@ class Rectifiers(TorchFunctionMode):
 
 
 def hides_calls(module: torch.nn.Module) -> bool:
-    """Whether parts of the network are TorchScript or compiled, where `Rectifiers` may see nothing."""
+    """Tell whether parts of the network are TorchScript or compiled, where `Rectifiers` may intercept nothing."""
     return any(
         isinstance(part, torch.jit.ScriptModule) or hasattr(part, "_orig_mod") or part._compiled_call_impl is not None
         for part in module.modules()

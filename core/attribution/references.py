@@ -1,4 +1,4 @@
-"""Many inputs to measure from: drawn, or a user's own."""
+"""Many references to measure from: random, or a user's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCES: Mapping[str, Callable[[Classifier, torch.Generator], Tensor]] = {"colou
 
 
 def picker(classifier: Classifier, source: ReferenceSource, references: Tensor | None) -> Pick:
-    """What draws from the source, or from the user's own references."""
+    """Return a function that draws from the source, or from the user's own references."""
     if references is None:
         return lambda generator: SOURCES[source](classifier, generator)
     if tuple(references.shape[1:]) != classifier.input_shape or not len(references):
@@ -33,7 +33,7 @@ def picker(classifier: Classifier, source: ReferenceSource, references: Tensor |
 
 
 def describe_references(source: ReferenceSource, references: Tensor | None) -> dict[str, Any]:
-    """What the certificate says of the references: their source, or their number and SHA-256."""
+    """Describe the references in the certificate: their source, or their number and SHA-256."""
     if references is None:
         return {"source": source}
     own = references.detach().to("cpu", torch.float32).contiguous()

@@ -1,4 +1,4 @@
-"""Layer-wise relevance propagation through any network: a logit is shared out, layer by layer, down to the pixels.
+"""Layer-wise relevance propagation for any network: a logit is distributed, layer by layer, down to the pixels.
 
 Bach et al. 2015 (doi:10.1371/journal.pone.0130140). Linear layers share by a rule of
 `core.attribution.relevance_rules`, a batch norm behind one being part of it; activations and products with constants
@@ -34,7 +34,7 @@ class Composite:
     dense, convolution
         For layers with trained weights.
     first
-        For the layers that the picture itself enters; None is the rule of their kind.
+        For the layers that the image itself enters; None is the rule of their kind.
     other
         For sums without trained weights and for batch norms that stand alone.
     bias_absorbs
@@ -107,7 +107,7 @@ _halve_relevance: Callable[..., Tensor] = _Halved.apply
 
 
 class Relevance(Propagation):
-    """A forward pass whose way back carries relevance instead of gradients.
+    """A forward pass whose backward pass carries relevance instead of gradients.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The rules of layer-wise relevance propagation: how a linear layer shares out the relevance of its outputs.
+"""The rules of layer-wise relevance propagation: how a linear layer distributes the relevance of its outputs.
 
 Input i sends the contribution c_ij = x_i w_ij to output j, whose sum (with the bias, if biases take their share) is
 z_j; where a sum is 0, so are its shares. Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), table 1, unless
@@ -29,7 +29,7 @@ class Flow:
     relevance
         Of the output, shaped like z.
     bounds
-        Lowest and highest values of x, where it is the picture; else None.
+        Lowest and highest values of x, where it is the image; else None.
     """
 
     layer: LinearMap
@@ -108,7 +108,7 @@ class SquaredWeights:
 
 
 class Flat:
-    """The same to every input: for a picture as a whole, Lapuschkin et al. 2019 (arXiv:1902.10178)."""
+    """The same to every input: for an image as a whole, Lapuschkin et al. 2019 (arXiv:1902.10178)."""
 
     def __call__(self, flow: Flow) -> Tensor:
         return _blind(flow, torch.ones_like(flow.layer.weight))
@@ -150,7 +150,7 @@ def compute_signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def compute_signed_shares(layer: LinearMap, x: Tensor, rising: Tensor, falling: Tensor | None) -> Tensor:
-    """c^+ times ``rising`` plus c^- times ``falling``, summed over the outputs; None stands for 0."""
+    """Sum c^+ times ``rising`` plus c^- times ``falling`` over the outputs; None means 0."""
     up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
 
     def back(above: Tensor, below: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""RISE: what the classifier says of randomly masked pictures, laid back on what the masks showed.
+"""RISE: the classifier's outputs for randomly masked images, attributed to what the masks left visible.
 
 Petsiuk, Das & Saenko 2018 (arXiv:1806.07421).
 """
@@ -40,14 +40,14 @@ def rise(
     estimator: RiseEstimator = "centred",
     chunk: int = 0,
 ) -> Explanation:
-    """Random masks, weighted by the target's output for what they leave visible: where it pays to see.
+    """Average random masks, each weighted by the target's output for what it leaves visible.
 
     Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that does not mind a pixel
-    gives it E[q], not 0, so the map of the paper (``estimator="plain"``) has its zero at the mean output over the
-    masks, another for each picture (`Explanation.zero`, and the certificate's ``level``). The default,
+    gives it E[q], not 0, so the heatmap of the paper (``estimator="plain"``) has its zero at the mean output over the
+    masks, another for each image (`Explanation.zero`, and the certificate's ``level``). The default,
     ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for
-    every picture, is gone. `Explanation.error` is the standard error. ``chunk`` (0: by memory) changes speed and
-    memory, never the map.
+    every image, is gone. `Explanation.error` is the standard error. ``chunk`` (0: by memory) changes speed and
+    memory, never the heatmap.
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")
@@ -79,7 +79,7 @@ def rise(
 
 
 def estimate(sums: WeightedMasks, p: float, estimator: RiseEstimator) -> tuple[Tensor, Tensor]:
-    """The map and its standard error, both (B, H, W) float64.
+    """Compute the heatmap and its standard error, both (B, H, W) float64.
 
     "plain" is mean(q m) / p; "centred" is mean((q - mean q)(m - mean m)) / p. Either is a mean over the masks, and
     its error the standard deviation of the terms, divided by sqrt(N).
@@ -99,10 +99,10 @@ def estimate(sums: WeightedMasks, p: float, estimator: RiseEstimator) -> tuple[T
 
 @dataclass(frozen=True)
 class GridMasks:
-    """Random (grid, grid) pictures of 0 and 1, blown up bilinearly and shifted at random, section 3.2.
+    """Random (grid, grid) images of 0 and 1, blown up bilinearly and shifted at random, section 3.2.
 
     Each cell is 1 with probability ``p``. With C = ceil(side / grid) they grow to (grid + 1) C px a side and are cut to
-    the picture at a random offset in [0, C); so every pixel's mean is exactly p.
+    the image at a random offset in [0, C); so every pixel's mean is exactly p.
     """
 
     height: int

@@ -1,4 +1,4 @@
-"""Score-CAM: each feature map is a mask, weighted by what the classifier says of the picture seen through it."""
+"""Score-CAM: each feature map is a mask, weighted by the classifier's output for the image seen through it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def score_cam(
     sign: CamSign = "positive",
     fill: Fill = "mean",
 ) -> Explanation:
-    """Feature maps of a layer, each weighted by the target's logit for the picture seen through it; no gradients.
+    """Weight each feature map by the target's logit for the image seen through it; no gradients are needed.
 
     Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
     gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
@@ -56,13 +56,13 @@ def score_cam(
 
 
 def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor, target: int) -> Tensor:
-    """The target's logit (n,), float64, of ``x`` seen through each of ``features`` (n, h, w); -inf of a flat one.
+    """Compute the target's logit (n,), float64, of ``x`` through each of ``features`` (n, h, w); -inf of a flat one.
 
     The fill's own logit is left out: the softmax of gains is the softmax of logits.
     """
     masks = enlarge_maps(features, x[None])
     low, high = masks.amin((1, 2), keepdim=True), masks.amax((1, 2), keepdim=True)
-    # Up to rounding: scaled to [0, 1] the rounding of a flat map would become a mask of its own.
+    # Up to rounding: scaled to [0, 1] the rounding of a flat feature map would become a mask of its own.
     told = (high - low > 1e-5 * torch.maximum(high.abs(), low.abs()))[:, 0, 0]
     logits = torch.full((len(features),), -torch.inf, dtype=torch.float64)
     if told.any():

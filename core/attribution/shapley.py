@@ -1,4 +1,4 @@
-"""Shapley values of the cells of a picture: each cell's fair share of f(x) - f(fill).
+"""Shapley values of the cells of an image: each cell's fair share of f(x) - f(fill).
 
 Shapley 1953 (doi:10.1515/9781400881970-018); Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004); Lundberg &
 Lee 2017 (arXiv:1705.07874).
@@ -30,7 +30,7 @@ from core.masked import Fill, Output
 from core.types import Explanation, Progress, silent
 
 MOST_PLAYERS = 16
-"""2^16 forward passes a picture are minutes to hours; each further cell doubles them."""
+"""2^16 forward passes per image take minutes to hours; each further cell doubles them."""
 
 
 def shapley_exact(
@@ -45,11 +45,11 @@ def shapley_exact(
     output: Output = "logit",
     chunk: int = 0,
 ) -> Explanation:
-    """Exact Shapley values of the ``grid`` x ``grid`` cells of a picture, from all 2^n coalitions of cells.
+    """Compute exact Shapley values of the ``grid`` x ``grid`` cells of an image, from all 2^n coalitions of cells.
 
     Shapley 1953 (doi:10.1515/9781400881970-018): what a cell adds to the target's output, averaged over all orders in
     which cells may be uncovered; cells that are absent show the fill. At most 16 cells (grid 4: 65,536 forward
-    passes a picture). A cell's value is shared out equally to its pixels, so the map sums to f(x) - f(fill).
+    passes an image). A cell's value is shared out equally to its pixels, so the heatmap sums to f(x) - f(fill).
     """
     if grid**2 > MOST_PLAYERS:
         raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
@@ -73,11 +73,11 @@ def shapley_sampling(
     output: Output = "logit",
     chunk: int = 0,
 ) -> Explanation:
-    """Shapley values of the cells of a picture, averaged over random orders in which the cells are uncovered.
+    """Estimate Shapley values of an image's cells by averaging over random orders in which the cells are uncovered.
 
     Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004). Orders come in ``pairs`` of one and its reverse, which
     takes out much of the noise (Mitchell et al. 2022, arXiv:2104.12199); a pair costs 2 (grid^2 - 1) forward passes.
-    Each order's gains add up to f(x) - f(fill), so the map does, whatever the noise. `Explanation.error` is the
+    Each order's gains add up to f(x) - f(fill), so the heatmap does, whatever the noise. `Explanation.error` is the
     standard error over the pairs.
     """
     if pairs < 2:
@@ -110,9 +110,9 @@ def kernel_shap(
     output: Output = "logit",
     chunk: int = 0,
 ) -> Explanation:
-    """Shapley values of the cells of a picture, by weighted regression of the target's output on random coalitions.
+    """Estimate Shapley values of an image's cells by weighted regression of the output on random coalitions.
 
-    Lundberg & Lee 2017 (arXiv:1705.07874), theorem 2. The efficiency constraint is eliminated, so the map sums to
+    Lundberg & Lee 2017 (arXiv:1705.07874), theorem 2. The efficiency constraint is eliminated, so the heatmap sums to
     f(x) - f(fill). Where ``samples`` reach all 2^n - 2 coalitions, they are all taken once with the kernel's
     weights, and the result is exact. Else coalitions are drawn by the kernel, each with its complement (Covert & Lee
     2021, arXiv:2012.01536), and `Explanation.error` is the standard error.

@@ -1,4 +1,4 @@
-"""Shapley values from the values of coalitions: the arithmetic, without pictures or networks.
+"""Shapley values from the values of coalitions: the arithmetic, without images or networks.
 
 Shapley 1953 (doi:10.1515/9781400881970-018); Castro, Gomez & Tejada 2009 (doi:10.1016/j.cor.2008.04.004); Lundberg &
 Lee 2017 (arXiv:1705.07874).
@@ -34,14 +34,14 @@ def exact(values: Tensor) -> Tensor:
 
 
 def prefixes(order: Tensor) -> Tensor:
-    """The coalitions on the way from nobody to all, both excluded: an order (n,) of the players -> (n - 1, n) bool."""
+    """List the coalitions from none to all players, both excluded: an order (n,) of the players -> (n - 1, n) bool."""
     rank = torch.empty_like(order)
     rank[order] = torch.arange(len(order))
     return rank[None] < torch.arange(1, len(order))[:, None]
 
 
 def marginals(order: Tensor, values: Tensor, empty: Tensor, full: Tensor) -> Tensor:
-    """What each player adds when it joins in this order: values (B, n - 1) of `prefixes`, ends (B,) -> (B, n).
+    """Compute what each player adds when it joins in this order: values (B, n - 1) of `prefixes` -> (B, n).
 
     The sum is full - empty, whatever the values in between.
     """
@@ -112,7 +112,7 @@ def kernel_error(coalitions: Tensor, values: Tensor, found: Tensor, empty: Tenso
     inverse = torch.linalg.inv(_definite(design.T @ design))
     pairs, players = len(z) // 2, z.shape[1]
     spreads = []
-    for one in residual:  # One picture at a time: the scores are as many as coalitions times players.
+    for one in residual:  # One image at a time: the scores are as many as coalitions times players.
         influence = (design * one[:, None]).unflatten(0, (pairs, 2)).sum(1) @ inverse
         spreads.append(torch.cat([influence, -influence.sum(1, keepdim=True)], 1).square().sum(0))
     return (torch.stack(spreads) * pairs / max(1, pairs - players)).sqrt()

@@ -1,4 +1,4 @@
-"""What the two colours of a heatmap mean, by method: only where values are evidence do they speak for a class."""
+"""The meaning of a heatmap's two colours, by method: only for some methods are values evidence for a class."""
 
 from __future__ import annotations
 

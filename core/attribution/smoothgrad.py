@@ -1,7 +1,7 @@
 """Gradients under noise: their mean (SmoothGrad) and their variance (VarGrad).
 
-The noise of sample i comes from its own random stream and is the same for every picture of a batch, so neither the
-batch nor its chunks change a map, and pictures and classes compare under common random numbers.
+The noise of sample i comes from its own random stream and is the same for every image of a batch, so neither the
+batch nor its chunks change a heatmap, and images and classes compare under common random numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def smoothgrad(
     samples: int = 50,
     noise: float = 0.15,
 ) -> Explanation:
-    """Mean gradient of the target's logit over noisy copies of the picture: the gradient without its own noise.
+    """Average the gradient of the target's logit over noisy copies of the image, which reduces its own noise.
 
     Smilkov et al. 2017 (arXiv:1706.03825), section 3. ``noise`` is the standard deviation as a share of the range
     max(x) - min(x) of the input. Signed, summed over the channels; `Explanation.error` is the standard error of the
@@ -55,7 +55,7 @@ def vargrad(
     samples: int = 50,
     noise: float = 0.15,
 ) -> Explanation:
-    """Variance of the gradient of the target's logit over noisy copies of the picture, never negative.
+    """Compute the variance of the gradient of the target's logit over noisy copies of the image (never negative).
 
     Adebayo et al. 2018 (arXiv:1810.03292) and Hooker et al. 2019 (arXiv:1806.10758). The unbiased variance of each
     channel's gradient, summed over the channels; ``noise`` as in `smoothgrad`.
@@ -87,7 +87,7 @@ def _moments(
     *,
     summed: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C; float64."""
+    """Compute mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C."""
     deviations = noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3)))
 
     def sample_gradients(rows: Tensor) -> Iterator[Tensor]:

@@ -1,4 +1,4 @@
-"""Taylor decomposition: the class's lead over its rivals, expanded around a picture where it has none.
+"""Taylor decomposition: the class's lead over its rivals, expanded around an image where it is 0.
 
 Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9 to 11.
 """
@@ -17,11 +17,11 @@ from core.device import draw_seed
 from core.types import Explanation, Progress, silent
 
 HALVINGS = 20
-"""Of the way between two images of opposite sign: about as many as float32 can tell apart."""
+"""Bisections of the path between two images of opposite sign: about as many as float32 can resolve."""
 LARGE = 0.5
-"""A remainder above this share of the lead: the map explains less of it than it leaves out."""
+"""A remainder above this share of the lead means that the heatmap explains less than it omits."""
 ELSEWHERE: tuple[Baseline, ...] = ("black", "mean", "blur", "noise", "zero")
-"""Where to look for the other sign when the chosen baseline has the picture's own."""
+"""Baselines to try when the chosen one has the same sign as the image."""
 
 
 def taylor_decomposition(
@@ -33,10 +33,10 @@ def taylor_decomposition(
     progress: Progress = silent,
     baseline: Baseline = "blur",
 ) -> Explanation:
-    """First-order Taylor terms of the class's lead, at the root nearest the picture on the way to a baseline.
+    """Expand the class's lead over its rivals to first order, around the nearest root on the path to a baseline.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9: f(x) = sum of grad f(x0) (x - x0) + a remainder, where f
-    is the target's logit less the largest other and f(x0) = 0, found by halving the way from x to a picture with the
+    is the target's logit less the largest other and f(x0) = 0, found by halving the way from x to an image with the
     other sign: ``baseline``, or the first of the others that has it. Where none has, x0 is the baseline itself and the
     certificate warns. Its completeness is the remainder.
     """
@@ -76,13 +76,13 @@ def _large(remainder: float | None) -> tuple[str, ...]:
 
 def _no_root(classifier: Classifier, baseline: str) -> str:
     return (
-        f"No root: {classifier.name} ranks this class alike (first, or not) on the picture and on every baseline, "
+        f"No root: {classifier.name} ranks this class alike (first, or not) on the image and on every baseline, "
         f"so the expansion is around the baseline {baseline!r} itself and explains the difference from it."
     )
 
 
 def _lead(classifier: Classifier, inputs: Tensor, classes: Tensor) -> Tensor:
-    """The target's logit less the largest other, (B,) float64."""
+    """Compute the target's logit less the largest other, (B,) float64."""
     return _margin(classifier.logits(inputs).double(), classes)
 
 
@@ -93,7 +93,7 @@ def _margin(logits: Tensor, classes: Tensor) -> Tensor:
 
 
 def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradient of the lead (B, C, H, W), and the logits (B, K)."""
+    """Compute the gradient of the lead (B, C, H, W), and the logits (B, K)."""
     leaf = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(leaf.clone())
@@ -104,7 +104,7 @@ def _lead_gradient(classifier: Classifier, inputs: Tensor, classes: Tensor) -> t
 def _opposite(
     classifier: Classifier, inputs: Tensor, classes: Tensor, baseline: Baseline, seed: int
 ) -> tuple[Tensor, Tensor]:
-    """For each picture another whose lead has the other sign (B, C, H, W), and whether there is one (B,)."""
+    """Find for each image another whose lead has the other sign (B, C, H, W), and whether there is one (B,)."""
     sign = _lead(classifier, inputs, classes) > 0
     far = baselines(classifier, inputs, baseline, seed).clone()
     found = torch.zeros(len(inputs), dtype=torch.bool)
@@ -119,7 +119,7 @@ def _opposite(
 def _roots(
     classifier: Classifier, inputs: Tensor, far: Tensor, classes: Tensor, found: Tensor, progress: Progress
 ) -> Tensor:
-    """Points (B, C, H, W) where the lead changes sign on the straight way to ``far``, the picture's own side."""
+    """Find the points (B, C, H, W) where the lead changes sign on the line to ``far``, on the image's own side."""
     sign = _lead(classifier, inputs, classes) > 0
     near_end, far_end = torch.zeros(len(inputs)), torch.ones(len(inputs))
 
@@ -127,7 +127,7 @@ def _roots(
         return inputs + share[:, None, None, None] * (far - inputs)
 
     def leads(points: Tensor) -> Tensor:
-        """Ask image by image: rounding differs from batch to batch, and would choose between roots."""
+        """Evaluate image by image: rounding differs from batch to batch, and would choose between roots."""
         pairs = zip(points.split(1), classes.split(1), strict=True)  # type: ignore[no-untyped-call]
         return torch.cat([_lead(classifier, point, own) for point, own in pairs]) > 0
 

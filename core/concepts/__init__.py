@@ -1,1 +1,1 @@
-"""Why, in human concepts: what pictures have in common, as a direction in a layer, and what it does to the answer."""
+"""Explanations by concepts: a property of images as a direction in a layer, and its effect on the prediction."""

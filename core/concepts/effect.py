@@ -1,4 +1,4 @@
-"""What a concept does to the answer: by intervention, and what mere observation would make of it."""
+"""The effect of a concept on the prediction: by intervention, and by mere observation."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class ConceptEffect:
 
 
 def compute_causal_effect(with_concept: Tensor, without: Tensor) -> ConceptEffect:
-    """E[f | do(C = a)] - E[f | do(C = b)] of answers (N, K) to the same N worlds under both interventions.
+    """Compute E[f | do(C = a)] - E[f | do(C = b)] of predictions (N, K) of the same N scenes.
 
-    Goyal et al. 2019 (arXiv:1907.07165), definitions 1 and 2. Row i of both is the same picture but for the concept,
+    Goyal et al. 2019 (arXiv:1907.07165), definitions 1 and 2. Row i of both is the same image but for the concept,
     so that the error is that of the differences.
     """
     if with_concept.shape != without.shape:
         raise ForetellError(
-            f"Answers {tuple(with_concept.shape)} and {tuple(without.shape)} are not of the same pictures under two "
-            "interventions: give one of each for every picture."
+            f"Predictions {tuple(with_concept.shape)} and {tuple(without.shape)} are not of the same images under two "
+            "interventions: give one of each for every image."
         )
     difference = with_concept.double() - without.double()
     return ConceptEffect(difference.mean(0), _standard_error(difference))
 
 
 def compute_observed_effect(answers: Tensor, has_concept: Tensor) -> ConceptEffect:
-    """E[f | C = 1] - E[f | C = 0] of answers (N, K) as they come (ConExp): confounded with whatever goes with C."""
+    """Compute E[f | C = 1] - E[f | C = 0] of predictions (N, K) (ConExp): confounded with whatever goes with C."""
     chosen = has_concept.bool()
     if min(int(chosen.sum()), int((~chosen).sum())) < 2:
-        raise ForetellError("An observed effect needs at least two pictures with the concept and two without.")
+        raise ForetellError("An observed effect needs at least two images with the concept and two without.")
     one, other = answers[chosen].double(), answers[~chosen].double()
     error = (_standard_error(one).square() + _standard_error(other).square()).sqrt()
     return ConceptEffect(one.mean(0) - other.mean(0), error)

@@ -1,4 +1,4 @@
-"""How strongly the answer to a single picture rises along a concept."""
+"""How strongly the prediction for a single image rises along a concept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class Directions:
-    """Unit vectors (D, R) of a concept at a ``layer``, and the mean share of held-out pictures they sort rightly."""
+    """Unit vectors (D, R) of a concept at a ``layer``, and their mean accuracy on held-out images."""
 
     layer: str
     vectors: Tensor
@@ -35,14 +35,14 @@ def directions_of(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> Directions:
-    """``runs`` vectors of pictures (N, C, H, W) of a concept, each against as many drawn anew from others (M, C, H, W).
+    """Learn ``runs`` vectors of images (N, C, H, W) of a concept, each against as many from others (M, C, H, W).
 
     The vectors of `core.concepts.tcav.tcav` under the same generator.
 
     Raises
     ------
     ForetellError
-        Too few pictures, or a layer that says the same of all of them.
+        Too few images, or a layer that says the same of all of them.
     """
     read = read_layer(classifier, torch.cat([concept, random]), [0] * (len(concept) + len(random)), layer, progress)
     own, pool = read[: len(concept)], read[len(concept) :]
@@ -56,6 +56,6 @@ def directions_of(
 def derivatives(
     classifier: Classifier, images: Tensor, targets: Sequence[int], along: Directions, progress: Progress = silent
 ) -> Tensor:
-    """d logit[target] / d vector (B, R), float64, of images (B, C, H, W): Kim et al. 2018 (arXiv:1711.11279), eq. 1."""
+    """Compute d logit[target] / d vector (B, R), float64: Kim et al. 2018 (arXiv:1711.11279), eq. 1."""
     slopes = read_layer(classifier, images, targets, along.layer, progress, what="gradient")
     return slopes.double() @ along.vectors.double()

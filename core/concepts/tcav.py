@@ -1,4 +1,4 @@
-"""Does a concept push a class up? Directional derivatives along concept vectors, held against random ones."""
+"""TCAV: does a concept raise a class's logit? Derivatives along concept vectors, compared with random ones."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 
 KNOWN = 0.7
-"""Accuracy on held-out pictures below which a layer is said not to know a concept."""
+"""Accuracy on held-out images below which a layer is reported not to represent a concept."""
 
 
 @dataclass(frozen=True)
 class Tcav:
-    """How a concept pushes a class at one layer.
+    """The effect of a concept on a class at one layer.
 
     Attributes
     ----------
     layer, target
         Where, and which class.
     scores
-        (R,) float64: for each random set the share of the class's pictures whose logit rises towards the concept.
+        (R,) float64: for each random set the share of the class's images whose logit rises towards the concept.
     sensitivity
-        Mean over those pictures and the R unit vectors of d logit / d vector: how strongly it rises.
+        Mean over those images and the R unit vectors of d logit / d vector: how strongly it rises.
     random
-        (J,) float64: the sensitivity of each of J concepts that are none, drawn from the random pictures.
+        (J,) float64: the sensitivity of each of J concepts that are none, drawn from the random images.
     p_value
         Share of `random`, with this concept, that is at least as strong; with several layers times their number
         (Bonferroni).
     t_test
         The p-value of Kim et al.: Welch's test of `scores` against those of the concepts that are none. It takes the
-        R scores of one concept for independent, though they share its pictures, and finds far too much.
+        R scores of one concept for independent, though they share its images, and finds far too much.
     accuracy
-        Mean share of held-out pictures that the concept's vectors sort rightly: near .5 the layer does not know the
+        Mean share of held-out images that the concept's vectors sort rightly: near .5 the layer does not know the
         concept, and the scores say nothing.
     warnings
         Sentences to read before believing the scores.
@@ -61,7 +61,7 @@ class Tcav:
 
     @property
     def score(self) -> float:
-        """Mean of `scores`: above one half the concept pushes up, below it down."""
+        """Mean of `scores`: above one half the concept raises the class, below it lowers it."""
         return float(self.scores.mean())
 
     @property
@@ -84,21 +84,21 @@ def tcav(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> tuple[Tcav, ...]:
-    """Testing with concept activation vectors (Kim et al. 2018, arXiv:1711.11279, section 3), layer by layer.
+    """Test with concept activation vectors (Kim et al. 2018, arXiv:1711.11279, section 3), layer by layer.
 
     Parameters
     ----------
     concept, random
-        Pictures (N, C, H, W) of the concept and a pool (M, C, H, W) of others, M at least 2 N: each of ``runs``
-        vectors is trained against N of the pool, drawn anew. The same is done with ``concepts`` sets of N pictures of
+        Images (N, C, H, W) of the concept and a pool (M, C, H, W) of others, M at least 2 N: each of ``runs``
+        vectors is trained against N of the pool, drawn anew. The same is done with ``concepts`` sets of N images of
         the pool in the concept's place.
     images
-        Pictures (B, C, H, W) of the class ``target``.
+        Images (B, C, H, W) of the class ``target``.
 
     Raises
     ------
     ForetellError
-        A layer the network does not have or no gradient passes, too few pictures, a target that is no class.
+        A layer the network does not have or no gradient passes, too few images, a target that is no class.
     """
     if runs < 2 or concepts < 2:
         raise ForetellError(
@@ -127,7 +127,7 @@ def tcav(
 
 
 class _Along(NamedTuple):
-    """Per vector, the share of the pictures whose logit rises along it and their mean derivative (R,); its accuracy."""
+    """Return per vector the share of images whose logit rises along it, their mean derivative (R,), and accuracy."""
 
     scores: Tensor
     sensitivity: Tensor
@@ -137,9 +137,9 @@ class _Along(NamedTuple):
 def _along(
     slopes: Tensor, seen: Activations, concept: Tensor, pool: Tensor, runs: int, penalty: float, draws: torch.Generator
 ) -> _Along:
-    """Along the vectors of the pictures ``concept`` (n,) against draws from ``pool`` (m,), both indices.
+    """Score the vectors of the images ``concept`` (n,) against draws from ``pool`` (m,), both indices.
 
-    ``slopes`` (B, N) are the products of B gradients with the activations of all N pictures.
+    ``slopes`` (B, N) are the products of B gradients with the activations of all N images.
     """
     vectors = [seen.vector(concept, others, penalty) for others in draw_random_sets(concept, pool, runs, draws)]
     derivative = slopes @ torch.stack([vector.combination for vector in vectors], 1)
@@ -148,7 +148,7 @@ def _along(
 
 
 def draw_random_sets(concept: Tensor, pool: Tensor, runs: int, draws: torch.Generator) -> list[Tensor]:
-    """For each of the runs, as many rows of ``pool`` (m, ...), drawn anew, as ``concept`` (n, ...) has, or all."""
+    """Draw for each run as many rows of ``pool`` (m, ...) as ``concept`` (n, ...) has, or all."""
     size = min(len(concept), len(pool))
     return [pool[torch.randperm(len(pool), generator=draws)[:size]] for _ in range(runs)]
 
@@ -162,7 +162,7 @@ def read_layer(
     *,
     what: Literal["activation", "gradient"] = "activation",
 ) -> Tensor:
-    """What a layer says of each picture (N, C, H, W), or d logit[target] / d activation, (N, D)."""
+    """Compute a layer's activations for images (N, C, H, W), or d logit[target] / d activation, (N, D)."""
 
     def read(part: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         reading = activation_and_gradient(classifier, part, targets, layer)
@@ -182,7 +182,7 @@ def _test_layer(layer: str, target: int, own: _Along, chance: list[_Along], laye
     warnings = []
     if own.accuracy < KNOWN:
         warnings.append(
-            f"Layer {layer} hardly knows this concept: vectors sort {own.accuracy:.0%} of held-out pictures rightly."
+            f"Layer {layer} barely represents this concept: accuracy {own.accuracy:.0%} on held-out images."
         )
     adjusted = min(1.0, p_value * layers)
     return Tcav(layer, target, own.scores, strength, random, adjusted, t_test, own.accuracy, tuple(warnings))

@@ -1,4 +1,4 @@
-"""What a concept does to the answer where nobody can intervene on it: a conditional VAE draws the other pictures."""
+"""Effects of a concept where no intervention is possible: a conditional VAE generates the changed images."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from core.types import Progress, silent
 LATENT = 6
 WIDTHS = (16, 32, 64, 64)
 COARSEST = 6
-"""Side in cells below which pictures are not halved further, px."""
+"""Side below which images are not halved further, px."""
 BATCH = 64
 RATE = 2e-3
 
 
 class ConditionalVae(nn.Module):
-    """p(picture | z, conditions), with z standard normal and independent of the conditions, and its encoder.
+    """p(image | z, conditions), with z standard normal and independent of the conditions, and its encoder.
 
     Kingma & Welling 2013 (arXiv:1312.6114), conditioned as by Sohn et al. 2015. ``shape`` is (C, H, W) of the
-    pictures, ``sizes`` the number of values of each condition.
+    images, ``sizes`` the number of values of each condition.
     """
 
     def __init__(self, shape: tuple[int, int, int], sizes: Sequence[int], latent: int = LATENT) -> None:
@@ -42,7 +42,7 @@ class ConditionalVae(nn.Module):
         self.code, self.spread = nn.Linear(128, 2 * latent), nn.Linear(128, flat)
 
     def encode(self, images: Tensor, conditions: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and log variance (B, latent) of z, of images (B, C, H, W) under conditions (B, F)."""
+        """Compute mean and log variance (B, latent) of z, of images (B, C, H, W) under conditions (B, F)."""
         for layer in self.down:
             images = silu(layer(images))
         seen = silu(self.read(torch.cat([images.flatten(1), self._encode_conditions(conditions)], 1)))
@@ -50,7 +50,7 @@ class ConditionalVae(nn.Module):
         return mean, log_variance
 
     def decode(self, z: Tensor, conditions: Tensor) -> Tensor:
-        """Mean pictures (B, C, H, W) of z (B, latent) under conditions (B, F)."""
+        """Compute mean images (B, C, H, W) of z (B, latent) under conditions (B, F)."""
         drawn = silu(self.draw(torch.cat([z, self._encode_conditions(conditions)], 1)))
         drawn = silu(self.spread(drawn)).view(-1, *self.cells)
         for layer in self.up:
@@ -63,16 +63,14 @@ class ConditionalVae(nn.Module):
 
 
 def _halvings(shape: tuple[int, int, int]) -> int:
-    """How often pictures are halved on the way to the code."""
+    """Return how often images are halved on the path to the code."""
     found = 0
     while found < len(WIDTHS) and all(
         side % 2 == 0 and side // 2 >= COARSEST for side in (s >> found for s in shape[1:])
     ):
         found += 1
     if not found:
-        raise ForetellError(
-            f"Pictures of {shape[2]} x {shape[1]} px cannot be halved: give sides that are even, >= 12."
-        )
+        raise ForetellError(f"Images of {shape[2]} x {shape[1]} px cannot be halved: give sides that are even, >= 12.")
     return found
 
 
@@ -86,9 +84,9 @@ def fit_vae(
     generator: torch.Generator,
     progress: Progress = silent,
 ) -> ConditionalVae:
-    """Learn pictures (N, C, H, W), as the classifier reads them, under conditions (N, F) of whole numbers.
+    """Train on images (N, C, H, W), as the classifier reads them, under conditions (N, F) of whole numbers.
 
-    The noise of the pictures has the variance that makes them likeliest (sigma-VAE, Rybkin et al. 2020,
+    The noise of the images has the variance that makes them likeliest (sigma-VAE, Rybkin et al. 2020,
     arXiv:2006.13202, eq. 3), so that nothing weighs one part of the bound against the other. Everything that goes with
     the concept and moves the answer should be a condition, the class above all: z knows of it otherwise, and what it
     does is taken for the concept's.
@@ -96,7 +94,7 @@ def fit_vae(
     Raises
     ------
     ForetellError
-        Conditions that do not fit the pictures or their sizes, or pictures that cannot be halved.
+        Conditions that do not fit the images or their sizes, or images that cannot be halved.
     """
     _refuse_conditions(images, conditions, sizes)
     weights = _evenly(conditions)
@@ -112,14 +110,14 @@ def fit_vae(
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             schedule.step()
-        progress(epoch + 1, epochs, "learning to draw")
+        progress(epoch + 1, epochs, "training the VAE")
     return vae.eval().requires_grad_(False)
 
 
 def _evenly(conditions: Tensor) -> Tensor:
-    """Weights (N,) under which each combination of conditions comes as often as any other.
+    """Compute weights (N,) under which every combination of conditions is equally frequent.
 
-    The model is of pictures given their conditions, whose frequencies are not its business. Left as they are, z would
+    The model is of images given their conditions, whose frequencies are not its business. Left as they are, z would
     say of a rare combination what its conditions ought to say.
     """
     _, which, counts = torch.unique(conditions, dim=0, return_inverse=True, return_counts=True)
@@ -136,9 +134,9 @@ def compute_decoded_effect(
     *,
     generator: torch.Generator,
 ) -> ConceptEffect:
-    """Dec-CaCE: pictures drawn from z by chance, each under both values of a condition (arXiv:1907.07165).
+    """Compute Dec-CaCE: images from random z, each under both values of a condition (arXiv:1907.07165).
 
-    ``conditions`` (N, F) are those of N pictures: the other conditions keep the frequencies they have there. The error
+    ``conditions`` (N, F) are those of N images: the other conditions keep the frequencies they have there. The error
     is that of the draws; what the VAE has not learned is not in it.
     """
     z = torch.randn(len(conditions), vae.latent, generator=generator)
@@ -155,7 +153,7 @@ def compute_reencoded_effect(
     *,
     generator: torch.Generator,
 ) -> ConceptEffect:
-    """EncDec-CaCE: each picture's own z, drawn under both values of a condition (arXiv:1907.07165)."""
+    """Compute EncDec-CaCE: each image's own z, decoded under both values of a condition (arXiv:1907.07165)."""
     with torch.inference_mode():
         z = torch.cat([_sample_latent(vae, *part, generator)[0] for part in _parts(images, conditions)])
     return _under_both(classifier, vae, z, conditions, factor, values)
@@ -165,7 +163,7 @@ def compute_reencoded_effect(
 def agreement(
     classifier: Classifier, vae: ConditionalVae, images: Tensor, conditions: Tensor, *, generator: torch.Generator
 ) -> float:
-    """Share of pictures that the classifier calls the same when the VAE draws them again under their own conditions.
+    """Compute the share of images whose prediction stays the same after reconstruction by the VAE.
 
     Near chance, what the VAE draws is nothing to this classifier, and an effect on it says nothing.
     """
@@ -195,14 +193,14 @@ def _parts(first: Tensor, second: Tensor) -> list[tuple[Tensor, Tensor]]:
 def _sample_latent(
     vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """A draw of z (B, latent) and its mean and log variance."""
+    """Draw z (B, latent) and return it with its mean and log variance."""
     mean, log_variance = vae.encode(images, conditions)
     noise = torch.randn(mean.shape, generator=generator)
     return mean + (log_variance / 2).exp() * noise, mean, log_variance
 
 
 def _bound(vae: ConditionalVae, images: Tensor, conditions: Tensor, generator: torch.Generator) -> Tensor:
-    """The negative evidence bound per picture, up to a constant."""
+    """Compute the negative evidence bound per image, up to a constant."""
     z, mean, log_variance = _sample_latent(vae, images, conditions, generator)
     error = (vae.decode(z, conditions) - images).square().mean()
     divergence = (mean.square() + log_variance.exp() - 1 - log_variance).sum(1).mean() / 2
@@ -221,6 +219,6 @@ def _refuse_conditions(images: Tensor, conditions: Tensor, sizes: Sequence[int])
     fits = conditions.shape == (len(images), len(sizes)) and not conditions.is_floating_point()
     if not fits or bool((conditions < 0).any() | (conditions >= torch.tensor(sizes)).any()):
         raise ForetellError(
-            f"Conditions {tuple(conditions.shape)} do not fit {len(images)} pictures and sizes {tuple(sizes)}: give "
-            "one whole number from 0 to below its size for each picture and condition."
+            f"Conditions {tuple(conditions.shape)} do not fit {len(images)} images and sizes {tuple(sizes)}: give "
+            "one whole number from 0 to below its size for each image and condition."
         )

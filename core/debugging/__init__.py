@@ -1,1 +1,1 @@
-"""What in a set of pictures does not fit a network's answers: labels likely to be wrong, pictures unlike all others."""
+"""Images that do not fit a network's predictions: likely label errors, and images unlike all others."""

@@ -1,4 +1,4 @@
-"""Labels that are likely to be wrong, by confident learning."""
+"""Likely label errors, by confident learning."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NONE = -1
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """What a network's answers say of the labels.
+    """Estimates of label errors from a network's predictions.
 
     Attributes
     ----------
     thresholds
-        (K,): how sure the network is of each class on average over the pictures labelled with it; NaN without any.
+        (K,): how sure the network is of each class on average over the images labelled with it; NaN without any.
     counted
-        (K, K): the confident joint, pictures labelled with the row and counted as the column.
+        (K, K): the confident joint, images labelled with the row and counted as the column.
     joint
-        (K, K): the same as shares of all labelled pictures, each row brought to the share of its label.
+        (K, K): the same as shares of all labelled images, each row brought to the share of its label.
     instead
-        (N,): the class that a picture is counted as; -1 where the network is sure enough of none, or without a label.
+        (N,): the class that an image is counted as; -1 where the network is sure enough of none, or without a label.
     likely
         (N,) bool: counted as another class than its label.
     margin
@@ -43,15 +43,15 @@ class LabelErrors:
 
     @property
     def share(self) -> float:
-        """Estimated share of wrong labels: what of `joint` is off its diagonal."""
+        """Estimated share of wrong labels: the part of `joint` off its diagonal."""
         return float(1 - self.joint.trace())
 
 
 def confident_learning(probabilities: ArrayLike, labels: ArrayLike) -> LabelErrors:
-    """Judge ``labels`` (N,), -1 where there is none, by answers (N, K).
+    """Judge ``labels`` (N,), -1 where there is none, by predictions (N, K).
 
     Northcutt et al. 2021 (arXiv:1911.00068): thresholds of equation 2, confident joint of equation 1, its calibration
-    of equation 3, errors from off its diagonal (their method 2). It assumes answers to pictures that the network was
+    of equation 3, errors from off its diagonal (their method 2). It assumes answers to images that the network was
     not trained on, and that it errs less often than it is sure: where it is sure and wrong, right labels are named.
 
     Raises
@@ -61,11 +61,11 @@ def confident_learning(probabilities: ArrayLike, labels: ArrayLike) -> LabelErro
     """
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.int64)
     if p.ndim != 2 or len(p) != len(y):
-        raise ForetellError(f"Answers {p.shape} and labels {y.shape} do not belong together: give (N, K) and (N,).")
+        raise ForetellError(f"Predictions {p.shape} and labels {y.shape} do not match: give (N, K) and (N,).")
     known = y != NONE
     sizes = np.bincount(y[known], minlength=p.shape[1])
     if (sizes > 0).sum() < 2:
-        raise ForetellError("Wrong labels are found among pictures of two or more classes: give a set with more.")
+        raise ForetellError("Label errors are detected among images of two or more classes: give a set with more.")
     thresholds = _thresholds(p, y, sizes)
     sure = np.where(p >= np.where(sizes > 0, thresholds, np.inf), p, -np.inf)
     instead = np.where(known & np.isfinite(sure).any(1), sure.argmax(1), NONE)
@@ -77,7 +77,7 @@ def confident_learning(probabilities: ArrayLike, labels: ArrayLike) -> LabelErro
 
 
 def _thresholds(p: Floats, y: Indices, sizes: Indices) -> Floats:
-    """Equation 2, never above the surest picture of the class, as a mean of equal numbers can come out."""
+    """Compute equation 2, at most the class's highest confidence, which a mean of equal numbers can exceed."""
     found = np.full(p.shape[1], np.nan)
     for k in np.flatnonzero(sizes):
         own = p[y == k, k]

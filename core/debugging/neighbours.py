@@ -1,4 +1,4 @@
-"""Which pictures are near each other to a network, which are far from all, and a plane to see it in."""
+"""Nearest neighbours and outliers among images in a network's features, and a projection onto a plane."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from core.types import Progress, silent
 
 NEIGHBOURS = 10
 ROWS = 256
-"""Pictures compared with all others at a time."""
+"""Images compared with all others at a time."""
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The k nearest other pictures of each.
+    """The k nearest other images of each.
 
     Attributes
     ----------
@@ -49,15 +49,15 @@ class Neighbours:
 
 
 def nearest(features: Tensor, k: int = NEIGHBOURS, *, progress: Progress = silent) -> Neighbours:
-    """Neighbours of pictures by their ``features`` (N, M), brought to length 1; all others where they are fewer than k.
+    """Find the neighbours of images by their ``features`` (N, M), scaled to length 1; all others if fewer than k.
 
     Raises
     ------
     ForetellError
-        Fewer than two pictures.
+        Fewer than two images.
     """
     if len(features) < 2:
-        raise ForetellError("A picture alone has no neighbours: give a set of two or more.")
+        raise ForetellError("A single image has no neighbours: give a set of two or more.")
     x = normalize(features.double().flatten(1))
     k = min(k, len(x) - 1)
     found = []
@@ -65,13 +65,13 @@ def nearest(features: Tensor, k: int = NEIGHBOURS, *, progress: Progress = silen
         alike = x[start : start + ROWS] @ x.T
         alike.diagonal(start).fill_(-torch.inf)
         found.append(alike.topk(k))
-        progress(min(start + ROWS, len(x)), len(x), "finding the nearest pictures")
+        progress(min(start + ROWS, len(x)), len(x), "finding the nearest images")
     closeness = torch.cat([one.values for one in found])
     return Neighbours(torch.cat([one.indices for one in found]), (2 - 2 * closeness).clamp(min=0).sqrt())
 
 
 def principal_plane(features: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Places (N, 2) of pictures on the two axes along which ``features`` (N, M) vary most, and those axes' shares (2,).
+    """Project images (N, 2) onto the two axes along which ``features`` (N, M) vary most; return the axes' shares (2,).
 
     The shares are of the whole variance. Of an axis the largest loading is positive, so that the same features lie
     the same way everywhere.
@@ -79,14 +79,14 @@ def principal_plane(features: Tensor) -> tuple[NDArray[np.float64], NDArray[np.f
     Raises
     ------
     ForetellError
-        All pictures have the same features, or there is but one feature.
+        All images have the same features, or there is but one feature.
     """
     x = features.double().flatten(1).numpy()
     centred = x - x.mean(0)
     covariance = centred.T @ centred / len(x)
     whole, size = covariance.trace(), len(covariance)
     if size < 2 or not whole > 0:
-        raise ForetellError("The network's features do not differ between these pictures: there is nothing to place.")
+        raise ForetellError("The network's features do not differ between these images: there is nothing to project.")
     variances, axes = eigh(covariance, subset_by_index=[size - 2, size - 1])
     axes, variances = axes[:, ::-1], variances[::-1].clip(min=0)
     axes = axes * np.sign(axes[np.abs(axes).argmax(0), [0, 1]])

@@ -1,10 +1,10 @@
 """Measures of faithfulness. `FAITHFULNESS_MEASURES` names each: adding one is a function and a line.
 
-What a measure takes follows from what it asks. Curves ask the network with parts of the picture gone:
+The arguments of a measure depend on its question. Curves query the network with parts of the image removed:
 ``curve(classifier, images, targets, maps, *, progress, **parameters)``, as does `infidelity`, with random parts and a
-``generator``; `log_odds_erasure` takes two classes and a map for each. Masses ask where the evidence lies, given the
-truth: ``mass(maps, inside, **parameters)``. Randomisation asks whether the method looks at the weights at all, and
-`max_sensitivity` whether its maps jump where the picture hardly changes:
+``generator``; `log_odds_erasure` takes two classes and a heatmap for each. Masks locate the evidence, given the true
+object: ``mass(maps, inside, **parameters)``. Randomisation tests whether the method depends on the weights at all, and
+`max_sensitivity` whether its heatmaps jump where the image barely changes:
 ``measure(classifier, images, targets, method, *, generator, progress, **parameters)``.
 """
 

@@ -1,4 +1,4 @@
-"""Deletion and insertion: what the network says as pixels go or come in the order of the map.
+"""Deletion and insertion: the output as pixels are removed or inserted in the order of the heatmap.
 
 Petsiuk, Das & Saenko 2018 (arXiv:1806.07421), section 4.2 and algorithms 1 and 2 of its supplement.
 """
@@ -21,15 +21,15 @@ from core.masked import Output, iterate_masked_scores
 from core.types import Progress, silent
 
 Substrate = Literal["mean", "black", "blur"]
-"""What stands where a pixel is gone: one colour, or the picture itself blurred (`core.attribution.baselines`)."""
+"""What replaces removed pixels: one colour, or the image itself blurred (`core.attribution.baselines`)."""
 
 BLOCK = 64
-"""Points whose masks are held at a time."""
+"""Points whose masks are held in memory at a time."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What the network says of each picture along the order of its map.
+    """The network's output for each image along the order of its heatmap.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Curve:
     values
         (B, S + 1) float64: the target's output at each point.
     area
-        (B,) float64: area under the curve by the trapezoid rule. Of a faithful map it is small for deletion and
+        (B,) float64: area under the curve by the trapezoid rule. Of a faithful heatmap it is small for deletion and
         large for insertion.
     """
 
@@ -64,7 +64,7 @@ def deletion(
     output: Output = "probability",
     chunk: int = 0,
 ) -> Curve:
-    """The target's output as the pixels of highest map value are replaced first, from f(x) to f(substrate).
+    """Measure the target's output as the highest-valued pixels are replaced first, from f(x) to f(substrate).
 
     Pixels go by decreasing value of ``maps`` (B, H, W), equal ones row by row from the top left; after step s of
     ``steps`` s / steps of them are gone, rounded to whole pixels. ``chunk`` (0: by memory) changes speed and memory,
@@ -73,7 +73,7 @@ def deletion(
     Raises
     ------
     ForetellError
-        Maps that do not fit the pictures or are not finite; fewer steps than 1 or more than pixels.
+        Heatmaps that do not fit the images or are not finite; fewer steps than 1 or more than pixels.
     """
     values, fractions = _values(
         classifier, images, targets, maps, lambda rank, gone: rank >= gone, steps, substrate, output, chunk, progress
@@ -93,7 +93,7 @@ def insertion(
     output: Output = "probability",
     chunk: int = 0,
 ) -> Curve:
-    """The target's output as the pixels of highest map value appear first, from f(substrate) to f(x).
+    """Measure the target's output as the highest-valued pixels are inserted first, from f(substrate) to f(x).
 
     Order, steps, errors and ``chunk`` are those of `deletion`.
     """
@@ -115,11 +115,11 @@ def _values(
     chunk: int,
     progress: Progress,
 ) -> tuple[Tensor, Tensor]:
-    """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the picture's."""
+    """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the image's."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     order, pixels = ranks(fitting(maps, inputs)), inputs[0, 0].numel()
     if not 1 <= steps <= pixels:
-        raise ForetellError(f"steps={steps}: a picture of {pixels} pixels takes 1 to {pixels} steps.")
+        raise ForetellError(f"steps={steps}: an image of {pixels} pixels takes 1 to {pixels} steps.")
     counts = torch.linspace(0, pixels, steps + 1, dtype=torch.float64).round()
     fills = baselines(classifier, inputs, substrate, 0)
     values = torch.empty(len(inputs), steps + 1, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""What an intervention on the world does to the network's answer: the truth a map of evidence can be held against."""
+"""Effects of interventions on the scene on the network's output: the ground truth for heatmaps of evidence."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def effect(
     *,
     output: Output = "logit",
 ) -> Tensor:
-    """What a part of each picture gives its target, (B,) float64: f(x) less the mean of f where that part is another.
+    """Compute what a part of each image gives its target, (B,) float64: f(x) less the mean f with other parts.
 
-    ``changed`` (B, N, C, H, W) holds N pictures for each of ``images`` that differ from it in this part alone, as
+    ``changed`` (B, N, C, H, W) holds N images for each of ``images`` that differ from it in this part alone, as
     scenes do that were drawn again with another context. Averaged over the others, it is the average causal effect of
     this part (Pearl 2009, doi:10.1017/CBO9780511803161, definition 3.2.1 of do).
 
     Raises
     ------
     ForetellError
-        Pictures that do not fit the network or one another; no changed pictures.
+        Images that do not fit the network or one another; no changed images.
     """
     inputs, classes = prepare_inputs(classifier, images, targets)
     if changed.ndim != 5 or changed.shape[0] != len(inputs) or not changed.shape[1]:
         raise ForetellError(
-            f"Changed pictures {tuple(changed.shape)} do not fit {tuple(inputs.shape)}: give (B, N, C, H, W), "
-            "at least one changed picture for each."
+            f"Changed images {tuple(changed.shape)} do not fit {tuple(inputs.shape)}: give (B, N, C, H, W), "
+            "at least one changed image for each."
         )
     others = changed.shape[1]
     again, repeated = prepare_inputs(classifier, changed.flatten(0, 1), classes.repeat_interleave(others).tolist())

@@ -1,4 +1,4 @@
-"""Erasure between two classes: do the maps know which pixels make it this class rather than that one?
+"""Erasure between two classes: do the heatmaps identify the pixels that favour one class over the other?
 
 Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685), section 4.1.
 """
@@ -21,7 +21,7 @@ from core.faithfulness.ranking import fitting, ranks
 
 @dataclass(frozen=True)
 class Erasure:
-    """What erasing the pixels that favour one class over another did.
+    """Effect of erasing the pixels that favour one class over another.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Erasure:
     erased
         (B,) int64: pixels erased; fewer than allowed where fewer favour the class.
     before, after
-        (B,) float64: log-odds of the class against the other, in the whole picture and in what is left.
+        (B,) float64: log-odds of the class against the other, in the whole image and in what is left.
     """
 
     share: float
@@ -41,7 +41,7 @@ class Erasure:
 
     @property
     def change(self) -> Tensor:
-        """Log-odds lost, (B,) float64: large for faithful maps."""
+        """Log-odds lost, (B,) float64: large for faithful heatmaps."""
         return self.before - self.after
 
 
@@ -56,22 +56,22 @@ def log_odds_erasure(
     share: float = 0.2,
     substrate: Substrate = "mean",
 ) -> Erasure:
-    """Log-odds of a class against another lost by erasing the pixels that, by the two maps, speak most for the one.
+    """Measure the log-odds of a class against another lost by erasing the pixels that favour it most.
 
     Pixels go by decreasing ``maps - other_maps`` (B, H, W), the maps of ``targets`` and ``others``; only those above
-    0, and at most ``share`` of the picture, rounded to whole pixels. Each picture is compared with one ``substrate``.
+    0, and at most ``share`` of the image, rounded to whole pixels. Each image is compared with one ``substrate``.
 
     Raises
     ------
     ForetellError
-        Maps that do not fit the pictures or are not finite; a class against itself; a share out of range.
+        Heatmaps that do not fit the images or are not finite; a class against itself; a share out of range.
     """
     if not 0 < share <= 1:
         raise ForetellError(f"share={share}: give the share of pixels that may be erased, above 0 and up to 1.")
     inputs, classes = prepare_inputs(classifier, images, targets)
     _, against = prepare_inputs(classifier, images, others)
     if bool((classes == against).any()):
-        raise ForetellError("A class has no odds against itself: give two different classes for each picture.")
+        raise ForetellError("A class has no odds against itself: give two different classes for each image.")
     favour = fitting(maps, inputs).double() - fitting(other_maps, inputs).double()
     budget = int(share * favour[0].numel() + 0.5)
     gone = (ranks(favour) < budget) & (favour > 0)

@@ -1,7 +1,7 @@
-"""Infidelity: does a map foretell how much the network loses when parts of the picture go?
+"""Infidelity: does a heatmap predict how far the output falls when parts of the image are removed?
 
 Yeh et al. 2019 (arXiv:1901.09392), section 2, with the presence of each pixel as the input: it is
-1 in the picture and 0 where the substrate stands, so that a map (B, H, W) says what each pixel's presence gives.
+1 in the image and 0 where the substrate stands, so that a heatmap (B, H, W) says what each pixel's presence gives.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class Infidelity:
-    """How far a map's own forecast misses what the network loses.
+    """How far a heatmap's prediction misses the actual fall of the output.
 
     Attributes
     ----------
     perturbation, substrate, output, samples, seed
         The settings it was made with; infidelities of different settings do not compare.
     value, error
-        (B,) float64: mean squared miss in squared units of the output, 0 for a perfect map, and its Monte Carlo
+        (B,) float64: mean squared miss in squared units of the output, 0 for a perfect heatmap, and its Monte Carlo
         standard error.
     scale
-        (B,) float64: the factor the map was multiplied by, 1 unless ``scaled``.
+        (B,) float64: the factor the heatmap was multiplied by, 1 unless ``scaled``.
     empty
-        (B,) float64: infidelity of a map of zeros, on the same perturbations. A map with more does harm.
+        (B,) float64: infidelity of a map of zeros, on the same perturbations. A heatmap with more does harm.
     """
 
     perturbation: str
@@ -73,18 +73,18 @@ def infidelity(
     output: Output = "logit",
     scaled: bool = False,
 ) -> Infidelity:
-    """Mean squared difference of what ``maps`` say a perturbation takes away and what it takes from the output.
+    """Compute the mean squared difference between effects of perturbations predicted by ``maps`` and actual ones.
 
-    Yeh et al. 2019 (arXiv:1901.09392), eq. 1. ``"square"`` removes a square of ``side`` times the picture's shorter
+    Yeh et al. 2019 (arXiv:1901.09392), eq. 1. ``"square"`` removes a square of ``side`` times the image's shorter
     side, anywhere it fits; ``"noise"`` is the noisy baseline: all pixels go, up to a presence drawn from a normal
     distribution around 0 with standard deviation ``noise``. ``maps`` (B, H, W) have their zero at 0 and are in units
     of the output, as those of `integrated_gradients` from the same substrate; ``scaled`` multiplies each by the factor
-    that fits best, for maps that are in no unit. Pictures share the perturbations.
+    that fits best, for heatmaps that are in no unit. Images share the perturbations.
 
     Raises
     ------
     ForetellError
-        Maps that do not fit the pictures or are not finite; samples, side or noise out of range.
+        Heatmaps that do not fit the images or are not finite; samples, side or noise out of range.
     """
     _check(samples, side, noise)
     inputs, classes = prepare_inputs(classifier, images, targets)
@@ -103,7 +103,7 @@ def infidelity(
             lost[index, part] = whole[index] - answers[0]
             progress(index * samples + done, said.numel(), "perturbations")
     scale = (said * lost).sum(1) / said.square().sum(1) if scaled else torch.ones(len(inputs), dtype=torch.float64)
-    scale = scale.nan_to_num(0)  # a map that says nothing anywhere: no factor helps
+    scale = scale.nan_to_num(0)  # a heatmap that is 0 everywhere: no factor helps
     misses = (scale[:, None] * said - lost).square()
     error = misses.std(1) / samples**0.5
     return Infidelity(
@@ -115,7 +115,7 @@ def _check(samples: int, side: float, noise: float) -> None:
     if samples < 2:
         raise ForetellError(f"samples={samples}: infidelity needs at least 2 perturbations.")
     if not 0 < side <= 1:
-        raise ForetellError(f"side={side}: give a share of the picture's shorter side above 0 and up to 1.")
+        raise ForetellError(f"side={side}: give a share of the image's shorter side above 0 and up to 1.")
     if not 0 <= noise < float("inf"):
         raise ForetellError(f"noise={noise}: give a standard deviation of 0 or more.")
 

@@ -1,7 +1,7 @@
-"""Cascading randomisation of the network: does a method's map depend on what the network has learnt?
+"""Cascading randomisation of the network: does a method's heatmap depend on the trained weights?
 
 Adebayo et al. 2018 (arXiv:1810.03292), section 3.1: layers are re-initialised one after the other from the output
-down, and the maps of these networks are compared with the trained one's.
+down, and the heatmaps of these networks are compared with the trained one's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from core.types import Explanation, Progress, silent
 
 @dataclass(frozen=True)
 class Randomisation:
-    """How alike a method's maps stay while the network forgets.
+    """Similarity of a method's heatmaps to the originals as layers are randomised.
 
     Attributes
     ----------
@@ -35,11 +35,11 @@ class Randomisation:
     layers
         Names of the L layers with parameters, in the order they were re-initialised: the output's first.
     correlations
-        (L, B) float64: Spearman's rank correlation of the absolute map (its distance from `Explanation.zero`) with
+        (L, B) float64: Spearman's rank correlation of the absolute heatmap (its distance from `Explanation.zero`) with
         that of the trained network, after this layer and all above it were re-initialised. A map of one value
         correlates with nothing: 0.
     repeatability
-        (B,) float64: the same correlation of two maps of the trained network from different draws. 1 for
+        (B,) float64: the same correlation of two heatmaps of the trained network from different draws. 1 for
         deterministic methods; where it is low, low `correlations` are noise and prove nothing.
     """
 
@@ -52,7 +52,7 @@ class Randomisation:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the maps of a network that knows nothing are, on average, still like the trained one's."""
+        """Whether heatmaps of the fully randomised network are, on average, still similar to the trained one's."""
         return float(self.correlations[-1].mean()) > self.threshold
 
 
@@ -67,11 +67,11 @@ def cascading_randomisation(
     threshold: float = 0.5,
     parameters: Mapping[str, Any] | None = None,
 ) -> Randomisation:
-    """Rank correlation of a method's maps with the originals as layers are re-initialised from the output down.
+    """Correlate a method's heatmaps with the originals as layers are re-initialised from the output down.
 
-    Layers are the modules that own parameters, from the last registered to the first; each draws anew as its class
+    Layers are the modules that own parameters, from the last registered to the first; each is drawn again as its class
     does when it is made, or, where it cannot, from a normal distribution of its parameters' own mean and standard
-    deviation. All happens on copies. ``method`` is a registered name with its ``parameters``; every map has draws of
+    deviation. Only copies change. ``method`` is a registered name with its ``parameters``; every heatmap has draws of
     its own, so that shared draws do not pass for likeness.
 
     Raises
@@ -97,7 +97,7 @@ def cascading_randomisation(
 
 
 def reinitialise_classifier(classifier: Classifier, generator: torch.Generator) -> Classifier:
-    """The classifier with another network: a copy with every layer re-initialised, as at the end of the cascade.
+    """Return the classifier with every layer re-initialised in a copy, as at the end of the cascade.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def reinitialise_classifier(classifier: Classifier, generator: torch.Generator) 
 
 
 def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[str, int, Classifier]]:
-    """Name of the layer, number of layers, and the classifier with it and all above it re-initialised."""
+    """Yield the layer's name, the number of layers, and the classifier with it and all above it re-initialised."""
     forgetting, layers = _layers(classifier)
     for name, layer in layers:
         _reinitialise(layer, draw_seed(draws))
@@ -119,14 +119,14 @@ def _cascade(classifier: Classifier, draws: torch.Generator) -> Iterator[tuple[s
 
 
 def _layers(classifier: Classifier) -> tuple[nn.Module, list[tuple[str, nn.Module]]]:
-    """A copy of the network, and its modules that own parameters, the output's first."""
+    """Return a copy of the network and its modules that own parameters, the output's first."""
     with classifier.exclusive() as module:
         forgetting = copy.deepcopy(module).cpu()
     layers = [
         (name, m) for name, m in forgetting.named_modules() if next(m.parameters(recurse=False), None) is not None
     ]
     if not layers:
-        raise ForetellError(f"{classifier.name} has no parameters to randomise: give a network that has learnt.")
+        raise ForetellError(f"{classifier.name} has no parameters to randomise: give a trained network.")
     return forgetting, layers[::-1]
 
 
@@ -143,7 +143,7 @@ def _reinitialise(layer: nn.Module, seed: int) -> None:
 
 
 def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
-    """The classifier with another network."""
+    """Return the classifier with another network."""
     sibling = Classifier(
         module,
         classifier.preprocess,
@@ -157,13 +157,13 @@ def _sibling(classifier: Classifier, module: nn.Module) -> Classifier:
 
 
 def _distances(explanation: Explanation) -> np.ndarray:
-    """|map - zero| of each picture, (B, H * W) float64."""
+    """Compute |heatmap - zero| of each image, (B, H * W) float64."""
     distances: np.ndarray = explanation.evidence.double().abs().flatten(1).numpy()
     return distances
 
 
 def _correlations(one: np.ndarray, other: np.ndarray) -> Tensor:
-    """Spearman's correlation (B,) of the rows of two arrays (B, P)."""
+    """Compute Spearman's correlation (B,) of the rows of two arrays (B, P)."""
     pairs = zip(one, other, strict=True)
     return torch.tensor([_spearman(a, b) for a, b in pairs], dtype=torch.float64)
 

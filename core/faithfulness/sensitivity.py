@@ -1,4 +1,4 @@
-"""Sensitivity: how far a map can move while its picture stays where it is for every eye."""
+"""Sensitivity: how far a heatmap can move under changes of the image too small to see."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far a method's maps moved under small changes of the pictures.
+    """Distances that a method's heatmaps moved under small changes of the images.
 
     Attributes
     ----------
     method, radius, seed
         The settings it was made with.
     distances
-        (S, B) float64: Euclidean distance of each sample's map from the picture's own, in the map's unit.
+        (S, B) float64: Euclidean distance of each sample's map from the image's own, in the heatmap's unit.
     norms
-        (B,) float64: length of the picture's own map, from its zero.
+        (B,) float64: length of the image's own heatmap, from its zero.
     """
 
     method: str
@@ -45,7 +45,7 @@ class Sensitivity:
 
     @property
     def relative(self) -> Tensor:
-        """`maximum` as a share of the map's length, (B,), for methods of different units; NaN for an empty map."""
+        """`maximum` as a share of the heatmap's norm, (B,), for methods of different units; NaN where that is 0."""
         return self.maximum / self.norms
 
 
@@ -61,12 +61,12 @@ def max_sensitivity(
     radius: float = 0.02,
     parameters: Mapping[str, Any] | None = None,
 ) -> Sensitivity:
-    """Largest distance of a method's map from that of a picture changed by at most ``radius`` in every value.
+    """Measure how far a method's heatmap moves when every input value changes by at most ``radius``.
 
     Yeh et al. 2019 (arXiv:1901.09392), section 3, by Monte Carlo as there: ``samples`` uniform draws from the
     ball, so what is found is a lower bound, which more samples raise. ``radius`` is a share of the range
     max(x) - min(x) of the input. ``method`` is a registered name with its ``parameters``. Its own random draws are the
-    same for every change: what moves is the map, not its Monte Carlo noise. Pictures share the changes.
+    same for every change: what moves is the heatmap, not its Monte Carlo noise. Images share the changes.
 
     Raises
     ------
@@ -91,5 +91,5 @@ def max_sensitivity(
     for sample in range(samples):
         change = 2 * torch.rand(inputs.shape[1:], generator=stream(seed, sample)) - 1
         distances.append((evidence(inputs + reach * change) - original).norm(dim=1))
-        progress(sample + 1, samples, "changed pictures")
+        progress(sample + 1, samples, "changed images")
     return Sensitivity(method, radius, seed, torch.stack(distances), original.norm(dim=1))

@@ -1,1 +1,1 @@
-"""What the layers of a network hold: what a line can read off them, what two share, what single units answer to."""
+"""Analyses of a network's layers: linear probes, similarity of two layers, and the effects of single units."""

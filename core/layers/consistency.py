@@ -1,4 +1,4 @@
-"""Knowledge consistency: how much of one layer can be made again from another, by maps of growing fuzziness."""
+"""Knowledge consistency: how much of one layer can be reconstructed from another, by mappings of growing depth."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ LEAST_WIDTH = 64
 RIDGE = 1e-3
 """Of the variance, added to each direction of the linear part."""
 PARTS = 4
-"""Pictures are dealt to four parts: two train, one says when to stop, one is reported on."""
+"""Images are split into four parts: two for training, one for early stopping, one for the report."""
 
 
 @dataclass(frozen=True)
 class Consistency:
-    """Shares of a layer's variance on pictures that no map was trained on.
+    """Shares of a layer's variance on images that no mapping was trained on.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Consistency:
         (orders + 1,) float64: what the map of each order explains beyond those below it. Order 0 is linear, order k
         has k hidden layers of rectified units.
     errors
-        (orders + 1,) standard errors of `shares` over the held-out pictures.
+        (orders + 1,) standard errors of `shares` over the held-out images.
     inconsistent
         The rest: what of the layer the other does not hold (or a small map cannot find there).
     """
@@ -54,24 +54,24 @@ def consistency(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> Consistency:
-    """Make ``layer`` (N, D) again from ``other`` (N, E), answers of two layers to the same N pictures (or places).
+    """Reconstruct ``layer`` (N, D) from ``other`` (N, E), outputs of two layers for the same N images (or places).
 
     After Liang et al. 2019 (arXiv:1908.01581), section 3: x = x(0) + x(1) + ... + rest, where x(k) needs a map of k
     nonlinear layers. There one network is trained for all orders with penalties that push what can be linear into the
     linear part; here each order is trained on what the orders below it leave, which does the same without weights to
-    choose. ``pictures`` (N,) names the picture of each row, where rows are places: rows of a picture stay together.
+    choose. ``pictures`` (N,) names the image of each row, where rows are places: rows of an image stay together.
 
     Raises
     ------
     ForetellError
-        Different rows, fewer than 8 pictures, or a layer that says the same of all.
+        Different rows, fewer than 8 images, or a layer that says the same of all.
     """
     if len(layer) != len(other):
-        raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must have answered the same pictures.")
+        raise ForetellError(f"{len(layer)} and {len(other)} rows: both layers must come from the same images.")
     owner = torch.arange(len(layer)) if pictures is None else torch.unique(pictures, return_inverse=True)[1]
     count = int(owner.max()) + 1
     if count < 2 * PARTS:
-        raise ForetellError(f"{count} pictures: consistency trains on some and tells of others; give 8 or more.")
+        raise ForetellError(f"{count} images: consistency trains on some and tests on others; give 8 or more.")
     generator = generator or torch.Generator().manual_seed(0)
     part = (torch.randperm(count, generator=generator) % PARTS)[owner]
     train, stop, told = part < PARTS - 2, part == PARTS - 2, part == PARTS - 1
@@ -81,10 +81,10 @@ def consistency(
     for order in range(orders + 1):
         rest = rest - (_linear(x, rest, train) if order == 0 else _nonlinear(x, rest, train, stop, order, generator))
         losses.append(_loss_by_picture(rest[told], owner[told]))
-        progress(order + 1, orders + 1, "making a layer again from another")
+        progress(order + 1, orders + 1, "reconstructing a layer from another")
     gains, whole = -torch.stack(losses).diff(dim=0), losses[0]
     shares = gains.mean(1) / whole.mean()
-    # Of a ratio of means: pictures with more to explain count for more in both.
+    # Of a ratio of means: images with more to explain count for more in both.
     spread = (gains - shares[:, None] * whole).std(1)
     return Consistency(shares, spread / whole.mean() / len(whole) ** 0.5)
 
@@ -95,12 +95,12 @@ def _standardise(values: Tensor, train: Tensor) -> Tensor:
     values = values - values[train].mean(0)
     size = values[train].square().mean().sqrt()
     if not size > 0:
-        raise ForetellError("The layer says the same of all these pictures: choose another layer.")
+        raise ForetellError("The layer gives the same output for all these images: choose another layer.")
     return values / size
 
 
 def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:
-    """Mean over the rows of each picture of the squared length of what is left, (pictures,)."""
+    """Mean over the rows of each image of the squared length of what is left, (images,)."""
     own = torch.unique(owner, return_inverse=True)[1]
     sums = torch.zeros(int(own.max()) + 1, dtype=rest.dtype).index_add(0, own, rest.square().sum(1))
     mean: Tensor = sums / own.bincount()
@@ -157,6 +157,6 @@ def _perceptron(inputs: int, outputs: int, depth: int, generator: torch.Generato
 
 
 def _unset(inputs: int, outputs: int) -> nn.Linear:
-    """A layer whose weights are still to be written: its own would take from everybody's random numbers."""
+    """Make a layer without initial weights, which would consume the global random numbers."""
     layer: nn.Linear = nn.utils.skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call]
     return layer

@@ -1,4 +1,4 @@
-"""What a class loses when a unit of a layer is deleted."""
+"""The effect on each class of deleting a unit of a layer."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class Deletion:
-    """What deleting each unit costs each class.
+    """The effect of deleting each unit on each class.
 
     Attributes
     ----------
     classes
-        (M,) int64: the classes that pictures were given of.
+        (M,) int64: the classes that images were given of.
     drop, error
-        (K, M) float64: the mean fall of a class's probability on its own pictures when unit k is set to 0 everywhere,
-        and its standard error over the pictures; negative where the unit spoke against the class.
+        (K, M) float64: the mean fall of a class's probability on its own images when unit k is set to 0 everywhere,
+        and its standard error over the images; negative where the unit spoke against the class.
     accuracy
-        (K, M) float64: the share of the class's pictures still called by its name.
+        (K, M) float64: the share of the class's images still called by its name.
     whole
         (M,) float64: that share with every unit in place.
     """
@@ -45,25 +45,25 @@ def delete_units(
     """Delete every unit (channel) of a layer in turn; inputs (N, C, H, W) with class indices (N,), each class twice.
 
     Representation erasure (Li et al. 2016, arXiv:1612.08220) by class, in probabilities as in Bau et al. 2020
-    (arXiv:2009.05041), section 2.3. Costs K forward passes a picture.
+    (arXiv:2009.05041), section 2.3. Costs K forward passes an image.
 
     Raises
     ------
     ForetellError
-        No such layer (with the nearest), or fewer than two pictures of a class.
+        No such layer (with the nearest), or fewer than two images of a class.
     """
     refuse_single(labels)
     return by_class(predict_without_units(classifier, inputs, labels, layer, progress=progress), labels)
 
 
 def refuse_single(labels: Tensor) -> None:
-    """The sentence for a class of one picture: its effect would have no error."""
+    """Return the error for a class of one image, whose effect would have no standard error."""
     if int(torch.unique(labels, return_counts=True)[1].min()) < 2:
-        raise ForetellError("Deletion tells each effect with its error: give two or more pictures of each class.")
+        raise ForetellError("Deletion reports each effect with its error: give two or more images of each class.")
 
 
 class UnitDeletions(NamedTuple):
-    """To N pictures, of each of K units: the fall of the own class's probability, and whether it is still called so
+    """To N images, of each of K units: the fall of the own class's probability, and whether it is still called so
     (N, K); and whether it is with all units (N,). All float64."""
 
     drop: Tensor
@@ -80,7 +80,7 @@ def predict_without_units(
     channels: Tensor | None = None,
     progress: Progress = silent,
 ) -> UnitDeletions:
-    """What the network answers to each picture without each unit: `delete_units`, picture by picture.
+    """What the network answers to each image without each unit: `delete_units`, image by image.
 
     ``channels`` (K,) are the units to delete; all of them by default.
     """
@@ -98,7 +98,7 @@ def predict_without_units(
 
 
 def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:
-    """Means over the pictures of each class."""
+    """Means over the images of each class."""
     classes = torch.unique(labels)
     drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)
     return Deletion(

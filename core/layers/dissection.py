@@ -1,4 +1,4 @@
-"""Network dissection: which units of a layer light up where a concept is."""
+"""Network dissection: which units of a layer are active where a concept is."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 
 TOP = 0.01
-"""Share of a unit's activations that count as lit (Bau et al. 2020, arXiv:2009.05041; .005 in 2017)."""
+"""Share of a unit's activations that count as active (Bau et al. 2020, arXiv:2009.05041; .005 in 2017)."""
 DETECTS = 0.04
-"""Agreement from which a unit is called a detector there."""
+"""Agreement (IoU) from which a unit is called a detector there."""
 SHUFFLES = 19
 BLOCK = 16
-"""Pictures whose maps are enlarged at a time."""
+"""Images whose activation maps are enlarged at a time."""
 
 
 @dataclass(frozen=True)
 class Dissection:
-    """How well each unit agrees with each concept.
+    """Agreement of each unit with each concept.
 
     Attributes
     ----------
     concepts
         M names.
     agreement
-        (K, M) float64: pixels lit and in the concept over pixels lit or in the concept, over all pictures (IoU).
+        (K, M) float64: pixels lit and in the concept over pixels lit or in the concept, over all images (IoU).
     threshold
         (K,) float32: the activation above which a unit is lit.
     chance
         (K,) float64: the largest agreement with any concept that each unit reached when the masks were dealt to other
-        pictures, over `SHUFFLES` deals: a unit that agrees no better than that detects nothing (p < .05).
+        images, over `SHUFFLES` deals: a unit that agrees no better than that detects nothing (p < .05).
     """
 
     concepts: tuple[str, ...]
@@ -51,7 +51,7 @@ class Dissection:
 
     @property
     def detects(self) -> Tensor:
-        """(K,) bool: units whose best agreement is `DETECTS` or more, and above what chance gave them."""
+        """(K,) bool: units whose best agreement is `DETECTS` or more, and above chance."""
         return (self.best[0] >= DETECTS) & (self.best[0] > self.chance)
 
 
@@ -64,26 +64,26 @@ def dissect(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> Dissection:
-    """Agreement of unit maps (N, K, h, w) with concept masks (N, M, H, W), bool, of the same N pictures.
+    """Compute the agreement of activation maps (N, K, h, w) with concept masks (N, M, H, W), bool, of the same images.
 
     Bau et al. 2017 (arXiv:1704.05796), section 2: a unit's threshold is exceeded by the share ``top`` of its
-    activations over all pictures and places; the map, enlarged to the masks bilinearly, is lit above it.
+    activations over all images and places; the map, enlarged to the masks bilinearly, is lit above it.
 
     Raises
     ------
     ForetellError
-        Other pictures, other names, or so few places that no activation is in the top share.
+        Other images, other names, or so few places that no activation is in the top share.
     """
     if len(maps) != len(masks) or masks.shape[1] != len(concepts):
         raise ForetellError(
-            f"{len(maps)} pictures of maps, {len(masks)} of masks with {masks.shape[1]} concepts for {len(concepts)} "
-            "names: give one mask a picture and concept, and one name a concept."
+            f"{len(maps)} activation maps, {len(masks)} masks with {masks.shape[1]} concepts for {len(concepts)} "
+            "names: give one mask an image and concept, and one name a concept."
         )
     values = maps.float().transpose(0, 1).flatten(1)
     lit = int(top * values.shape[1])
     if lit < 1:
         raise ForetellError(
-            f"{values.shape[1]} activations a unit, of which the top {top:.1%} is none: give more pictures."
+            f"{values.shape[1]} activations a unit, of which the top {top:.1%} is none: give more images."
         )
     threshold = values.topk(lit + 1).values[:, -1]
     generator = generator or torch.Generator().manual_seed(0)

@@ -1,4 +1,4 @@
-"""What a layer says of many pictures."""
+"""Activations of a layer for many images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.units.unit import Unit, find_layer_shape, outputs_of
 
 
 def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:
-    """Outputs (N, K, h, w) of a layer, float32 on the CPU, for inputs (N, C, H, W); (N, K, 1, 1) of one without places.
+    """Compute a layer's outputs (N, K, h, w), float32 on the CPU, for inputs (N, C, H, W); (N, K, 1, 1) without places.
 
     Raises
     ------

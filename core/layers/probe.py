@@ -1,4 +1,4 @@
-"""Linear probes: how much of a label a linear reader finds in a layer."""
+"""Linear probes: how well a label can be decoded from a layer."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ FTOL = 1e-12
 
 @dataclass(frozen=True)
 class Probe:
-    """How well a linear reader does on pictures it was not trained on.
+    """Performance of a linear probe on images it was not trained on.
 
     Attributes
     ----------
     accuracy, low, high
-        Share of labels read rightly, each picture by a reader trained without its fold, and its 95 % interval (Wilson).
+        Share of labels read rightly, each image by a reader trained without its fold, and its 95 % interval (Wilson).
     chance
         The share of the most common label: what reading nothing gives.
     predicted
-        (N,) int64: the label that was read of each picture.
+        (N,) int64: the label that was read of each image.
     """
 
     accuracy: float
@@ -47,7 +47,7 @@ class Probe:
 def linear_probe(
     features: Tensor, labels: Tensor, *, folds: int = 5, penalty: float = 1.0, generator: torch.Generator | None = None
 ) -> Probe:
-    """Read ``labels`` (N,), integers, off ``features`` (N, D) by multinomial logistic regression, cross-validated.
+    """Decode ``labels`` (N,), integers, from ``features`` (N, D) by cross-validated multinomial logistic regression.
 
     Alain & Bengio 2016 (arXiv:1610.01644), section 3. ``penalty`` is that of the squared weights, after the features
     were divided by their overall spread.
@@ -55,7 +55,7 @@ def linear_probe(
     Raises
     ------
     ForetellError
-        Fewer than two labels, or fewer pictures of one than folds.
+        Fewer than two labels, or fewer images of one than folds.
     """
     names, y, p = out_of_fold(features, labels, folds=folds, penalty=penalty, generator=generator)
     read = p.argmax(1)
@@ -72,16 +72,16 @@ def out_of_fold(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """The labels there are (L,), each picture's among them (N,), and (N, L) the probabilities that a reader gives it.
+    """The labels there are (L,), each image's among them (N,), and (N, L) the probabilities that a reader gives it.
 
-    The readers of `linear_probe`: each picture's was trained without its fold, so that it has not seen its label.
+    The readers of `linear_probe`: each image's was trained without its fold, so that it has not seen its label.
     """
     names, y = np.unique(labels.numpy(), return_inverse=True)
     rarest = np.bincount(y).min(initial=len(y))
     if len(names) < 2 or rarest < folds or folds < 2:
         raise ForetellError(
-            f"A probe in {folds} folds needs 2 or more labels and {max(folds, 2)} pictures of each, not {rarest} "
-            f"of the rarest of {len(names)}: give more pictures, or labels that more of them share."
+            f"A probe in {folds} folds needs 2 or more labels and {max(folds, 2)} images of each, not {rarest} "
+            f"of the rarest of {len(names)}: give more images, or labels that more of them share."
         )
     x = features.double().flatten(1).numpy()
     p = np.empty((len(y), len(names)))
@@ -90,7 +90,7 @@ def out_of_fold(
         train, told = fold != k, partial(progress, k, folds, READING)
         centre, spread = x[train].mean(0), x[train].std()
         if not spread > 0:
-            raise ForetellError("The layer says the same of all these pictures: choose another layer.")
+            raise ForetellError("The layer gives the same output for all these images: choose another layer.")
         weights, bias = _fit_weights((x[train] - centre) / spread, y[train], len(names), penalty, told)
         p[~train] = softmax((x[~train] - centre) / spread @ weights + bias, axis=1)
         progress(k + 1, folds, READING)
@@ -98,7 +98,7 @@ def out_of_fold(
 
 
 def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDArray[np.int64]:
-    """A fold for each picture, each label spread evenly over the folds."""
+    """A fold for each image, each label spread evenly over the folds."""
     order = torch.randperm(len(y), generator=generator).numpy()
     fold = np.empty(len(y), dtype=np.int64)
     for label in range(y.max() + 1):
@@ -112,7 +112,7 @@ def _fit_weights(
 ) -> tuple[Floats, Floats]:
     """Weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).
 
-    The best weights are sums of the pictures (representer theorem), so the search is within their span where that is
+    The best weights are sums of the images (representer theorem), so the search is within their span where that is
     smaller than all D. ``step`` is called at each step of the search; what it raises ends it.
     """
     span = np.linalg.qr(x.T)[0] if len(x) < x.shape[1] else None

@@ -1,4 +1,4 @@
-"""Do two layers hold the same? Canonical correlations of what they say of the same pictures."""
+"""Similarity of two layers: canonical correlations of their outputs for the same images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHUFFLES = 20
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike two layers are, whatever their axes.
+    """Similarity of two layers, whatever their axes.
 
     Attributes
     ----------
@@ -25,8 +25,8 @@ class Similarity:
     kept
         How many directions of each layer hold `SHARE` of its variance.
     chance, chance_error
-        Mean correlation of the same layers when the pictures of one are shuffled, over `SHUFFLES` shuffles, and its
-        standard deviation: with few pictures anything correlates.
+        Mean correlation of the same layers when the images of one are shuffled, over `SHUFFLES` shuffles, and its
+        standard deviation: with few images anything correlates.
     """
 
     correlations: Tensor
@@ -41,23 +41,23 @@ class Similarity:
 
 
 def svcca(one: Tensor, other: Tensor, *, share: float = SHARE, generator: torch.Generator | None = None) -> Similarity:
-    """Singular vector canonical correlation of two layers' answers (N, D) and (N, E) to the same N pictures.
+    """Compute the SVCCA of two layers' outputs (N, D) and (N, E) for the same N images.
 
-    Raghu et al. 2017 (arXiv:1706.05806), section 2. Each row is a picture (or a place of one); only the directions
+    Raghu et al. 2017 (arXiv:1706.05806), section 2. Each row is an image (or a place of one); only the directions
     that hold ``share`` of a layer's variance are compared.
 
     Raises
     ------
     ForetellError
-        Different pictures, a layer that says the same of all, or so few pictures that everything correlates.
+        Different images, a layer that says the same of all, or so few images that everything correlates.
     """
     if len(one) != len(other):
-        raise ForetellError(f"{len(one)} and {len(other)} rows: both layers must have answered the same pictures.")
+        raise ForetellError(f"{len(one)} and {len(other)} rows: both layers must come from the same images.")
     bases = [_directions(layer, share) for layer in (one, other)]
     kept = bases[0].shape[1], bases[1].shape[1]
     if sum(kept) >= len(one):
         raise ForetellError(
-            f"{len(one)} rows for {kept[0]} and {kept[1]} directions: everything correlates. Give more pictures than "
+            f"{len(one)} rows for {kept[0]} and {kept[1]} directions: everything correlates. Give more images than "
             "directions of both together, at best five times as many."
         )
     generator = generator or torch.Generator().manual_seed(0)
@@ -67,13 +67,13 @@ def svcca(one: Tensor, other: Tensor, *, share: float = SHARE, generator: torch.
 
 
 def _directions(values: Tensor, share: float) -> Tensor:
-    """Orthonormal columns (N, d): the pictures along the directions that hold ``share`` of the variance."""
+    """Orthonormal columns (N, d): the images along the directions that hold ``share`` of the variance."""
     centred = values.double().flatten(1)
     centred = centred - centred.mean(0)
     left, sizes, _ = torch.linalg.svd(centred, full_matrices=False)
     variance = sizes.square()
     if not variance.sum() > 0:
-        raise ForetellError("The layer says the same of all these pictures: choose another layer.")
+        raise ForetellError("The layer gives the same output for all these images: choose another layer.")
     known = sizes > sizes[0] * torch.finfo(torch.float64).eps * max(centred.shape)
     enough = int((variance.cumsum(0) < share * variance.sum()).sum()) + 1
     kept: Tensor = left[:, : min(enough, int(known.sum()))]

@@ -1,7 +1,7 @@
-"""How near is another answer? `ATTACKS` names the searches: adding one is one function and one line.
+"""Adversarial robustness. `ATTACKS` names the searches: adding one is one function and one line.
 
 ``attack(classifier, images, targets, *, radius, generator, progress, **parameters)`` looks for inputs whose every value
-is within ``radius`` of the picture's and which the network does not call ``targets`` any more. ``radius`` is a share of
+is within ``radius`` of the image's and which the network does not call ``targets`` any more. ``radius`` is a share of
 the range from black to white, whatever the network's normalisation.
 """
 

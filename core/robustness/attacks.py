@@ -1,4 +1,4 @@
-"""Small changes of a picture that change the answer: the search for adversarial examples."""
+"""Adversarial examples: the search for small changes of an image that change the prediction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def fgsm(
     radius: float = RADIUS,
     pixels: bool = True,
 ) -> AttackResult:
-    """One step of ``radius`` in the sign of the loss's gradient (Goodfellow et al. 2014, arXiv:1412.6572)."""
+    """Take one step of ``radius`` in the sign of the loss's gradient (Goodfellow et al. 2014, arXiv:1412.6572)."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     box = around(classifier, inputs, radius, pixels=pixels)
     moved = box.clamp(inputs + radius * box.scale * _uphill(classifier, inputs, classes, progress).sign())
@@ -69,9 +69,9 @@ def pgd(
     starts: int = 2,
     pixels: bool = True,
 ) -> AttackResult:
-    """Steps of ``step`` times the radius in the gradient's sign, kept in the box, from random starts in it.
+    """Take steps of ``step`` times the radius in the gradient's sign, kept in the box, from random starts in it.
 
-    Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the picture itself.
+    Madry et al. 2017 (arXiv:1706.06083), section 2.1. The first of ``starts`` is the image itself.
     """
     _refuse_steps(steps, starts)
     search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)
@@ -98,7 +98,7 @@ def langevin(
     noise: float = 0.2,
     pixels: bool = True,
 ) -> AttackResult:
-    """Steps in the gradient's sign with normal noise, both as shares of the radius: it does not rest where FGSM does.
+    """Take steps in the gradient's sign with normal noise, both as shares of the radius, past the end of FGSM.
 
     Langevin adversarial sample search (Arpit et al. 2017, arXiv:1706.05394, algorithm 1), with the gradient where the
     search is and not where it began, and away from the answer: the printed line 4 has neither.
@@ -116,7 +116,7 @@ def langevin(
 
 
 class _Search:
-    """Walks through the box that end, each picture by itself, where the answer is another."""
+    """Walks through the box that end, for each image, where the prediction changes."""
 
     def __init__(self, classifier: Classifier, inputs: Tensor, classes: Tensor, box: Box) -> None:
         self._classifier, self._classes = classifier, classes
@@ -124,7 +124,7 @@ class _Search:
         self.result = _judge_attack(classifier, inputs, classes)
 
     def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
-        """At most so many steps of every picture that is not fooled yet."""
+        """At most so many steps of every image that is not fooled yet."""
         place = torch.where(_each(self.result.fooled), self.result.images, begun)
         for k in range(steps):
             if bool(self.result.fooled.all()):
@@ -133,7 +133,7 @@ class _Search:
             tried = self.box.clamp(moved(place, gradient))
             place = torch.where(_each(self.result.fooled), place, tried)
             self.result = _judge_attack(self._classifier, place, self._classes)
-            progress(number * steps + k + 1, of * steps, "searching for another answer")
+            progress(number * steps + k + 1, of * steps, "searching for another prediction")
 
 
 def _start_search(
@@ -145,7 +145,7 @@ def _start_search(
     *,
     pixels: bool,
 ) -> tuple[_Search, torch.Generator]:
-    """A search from the pictures in the box around them, and the draws of all its steps."""
+    """A search from the images in the box around them, and the draws of all its steps."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     search = _Search(classifier, inputs, classes, around(classifier, inputs, radius, pixels=pixels))
     return search, torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
@@ -165,7 +165,7 @@ def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: P
             (gradient,) = torch.autograd.grad(F.cross_entropy(logits, y.to(classifier.device), reduction="sum"), x)
         return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
 
-    return in_parts(part, inputs, classes, progress, "searching for another answer")[0]
+    return in_parts(part, inputs, classes, progress, "searching for another prediction")[0]
 
 
 def _judge_attack(classifier: Classifier, inputs: Tensor, classes: Tensor) -> AttackResult:

@@ -1,4 +1,4 @@
-"""How far is the boundary, and how often is it near: margins in chosen directions, critical samples."""
+"""Distance to the decision boundary: margins in chosen directions, and critical samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERSHOOT = 0.02
 
 @dataclass(frozen=True)
 class CriticalSamples:
-    """Share of the pictures near which there is another answer, with its 95 % interval (Wilson)."""
+    """Share of images near which the prediction changes, with its 95% interval (Wilson)."""
 
     ratio: float
     interval: tuple[float, float]
@@ -39,7 +39,7 @@ def critical_samples(
     progress: Progress = silent,
     **parameters: Any,
 ) -> CriticalSamples:
-    """The critical sample ratio (Arpit et al. 2017, arXiv:1706.05394, section 3.3) of images (B, C, H, W).
+    """Compute the critical sample ratio (Arpit et al. 2017, arXiv:1706.05394, section 3.3) of images (B, C, H, W).
 
     A lower bound: a search that finds nothing proves nothing.
     """
@@ -58,7 +58,7 @@ def margins(
     steps: int = 50,
     progress: Progress = silent,
 ) -> Tensor:
-    """L2 distance (B,) to another answer within the span of ``directions`` (S, C, H, W), or anywhere (None).
+    """Measure the L2 distance (B,) to another class in the span of ``directions`` (S, C, H, W), or anywhere (None).
 
     Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), definitions 1 and 2, by DeepFool (Moosavi-Dezfooli et al. 2015,
     arXiv:1511.04599) with its gradients projected, among the ``candidates`` likeliest other classes; then the last
@@ -91,7 +91,7 @@ def _margin(classifier: Classifier, image: Tensor, basis: Tensor | None, candida
 def _nearest(
     classifier: Classifier, inputs: Tensor, change: Tensor, answer: int, basis: Tensor | None, candidates: int
 ) -> Tensor:
-    """The least change that would cross the nearest boundary if the logits were linear."""
+    """Compute the least change that would cross the nearest boundary if the logits were linear."""
     x = _apply_change(inputs, change).to(classifier.device).requires_grad_()
     with classifier.differentiable() as network, torch.enable_grad():
         logits = network(x.clone())[0]
@@ -113,7 +113,7 @@ def _project(vector: Tensor, basis: Tensor | None) -> Tensor:
 
 
 def _last_share(classifier: Classifier, inputs: Tensor, change: Tensor, answer: int) -> float:
-    """The least share of the change that keeps the other answer, by halving: as if one boundary were on the way."""
+    """Find the least share of the change that keeps the other class, by bisection, as if there were one boundary."""
     low, high = 0.0, 1.0
     while high - low > 1e-4:
         middle = (low + high) / 2
@@ -130,9 +130,9 @@ def _apply_change(inputs: Tensor, change: Tensor) -> Tensor:
 
 
 def directions_between(images: Tensor, labels: Sequence[int], first: int, second: int) -> Tensor:
-    """Differences (S, C, H, W) of pictures of two classes, in pairs: the directions that tell them apart."""
+    """Differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
     chosen = [images[torch.tensor([label == k for label in labels])] for k in (first, second)]
     size = min(map(len, chosen))
     if not size:
-        raise ForetellError(f"There is no picture of class {first if not len(chosen[0]) else second}.")
+        raise ForetellError(f"There is no image of class {first if not len(chosen[0]) else second}.")
     return chosen[0][:size] - chosen[1][:size]

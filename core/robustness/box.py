@@ -1,4 +1,4 @@
-"""The inputs a picture may be changed to: each value within a share of the range of pixels, and still a pixel."""
+"""The inputs an image may be changed to: each value within a share of the range of pixels, and still a pixel."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Box:
         return inputs.clamp(self.low, self.high)
 
     def sample(self, generator: torch.Generator) -> Tensor:
-        """Uniform draws (B, C, H, W) from the box, one for each picture."""
+        """Uniform draws (B, C, H, W) from the box, one for each image."""
         return self.low + torch.rand(self.low.shape, generator=generator) * (self.high - self.low)
 
 
 def around(classifier: Classifier, images: Tensor, radius: float, *, pixels: bool = True) -> Box:
     """The box of ``radius`` (a share of the range) around images (B, C, H, W), within what pixels can be.
 
-    ``pixels=False`` leaves out the last condition: for networks whose inputs are no pictures.
+    ``pixels=False`` leaves out the last condition: for networks whose inputs are no images.
     """
     if not 0 < radius <= 1:
         raise ForetellError(

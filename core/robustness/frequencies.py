@@ -1,4 +1,4 @@
-"""Coarse and fine: what a network still answers when only low or only high frequencies of a picture are left."""
+"""Frequency bands: a network's accuracy when only low or only high frequencies of an image are left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.types import Progress, silent
 
 @dataclass(frozen=True)
 class ByRadius:
-    """Accuracy (R,) on the low and on the high frequencies of the same pictures, for each of R radii."""
+    """Accuracy (R,) on the low and on the high frequencies of the same images, for each of R radii."""
 
     radii: tuple[float, ...]
     low: Tensor
@@ -24,7 +24,7 @@ class ByRadius:
 
 
 def components(images: Tensor, radius: float) -> tuple[Tensor, Tensor]:
-    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per picture, and above; together the images.
+    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per image, and above; together the images.
 
     Wang et al. 2019 (arXiv:1905.13545), section 3.1: a disc in the centred spectrum of each channel.
     """
@@ -44,7 +44,7 @@ def accuracy_by_radius(
     *,
     progress: Progress = silent,
 ) -> ByRadius:
-    """How often the answer is right on either part of images (B, C, H, W), for each radius."""
+    """Measure accuracy on either part of images (B, C, H, W), for each radius."""
     if len(labels) != len(images) or not len(images):
         raise ForetellError(f"{len(images)} images but {len(labels)} labels: give one label per image.")
     truth = torch.tensor(list(labels))
@@ -55,6 +55,6 @@ def accuracy_by_radius(
     found = []
     for k, radius in enumerate(radii):
         found.append([accuracy(part) for part in components(images, radius)])
-        progress(k + 1, len(radii), "asking about coarse and fine")
+        progress(k + 1, len(radii), "predicting low and high frequencies")
     low, high = torch.tensor(found, dtype=torch.float64).view(-1, 2).unbind(1)
     return ByRadius(tuple(radii), low, high, accuracy(images))

@@ -1,1 +1,1 @@
-"""Bayesian teaching: the prior, the learner, examples and masks that teach what the classifier says."""
+"""Bayesian teaching: the KFAC posterior, the learner, and examples and masks that teach the prediction."""

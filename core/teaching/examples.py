@@ -1,4 +1,4 @@
-"""Bayesian teaching by examples: the sets of four pictures that make the learner infer what the classifier says."""
+"""Bayesian teaching by examples: sets of four images from which the learner infers the classifier's prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TIE = 1e-12
 
 @dataclass(frozen=True)
 class Search:
-    """What looking for a teaching set found.
+    """The result of a search for a teaching set.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def choose_examples(
     weight: float = 128.0,
     draws: int = 0,
 ) -> Search:
-    """Score teaching sets, 2 of the target and 2 of the alternative category, and choose one.
+    """Score teaching sets, 2 of the target and 2 of the foil category, and choose one.
 
     Folke et al. 2021 (arXiv:2106.09106), eq. 1: P_teacher(D | c, x) is proportional to P_learner(Y = c | D, x).
 

@@ -1,4 +1,4 @@
-"""The learner's prior: a Kronecker-factored Laplace approximation of the classifier's last layer.
+"""KFAC: a Kronecker-factored Laplace approximation of the classifier's last layer, the learner's prior.
 
 Ritter, Botev & Barber 2018 (Kronecker-factored Laplace), as used by Folke et al. 2021.
 """
@@ -27,7 +27,7 @@ def with_bias(features: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class KroneckerPrior:
-    """W ~ MN(W*, V^-1, U^-1): what the learner believes of the last layer's weights.
+    """W ~ MN(W*, V^-1, U^-1): the learner's prior over the last layer's weights.
 
     Attributes
     ----------

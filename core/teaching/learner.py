@@ -49,7 +49,7 @@ def learn(
     weight: float,
     normal: Tensor | None = None,
 ) -> LearnerPrediction:
-    """What the learner says of one target image after each of S teaching sets of n examples.
+    """The learner's prediction for one target image after each of S teaching sets of n examples.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""E[m | x, c] by sampling the masks' posterior q(m | c, x) ~ p(m) Q(c | m), for pictures where few random masks count.
+"""E[m | x, c] by sampling the masks' posterior q(m | c, x) ~ p(m) Q(c | m), for images where few random masks count.
 
 Tempered sequential Monte Carlo (Del Moral, Doucet & Jasra 2006, doi:10.1111/j.1467-9868.2006.00553.x) in its
 waste-free form (Dau & Chopin 2022, doi:10.1111/rssb.12475, arXiv:2011.02328), moved by preconditioned Crank-Nicolson
@@ -59,7 +59,7 @@ class Posterior:
     diagnostics
         Plain values. ``agreement``: how far the runs lie apart, in units of the error their genealogies state; about
         1 where they agree, and above 1 already multiplied into `error`. ``lineages``: first ancestors whose descendants
-        are left, as an effective number; with few of them the error is a guess. ``forwards``: masked pictures shown to
+        are left, as an effective number; with few of them the error is a guess. ``forwards``: masked images shown to
         the network. ``temperatures``: their number in each run. ``acceptance``: share of accepted moves at each
         temperature of the first run.
     """
@@ -86,7 +86,7 @@ def posterior_mask(
 
     Masks are a function of standard normal coefficients (`MaskPrior.masks`), so proposals that keep the normal law
     are accepted by the evidence alone, at any resolution. Random numbers depend on ``seed`` alone; rounding of the
-    evidence can flip a decision, which then moves the map within its error.
+    evidence can flip a decision, which then moves the heatmap within its error.
     """
     if samples < SMALLEST:
         raise ForetellError(f"samples={samples}: sampling the masks' posterior needs at least {SMALLEST}.")

@@ -1,4 +1,4 @@
-"""The classifier with the learner's prior as its last layer: what its answers are when the weights are uncertain.
+"""The classifier with uncertain weights in its last layer: predictions averaged over the KFAC posterior.
 
 Folke et al. 2021 (arXiv:2106.09106), appendix A: the check that the prior is that of this network. Its accuracy must be
 close to the network's own; it is not where U and V are swapped, as in Ritter et al. 2018 (the paper's footnote 5).
@@ -16,7 +16,7 @@ from core.teaching.kfac import KroneckerPrior, with_bias
 
 
 def sample_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Draws of W ~ MN(W*, V^+, U^-1), each (K, M + 1) float64: W* + v Q u^T with Q standard normal."""
+    """Draw W ~ MN(W*, V^+, U^-1), each (K, M + 1) float64: W* + v Q u^T with Q standard normal."""
     v, u = _root(prior.class_covariance), _root(prior.feature_covariance)
     for _ in range(samples):
         normal = torch.randn(prior.head.shape, generator=generator, dtype=torch.float64)
@@ -26,7 +26,7 @@ def sample_heads(prior: KroneckerPrior, samples: int, generator: torch.Generator
 def predict_with_sampled_heads(
     prior: KroneckerPrior, features: Tensor, samples: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Softmax answers (N, K), averaged over ``samples`` heads, of features (N, M), and their standard errors."""
+    """Average softmax predictions (N, K) for features (N, M) over ``samples`` heads, with their standard errors."""
     if samples < 2:
         raise ForetellError(f"samples={samples}: an average with a standard error needs at least 2 draws.")
     z = with_bias(features)

@@ -1,4 +1,4 @@
-"""How well sets of examples teach one target image: the learner's probability, thousands of sets at a time."""
+"""Scores of teaching sets for one target image: the learner's probability, thousands of sets at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a network does not know: samples of its predictions, and measures of how far they are apart.
+"""Uncertainty of a network: samples of its predictions, and measures of how far they differ.
 
 `SAMPLERS` names every way to sample: ``sampler(classifier, images, *, passes, generator, progress, **parameters)``
 gives logits (B, T, K), one set for each of T draws of the weights. `UNCERTAINTY_MEASURES` names what is computed from

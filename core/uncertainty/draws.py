@@ -1,4 +1,4 @@
-"""Random numbers for stochastic forward passes: pass t always draws the same ones, whatever runs beside it."""
+"""Random numbers for stochastic forward passes: pass t always draws the same ones, whatever else runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of a network's answer under the Laplace posterior of its last layer."""
+"""Draws of a network's prediction under the Laplace posterior of its last layer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def laplace(
     progress: Progress = silent,
     prior: KroneckerPrior | None = None,
 ) -> Tensor:
-    """The last layer's weights drawn from their Kronecker-factored Laplace posterior, all others as they are.
+    """Draw the last layer's weights from their Kronecker-factored Laplace posterior; keep all others fixed.
 
     Ritter et al. 2018. ``prior`` is `core.teaching.kfac.fit_prior` of a training set: what a learner of the network
-    believes beforehand is what training has left open. A picture's logits are W z + sqrt(z^T U^-1 z) V^(-1/2) e, e
-    standard normal and the same for all pictures: drawn as they are and not by way of the weights. One forward pass.
+    believes beforehand is what training has left open. An image's logits are W z + sqrt(z^T U^-1 z) V^(-1/2) e, e
+    standard normal and the same for all images: drawn as they are and not by way of the weights. One forward pass.
 
     Raises
     ------
@@ -36,10 +36,10 @@ def laplace(
     inputs, seed = prepare_passes(classifier, images, passes, generator)
     if prior is None:
         raise ForetellError(
-            "laplace draws from a prior: learn it with 'python foretell.py prior' and give --prior FILE."
+            "laplace draws from a posterior over weights: fit it with 'python foretell.py prior' and give --prior FILE."
         )
     if not torch.equal(prior.head, classifier.head):
-        raise ForetellError(f"The prior is not that of {classifier.name}: its last layer has other weights.")
+        raise ForetellError(f"This posterior was not fitted to {classifier.name}: its last layer has other weights.")
     z = with_bias(classifier.features(inputs.cpu(), progress=progress))
     spread = ((z @ prior.feature_covariance) * z).sum(1).clamp(min=0).sqrt()
     values, vectors = torch.linalg.eigh(prior.class_covariance)

@@ -1,7 +1,7 @@
-"""What T answers of a network to one picture say of its uncertainty; natural logarithms throughout.
+"""Measures of uncertainty from T predictions of a network for one image; natural logarithms throughout.
 
 Gal 2016, section 3.3.1, with the corrections that entropies of an even answer are ln 2 and not 0.5. ``probabilities``
-is (B, T, K): T softmax answers to each of B pictures.
+is (B, T, K): T softmax answers to each of B images.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from torch.special import entr
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measure for each picture: ``value`` (B,) and its Monte Carlo standard ``error`` (B,), both float64."""
+    """A measure for each image: ``value`` (B,) and its Monte Carlo standard ``error`` (B,), both float64."""
 
     value: Tensor
     error: Tensor
 
 
 def predictive_mean(probabilities: Tensor) -> Tensor:
-    """The answer with its uncertainty averaged out, (B, K) float64 (Gal 2016, equation 3.16)."""
+    """Compute the predictive mean over the passes, (B, K) float64 (Gal 2016, equation 3.16)."""
     return probabilities.double().mean(1)
 
 
 def doubt(probabilities: Tensor) -> Estimate:
-    """One minus the largest probability of the predictive mean: 0 is sure, 1 - 1/K does not know."""
+    """Compute one minus the largest probability of the predictive mean: 0 is certain, 1 - 1/K is a uniform guess."""
     answers = probabilities.double()
     return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: 1 - mean.amax(-1))
 
 
 def entropy(probabilities: Tensor) -> Estimate:
-    """Entropy of the predictive mean: all uncertainty, of the picture and of the weights."""
+    """Compute the entropy of the predictive mean: the total uncertainty, from the image and the weights."""
     answers = probabilities.double()
     return _jackknife(answers.mean(1), _leave_out_each(answers), lambda mean: entr(mean).sum(-1))
 
 
 def mutual_information(probabilities: Tensor) -> Estimate:
-    """Entropy of the mean minus the mean entropy: the part that knowing the weights would take away (BALD).
+    """Compute the entropy of the mean minus the mean entropy: the uncertainty due to the weights (BALD).
 
     At least 0 and at most the entropy.
     """
@@ -54,10 +54,10 @@ def mutual_information(probabilities: Tensor) -> Estimate:
 
 
 def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None = None) -> Estimate:
-    """The share of T labels, one drawn from each pass, that are not the commonest of them.
+    """Compute the share of T labels, one drawn from each pass, that differ from the most common one.
 
     Labels are drawn from the answers and are not their largest: a network that says (.5, .5) every time varies. Pass t
-    draws with the same random number for every picture. For many passes this goes to `doubt`.
+    draws with the same random number for every image. For many passes this goes to `doubt`.
     """
     answers = probabilities.double()
     passes, classes = answers.shape[1:]
@@ -69,13 +69,13 @@ def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None 
 
 
 def log_likelihood(probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Predictive log-likelihood (B,) of the true ``labels`` (B,): log of the mean probability (Gal 2016, 3.3.3)."""
+    """Compute the predictive log-likelihood (B,) of ``labels`` (B,): log of the mean probability (Gal 2016, 3.3.3)."""
     chosen = predictive_mean(probabilities).gather(1, labels.view(-1, 1))[:, 0]
     return chosen.log()
 
 
 def regression_log_likelihood(outputs: Tensor, truth: Tensor, precision: float) -> Tensor:
-    """Predictive log-likelihood (B,) of ``truth`` (B, D) under T outputs (B, T, D) with normal noise of ``precision``.
+    """Compute the predictive log-likelihood (B,) of ``truth`` (B, D) under T outputs (B, T, D) with ``precision``.
 
     Gal 2016, equation 3.18, whose constants hold for D = 1: here both are times D.
     """
@@ -86,7 +86,7 @@ def regression_log_likelihood(outputs: Tensor, truth: Tensor, precision: float) 
 
 
 def model_precision(rate: float, length_scale: float, images: int, weight_decay: float) -> float:
-    """Observation precision tau = (1 - p) l^2 / (2 N lambda) of a network trained by dropout (Gal 2016, eq. 3.14).
+    """Compute the precision tau = (1 - p) l^2 / (2 N lambda) of a network trained by dropout (Gal 2016, eq. 3.14).
 
     ``weight_decay`` is lambda of lambda |W|^2 beside half the squared error, averaged over N images; an optimiser's
     ``weight_decay`` adds w times it to the gradient and is therefore 2 lambda. ``rate`` is p of dropping, masks not

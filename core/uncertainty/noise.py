@@ -49,7 +49,7 @@ class LayerCall:
 
 
 class NoiseKind(Protocol):
-    """A kind of noise: which calls it answers, and how."""
+    """A kind of noise: which calls it replaces, and how."""
 
     meets: frozenset[str]
 
@@ -68,7 +68,7 @@ class Noise(TorchFunctionMode):
     met
         How many calls the kind has met and does not leave as they are.
     smallest
-        The first tensor (of one picture) that became noisy: what has to be kept for each pass begins there.
+        The first tensor (of one image) that became noisy: what has to be kept for each pass begins there.
     """
 
     def __init__(self, kind: NoiseKind, draws: Draws, first: int = 0) -> None:
@@ -89,7 +89,7 @@ class Noise(TorchFunctionMode):
         name = getattr(func, "__name__", "").rstrip("_")
         if name not in self._kind.meets:
             if name in UNKNOWN:
-                raise ForetellError(f"The network calls {name}, under which noise is not known here: use laplace.")
+                raise ForetellError(f"The network calls {name}, for which no noise is implemented: use laplace.")
             return func(*args, **(kwargs or {}))
         # Positions without a name are a dropout's flags (training, inplace), for which there is no use here.
         call = LayerCall(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))
@@ -244,10 +244,10 @@ def _room(x: Tensor, rows: int) -> Tensor:
 
 
 def _parts(x: Tensor, draws: Draws) -> int:
-    """How many rows of ``x`` belong to a pass: more than one where a network cuts a picture into windows."""
+    """How many rows of ``x`` belong to a pass: more than one where a network cuts an image into windows."""
     if len(x) > 1 and len(x) % len(draws):
         raise ForetellError(
-            f"The network gives a layer {len(x)} rows for {len(draws)} pictures, so that no pass has its own: use "
+            f"The network gives a layer {len(x)} rows for {len(draws)} images, so that no pass has its own: use "
             "laplace."
         )
     return max(1, len(x) // len(draws))

@@ -20,7 +20,7 @@ from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind
 from core.uncertainty.strength import refuse_last
 
 TOLERANCE = 1e-4
-"""Largest difference of logits, relative to the largest, between one picture's passes made together and apart."""
+"""Largest difference of logits, relative to the largest, between one image's passes made together and apart."""
 
 
 def with_noisy_values(
@@ -35,7 +35,7 @@ def with_noisy_values(
 ) -> Tensor:
     """Logits (B, T, K) of T passes with noise on values, in the ``last`` calls it meets (0: in all).
 
-    What comes before the first noisy value is the same in all passes and is computed once: there one picture stands
+    What comes before the first noisy value is the same in all passes and is computed once: there one image stands
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
     inputs, seed = prepare_passes(classifier, images, passes, generator)
@@ -57,8 +57,8 @@ def with_noisy_weights(
 ) -> Tensor:
     """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each.
 
-    Noise in the last layers alone goes picture by picture, as that on values does: what comes before it is computed
-    once. In all layers there is nothing before, and all pictures of a pass share what it cost to draw.
+    Noise in the last layers alone goes image by image, as that on values does: what comes before it is computed
+    once. In all layers there is nothing before, and all images of a pass share what it cost to draw.
     """
     inputs, seed = prepare_passes(classifier, images, passes, generator)
     with classifier.exclusive() as module, torch.inference_mode():
@@ -105,7 +105,7 @@ def prepare_passes(
     """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
     refuse_shape(classifier, images)
     if passes < 2:
-        raise ForetellError(f"passes={passes}: uncertainty is how far answers are apart, so ask at least twice.")
+        raise ForetellError(f"passes={passes}: uncertainty measures how far predictions differ, so use at least 2.")
     return images.to(classifier.device), draw_seed(generator or torch.Generator().manual_seed(0))
 
 
@@ -121,7 +121,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
     """How many calls that the noise meets come before the ``last`` (0: all), or the sentence that it meets none."""
     if hides_calls(module):
         raise ForetellError(
-            f"{classifier.name} has TorchScript or compiled parts, into which no noise can be put. Load it uncompiled, "
+            f"{classifier.name} has TorchScript or compiled parts, which admit no noise. Load it uncompiled, "
             "or use laplace."
         )
     refuse_last(last)
@@ -129,14 +129,14 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
     if not noise.met:
         what = " or ".join(sorted(kind.meets)) + (" of a rate above 0" if kind.meets is DROPOUTS else "")
         raise ForetellError(
-            f"{classifier.name} has no {what} to put noise on. inserted_dropout works on any network with "
+            f"{classifier.name} has no {what} for this noise. inserted_dropout works on any network with "
             "convolutions or linear layers, laplace on any with a linear last layer."
         )
     return max(0, noise.met - last) if last else 0
 
 
 def _probe_batching(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
-    """Passes at once, and whether one picture may stand for all before the noise."""
+    """Passes at once, and whether one image may stand for all before the noise."""
     rows = [0, 1]
     apart, _ = noisy(x.expand(2, -1, -1, -1).clone(), rows=rows)
     try:

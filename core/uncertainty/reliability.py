@@ -1,4 +1,4 @@
-"""Can probabilities be believed, and does a measure of uncertainty find the errors?"""
+"""Calibration of probabilities, and error detection by measures of uncertainty."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 COLDEST, HOTTEST = 0.01, 100.0
 """Temperatures tried."""
 HALVES = (slice(0, None, 2), slice(1, None, 2))
-"""The even and the odd pictures: of a set in the order of its categories, each half has all of them."""
+"""The even and the odd images: of a set in the order of its categories, each half has all of them."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How often the classifier is right when it says how sure it is.
+    """Accuracy of the classifier by its confidence.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Calibration:
 
 
 def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> Calibration:
-    """Calibration of the answers (N, K) to pictures whose true classes are ``labels`` (N,), in even bins."""
+    """Measure the calibration of predictions (N, K) for images whose true classes are ``labels`` (N,), in even bins."""
     p, y = _answers(probabilities, labels)
     confidence, right = p.max(1), p.argmax(1) == y
     edges = np.linspace(0, 1, bins + 1)
@@ -64,7 +64,7 @@ def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
 def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     """The T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
 
-    Found on pictures that are not those it will be judged on. It changes no answer, only how sure it sounds.
+    Found on images that are not those it will be judged on. It changes no answer, only how sure it sounds.
 
     Raises
     ------
@@ -82,16 +82,16 @@ def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
     temperature = 1 / float(found.x)
     if not 1.001 * COLDEST < temperature < 0.999 * HOTTEST:
         raise ForetellError(
-            "No temperature is the best for these pictures: the classifier is right on all of them or on hardly any. "
-            "Give pictures on which it is sometimes wrong."
+            "No temperature is the best for these images: the classifier is right on all of them or on hardly any. "
+            "Give images on which it is sometimes wrong."
         )
     return temperature
 
 
 def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple[tuple[float, float], Floats]:
-    """The best temperatures of the even and the odd pictures, and the answers (N, K), each under the other half's.
+    """Fit temperatures of the even and the odd images, and predict (N, K) with the other half's.
 
-    A temperature that is judged on the pictures it was fitted on flatters itself.
+    A temperature that is judged on the images it was fitted on flatters itself.
 
     Raises
     ------
@@ -105,9 +105,7 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
     try:
         even, odd = (best_temperature(logits[half], y[half]) for half in HALVES)
     except ForetellError as error:
-        raise ForetellError(
-            f"A temperature is fitted on each half of the pictures, and one has none. {error}"
-        ) from None
+        raise ForetellError(f"A temperature is fitted on each half of the images, and one has none. {error}") from None
     cooled = np.empty_like(logits)
     for half, other in zip(HALVES, (odd, even), strict=True):
         cooled[half] = softmax(logits[half] / other, axis=1)
@@ -116,7 +114,7 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a measure tells errors from right answers.
+    """How well a measure separates errors from correct predictions.
 
     ``area`` under the ROC curve is the chance that an error is the more uncertain of one error and one right answer:
     .5 is chance, 1 perfect. ``error`` is its standard error (DeLong et al. 1988).
@@ -129,7 +127,7 @@ class Detection:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval."""
+        """95% confidence interval."""
         return max(0.0, self.area - 1.96 * self.error), min(1.0, self.area + 1.96 * self.error)
 
 
@@ -160,13 +158,13 @@ def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
     try:
         even, odd = (error_detection(u[half], is_wrong[half]) for half in HALVES)
     except ForetellError as error:
-        raise ForetellError(f"Errors are told within each half of the pictures. In one: {error}") from None
+        raise ForetellError(f"Errors are detected within each half of the images. In one: {error}") from None
     spread = float(np.hypot(even.error, odd.error)) / 2
     return Detection((even.area + odd.area) / 2, spread, even.wrong + odd.wrong, even.right + odd.right)
 
 
 def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:
-    """Difference of two measures' areas on the same pictures, and its standard error (DeLong et al. 1988)."""
+    """Difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
     is_wrong = np.asarray(wrong, bool)
     placed = [_placements(np.asarray(u, np.float64), is_wrong) for u in (first, second)]
     errors, others = (placed[0][k] - placed[1][k] for k in (0, 1))
@@ -175,11 +173,11 @@ def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> 
 
 
 def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """For each error the share of right answers that are surer, and for each right answer that of errors that are."""
+    """Compute each error's share of more certain correct predictions, and the converse for correct predictions."""
     n, m = int(wrong.sum()), int((~wrong).sum())
     if min(n, m) < 2:
         raise ForetellError(
-            f"There are {n} errors and {m} right answers: finding errors needs two of each. Give more pictures."
+            f"There are {n} errors and {m} correct predictions: error detection needs two of each. Give more images."
         )
     ranks = rankdata(u)
     errors = (ranks[wrong] - rankdata(u[wrong])) / m
@@ -190,5 +188,5 @@ def _placements(u: Floats, wrong: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 def _answers(probabilities: ArrayLike, labels: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.int64)
     if p.ndim != 2 or len(p) != len(y) or not len(p):
-        raise ForetellError(f"Answers {p.shape} and labels {y.shape} do not belong together: give (N, K) and (N,).")
+        raise ForetellError(f"Predictions {p.shape} and labels {y.shape} do not match: give (N, K) and (N,).")
     return p, y

@@ -1,4 +1,4 @@
-"""Ways to ask a network the same question again and get another answer: logits (B, T, K) of T draws."""
+"""Stochastic forward passes of a network: logits (B, T, K) of T draws."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def mc_dropout(
     progress: Progress = silent,
     rate: float = 0.0,
 ) -> Tensor:
-    """The network's own dropout, left on: as it was trained, it is an approximate Bayesian network.
+    """Keep the network's own dropout on, which makes it an approximate Bayesian network (MC dropout).
 
     Gal 2016, proposition 2. ``rate=0`` is each layer's own; batch norms stay in evaluation mode.
 
@@ -45,7 +45,7 @@ def inserted_dropout(
     rate: float = 0.1,
     last: int = 0,
 ) -> Tensor:
-    """Dropout put into a network that was trained without: element by element, after convolutions and before pooling.
+    """Insert dropout into a network trained without it: per element, after convolutions and before pooling.
 
     Gal 2016, section 3.4.1; before linear layers it drops inputs. ``last`` keeps to that many of the layers nearest to
     the output (0: all). ``rate`` is rounded to a 65,536th, and what is kept is enlarged by the rate as rounded, so that
@@ -66,7 +66,7 @@ def multiplicative_noise(
     variance: float = 0.1,
     last: int = 0,
 ) -> Tensor:
-    """Normal noise of mean 1 times what enters linear layers and leaves convolutions (Gaussian dropout).
+    """Multiply inputs of linear layers and outputs of convolutions by normal noise of mean 1 (Gaussian dropout).
 
     Gal 2016, section 3.2.1. ``variance`` = p / (1 - p) is as strong as dropout with probability p.
     """
@@ -85,9 +85,9 @@ def drop_connect(
     rate: float = 0.1,
     last: int = 0,
 ) -> Tensor:
-    """Weights dropped one by one, and the others enlarged to keep the mean.
+    """Drop weights one by one and enlarge the others to keep the mean.
 
-    Gal 2016, section 3.2.2; Wan et al. 2013. All pictures of one pass share its draw of the weights.
+    Gal 2016, section 3.2.2; Wan et al. 2013. All images of one pass share its draw of the weights.
     """
     refuse_rate(rate)
     return with_noisy_weights(classifier, images, noise.DropConnect(rate), passes, generator, progress, last=last)
@@ -103,9 +103,9 @@ def additive_noise(
     variance: float = 1e-4,
     last: int = 0,
 ) -> Tensor:
-    """Normal noise added to every weight: a normal posterior of one variance.
+    """Add normal noise to every weight: a normal posterior with a single variance.
 
-    Gal 2016, section 3.2.2. All pictures of one pass share its draw of the weights.
+    Gal 2016, section 3.2.2. All images of one pass share its draw of the weights.
     """
     refuse_variance(variance)
     return with_noisy_weights(classifier, images, noise.AdditiveNoise(variance), passes, generator, progress, last=last)

@@ -13,19 +13,19 @@ from core.parameters import list_parameters
 def refuse_rate(rate: float) -> None:
     """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
     if not 0 < rate < 1:
-        raise ForetellError(f"rate={rate} drops nothing, or all, or is no probability: choose above 0 and below 1.")
+        raise ForetellError(f"rate={rate} is out of range: choose a probability above 0 and below 1.")
 
 
 def refuse_variance(variance: float) -> None:
     """A variance above 0, or the sentence that says so."""
     if not (math.isfinite(variance) and variance > 0):
-        raise ForetellError(f"variance={variance} is no noise: choose a number above 0.")
+        raise ForetellError(f"variance={variance} gives no noise: choose a number above 0.")
 
 
 def refuse_last(last: int) -> None:
     """A number of layers, 0 for all, or the sentence that says so."""
     if last < 0:
-        raise ForetellError(f"last={last} is no number of layers: choose 0 for all, or more.")
+        raise ForetellError(f"last={last} is not a number of layers: choose 0 for all, or more.")
 
 
 REFUSALS: Mapping[str, Callable[[Any], None]] = {

@@ -1,7 +1,7 @@
-"""What a unit of a network answers to: pictures made for it, and pictures found for it.
+"""Units of a network: images optimised for a unit, and images that activate it most.
 
-`maximise` draws a picture that drives a unit up (`PARAMETERISATIONS` names the ways of drawing); `units` finds what in
-a set of pictures drives it most, and projects it down to the pixels.
+`maximise` draws an image that drives a unit up (`PARAMETERISATIONS` names the ways of drawing); `units` finds what in
+a set of images drives it most, and projects it down to the pixels.
 """
 
 from core.registry import Registry

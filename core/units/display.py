@@ -1,4 +1,4 @@
-"""Inputs of a network as pictures, and back: for transforms that scale each channel on its own, as nearly all do."""
+"""Inputs of a network as images, and back: for transforms that scale each channel on its own, as nearly all do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.errors import ForetellError
 
 
 def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
-    """The inputs (C, H, W) of a black and of a white picture: between them lie all pictures.
+    """The inputs (C, H, W) of a black and of a white image: between them lie all images.
 
     Raises
     ------
@@ -23,7 +23,7 @@ def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
     )
     if len(black) not in (1, 3) or bool((white == black).any()):
         raise ForetellError(
-            f"Inputs of {classifier.name} cannot be shown as pictures: its transforms must give 1 or 3 channels "
+            f"Inputs of {classifier.name} cannot be shown as images: its transforms must give 1 or 3 channels "
             "in which black and white differ."
         )
     return black, white

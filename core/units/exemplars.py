@@ -1,4 +1,4 @@
-"""What in a set of pictures drives a unit most, where it looks, and its projection down to the pixels.
+"""Images of a set that activate a unit most, its receptive field, and its projection to the pixels.
 
 Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1 and figure 2.
 """
@@ -19,19 +19,19 @@ from core.types import Progress, silent
 from core.units.unit import Unit, find_layer_shape, outputs_of, response
 
 PROBES = 8
-"""Random pictures whose gradients together show a unit's field."""
+"""Random images whose gradients together show a unit's field."""
 
 
 @dataclass(frozen=True)
 class TopActivations:
-    """The K pictures that drive a feature map most, the strongest first.
+    """The K images that drive a feature map most, the strongest first.
 
     Attributes
     ----------
     unit
         The feature map.
     pictures
-        (K,) int64: positions in the set. Each picture counts once, with its strongest place.
+        (K,) int64: positions in the set. Each image counts once, with its strongest place.
     activations
         (K,) float32.
     places
@@ -47,14 +47,14 @@ class TopActivations:
 def top_activations(
     classifier: Classifier, unit: Unit, blocks: Iterable[Tensor], *, count: int = 9, progress: Progress = silent
 ) -> TopActivations:
-    """The ``count`` pictures of ``blocks`` (n, C, H, W) with the highest activation of a feature map anywhere in it.
+    """The ``count`` images of ``blocks`` (n, C, H, W) with the highest activation of a feature map anywhere in it.
 
-    ``unit`` has no place: the places are what is found. Of equal activations the earlier picture and place come first.
+    ``unit`` has no place: the places are what is found. Of equal activations the earlier image and place come first.
     """
     if count < 1:
-        raise ForetellError(f"count={count}: ask for at least 1 picture.")
+        raise ForetellError(f"count={count}: ask for at least 1 image.")
     if len(find_layer_shape(classifier, unit)) == 1 or unit.row is not None:
-        raise ForetellError("The strongest place is what is found: give a layer with places, without row and column.")
+        raise ForetellError("The search finds the strongest place: give a layer with places, without row and column.")
     values, places, done = [], [], 0
     for block in blocks:
         maps = in_chunks(lambda part: _maps(classifier, unit, part), block, chunk_size(block[0]))
@@ -63,7 +63,7 @@ def top_activations(
         width, done = maps.shape[2], done + len(block)
         progress(done, done, "pictures")
     if not done:
-        raise ForetellError("There are no pictures to look through: give at least one.")
+        raise ForetellError("There are no images to search: give at least one.")
     whole, where = torch.cat(values), torch.cat(places)
     best = whole.argsort(descending=True, stable=True)[:count]
     rows, columns = where[best] // width, where[best] % width
@@ -78,11 +78,11 @@ def _maps(classifier: Classifier, unit: Unit, inputs: Tensor) -> Tensor:
 
 
 def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right (px, the last two exclusive) of the part of the picture a unit at one place looks at.
+    """Top, left, bottom, right (px, the last two exclusive) of the part of the image a unit at one place looks at.
 
-    The smallest rectangle around all pixels with a gradient to any channel at this place, for random pictures; so it
-    holds for every network, and where a picture's own ReLUs are closed, too. It is never too large; pixels that count
-    only for rare pictures can be missed at its rim.
+    The smallest rectangle around all pixels with a gradient to any channel at this place, for random images; so it
+    holds for every network, and where an image's own ReLUs are closed, too. It is never too large; pixels that count
+    only for rare images can be missed at its rim.
     """
     if unit.row is None:
         raise ForetellError("A field belongs to one place: give the unit's row and column.")
@@ -99,12 +99,12 @@ def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, 
         touched |= (gradient[0] != 0).any(0).cpu()
     rows, columns = (touched.any(axis).nonzero()[:, 0] for axis in (1, 0))
     if not len(rows):
-        raise ForetellError(f"No gradient of layer {unit.layer!r} reaches the picture. Choose another layer.")
+        raise ForetellError(f"No gradient of layer {unit.layer!r} reaches the image. Choose another layer.")
     return int(rows[0]), int(columns[0]), int(rows[-1]) + 1, int(columns[-1]) + 1
 
 
 def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tensor, tuple[str, ...]]:
-    """What drives a unit in one picture (C, H, W), carried down to its pixels by a deconvnet: (C, H, W), and warnings.
+    """What drives a unit in one image (C, H, W), carried down to its pixels by a deconvnet: (C, H, W), and warnings.
 
     Zeiler & Fergus 2013, section 2.1: back through the transposed layers, the switches of the max pooling and ReLUs
     that pass only what is positive, beginning with 1 at the unit (there with its activation: the same up to scale). Of

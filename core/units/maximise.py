@@ -1,4 +1,4 @@
-"""Activation maximisation: pictures that drive a unit as high as they can, from several starts."""
+"""Activation maximisation: images that drive a unit as high as they can, from several starts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Parameterisation = Literal["fourier", "pixels"]
 
 @dataclass(frozen=True)
 class MaximisedImages:
-    """Pictures made for a unit, one from each of S starts.
+    """Images made for a unit, one from each of S starts.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class MaximisedImages:
     shown
         (S, H, W, 3) uint8, the same as colours; what ``"pixels"`` drew beyond black or white is cut off.
     activations
-        (S,) float32: what the unit answers to each picture as it is.
+        (S,) float32: what the unit answers to each image as it is.
     trace
         (S, steps) float32: what it answered before each step to what it was shown, which ``"fourier"`` moves a little.
     warnings
-        Sentences a user must read before believing the pictures.
+        Sentences a user must read before believing the images.
     """
 
     unit: Unit
@@ -61,7 +61,7 @@ def maximise(
     steps: int = 256,
     rate: float = 0.05,
 ) -> MaximisedImages:
-    """Pictures that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random pictures.
+    """Images that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random images.
 
     ``"pixels"`` after Erhan et al. 2009, ``"fourier"`` after Olah et al. 2017 (doi:10.23915/distill.00007); see
     `core.units.parameterisations`. Several starts, because each ends at a local maximum: what they share is the
@@ -71,10 +71,10 @@ def maximise(
     Raises
     ------
     ForetellError
-        No such unit; starts, steps or rate out of range; inputs that cannot be shown as pictures.
+        No such unit; starts, steps or rate out of range; inputs that cannot be shown as images.
     """
     if starts < 1 or steps < 1:
-        raise ForetellError(f"starts={starts}, steps={steps}: a picture needs at least 1 of each.")
+        raise ForetellError(f"starts={starts}, steps={steps}: an image needs at least 1 of each.")
     if not 0 < rate < float("inf"):
         raise ForetellError(f"rate={rate}: give a step above 0, such as 0.05.")
     find_layer_shape(classifier, unit)
@@ -105,7 +105,7 @@ def maximise(
 
 
 def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
-    """The unit's answer before the step, and whether there was a gradient to climb."""
+    """Take one step; return the unit's activation before it, and whether there was a gradient."""
     with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
         value = response(module, unit, canvas.render_view())[0]
         return float(value.detach()), canvas.climb(value)
@@ -120,6 +120,6 @@ def _warnings(stuck: list[int]) -> tuple[str, ...]:
     if not stuck:
         return ()
     return (
-        f"No gradient was met from start {', '.join(map(str, stuck))}, and nothing drawn: that picture is random. "
+        f"No gradient was found from start {', '.join(map(str, stuck))}, and nothing drawn: that image is random. "
         "Choose the layer before the ReLU, or more starts.",
     )

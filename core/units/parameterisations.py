@@ -1,4 +1,4 @@
-"""Ways of drawing a picture that a unit can be climbed with: as pixels of bounded norm, or as waves of colour."""
+"""Ways of drawing an image that a unit can be climbed with: as pixels of bounded norm, or as waves of colour."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from core.units.display import black_and_white
 
 
 class Canvas(Protocol):
-    """A picture in the making, (1, C, H, W) in the network's input space."""
+    """An image in the making, (1, C, H, W) in the network's input space."""
 
     def render_image(self) -> Tensor:
-        """The picture as it is, with its graph."""
+        """The image as it is, with its graph."""
 
     def render_view(self) -> Tensor:
         """What the network is shown of it in this step."""
@@ -27,7 +27,7 @@ class Canvas(Protocol):
 
 
 class Pixels:
-    """A picture at a fixed distance from the mean colour.
+    """An image at a fixed distance from the mean colour.
 
     Erhan, Bengio, Courville & Vincent 2009 (Visualizing higher-layer features of a deep network, technical report
     1341, Université de Montréal), section 3: the maximum over all inputs of one norm, by steps along the gradient,
@@ -48,7 +48,7 @@ class Pixels:
         return self._centre + self.norm * self._direction
 
     def render_view(self) -> Tensor:
-        """The picture itself."""
+        """The image itself."""
         return self.render_image()
 
     def climb(self, value: Tensor) -> bool:
@@ -66,21 +66,21 @@ def _of_length_one(tensor: Tensor) -> Tensor:
 
 
 AXES = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
-"""Brightness, red against blue, green against both: uncorrelated in natural pictures (Ruderman, Cronin & Chiao 1998,
+"""Brightness, red against blue, green against both: uncorrelated in natural images (Ruderman, Cronin & Chiao 1998,
 doi:10.1364/JOSAA.15.002036)."""
 SPREAD = (1.0, 0.28, 0.13)
-"""How much natural pictures vary along each, against brightness."""
+"""How much natural images vary along each, against brightness."""
 FAINT = 0.01
 """Standard deviation of the first spectrum: nearly grey."""
 TURN, ZOOM, SHIFT = 10.0, 0.1, 0.04
-"""Most degrees, share of the size, and share of the side that a picture is moved by before each step."""
+"""Most degrees, share of the size, and share of the side that an image is moved by before each step."""
 
 
 class Fourier:
-    """A picture made of waves of uncorrelated colours, each as strong as in natural pictures, shown a little moved.
+    """An image made of waves of uncorrelated colours, each as strong as in natural images, shown a little moved.
 
     Olah, Mordvintsev & Schubert 2017 (doi:10.23915/distill.00007), "Preconditioning and parameterization" and
-    "Transformation robustness". Every picture on the way lies between black and white. Adam climbs.
+    "Transformation robustness". Every image on the way lies between black and white. Adam climbs.
     """
 
     def __init__(self, classifier: Classifier, generator: torch.Generator, rate: float) -> None:
@@ -101,7 +101,7 @@ class Fourier:
         return (self._black + levels * (self._white - self._black))[None]
 
     def render_view(self) -> Tensor:
-        """The picture turned, enlarged and shifted at random, so that no single pixel can be played on."""
+        """The image turned, enlarged and shifted at random, so that no single pixel can be played on."""
         turn, zoom, down, across = (2 * torch.rand(4, generator=self._generator) - 1).tolist()
         angle, size = math.radians(TURN * turn), 1 + ZOOM * zoom
         cos, sin = size * math.cos(angle), size * math.sin(angle)
@@ -120,9 +120,9 @@ class Fourier:
 
 
 def strength(height: int, width: int) -> Tensor:
-    """Strength (height, width // 2 + 1) of each wave of `torch.fft.rfft2`: 1 / frequency, as in natural pictures.
+    """Strength (height, width // 2 + 1) of each wave of `torch.fft.rfft2`: 1 / frequency, as in natural images.
 
-    Scaled so that independent standard normal coefficients make a picture of variance 1; the mean is as strong as the
+    Scaled so that independent standard normal coefficients make an image of variance 1; the mean is as strong as the
     longest wave.
     """
     down, across = torch.fft.fftfreq(height)[:, None], torch.fft.fftfreq(width)[None]

@@ -1,4 +1,4 @@
-"""A unit of a network, and what it answers to a picture."""
+"""A unit of a network, and its activation for an image."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
 
 
 def find_layer_shape(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
-    """Shape (K,) or (K, h, w) of the unit's layer for one picture.
+    """Shape (K,) or (K, h, w) of the unit's layer for one image.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Horizontal and vertical bars, red or green: the least world in which a classifier can take a colour for a shape."""
+"""Horizontal and vertical bars, red or green: the simplest images in which colour can be confused with shape."""

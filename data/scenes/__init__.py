@@ -1,1 +1,1 @@
-"""A world where the truth is known: drawn objects in drawn contexts, and a network trained on them."""
+"""Generated scenes with known ground truth: objects in contexts, and a network trained on them."""

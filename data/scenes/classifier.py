@@ -56,7 +56,7 @@ def build() -> nn.Module:
         The weights are missing.
     """
     if not WEIGHTS.is_file():
-        raise DataError(f"The weights {WEIGHTS} are missing. Make them again: python -m data.scenes.train")
+        raise DataError(f"The weights {WEIGHTS} are missing. Create them again: python -m data.scenes.train")
     stored = torch.load(WEIGHTS, map_location="cpu", weights_only=True)
     net = SceneNet()
     net.load_state_dict({name: value.float() if value.is_floating_point() else value for name, value in stored.items()})

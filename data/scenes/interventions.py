@@ -1,4 +1,4 @@
-"""Scenes drawn again with one thing changed: do(context), do(object) and do(colour)."""
+"""Interventions on scenes: redraw them with one change, do(context), do(object) or do(colour)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,26 @@ from data.scenes.shapes import CATEGORIES
 HUES: Mapping[str, int] = MappingProxyType({"red": 0, "yellow": 42, "green": 85, "blue": 160, "purple": 205})
 """Hues of do(colour), in 256 parts of the circle."""
 LEAST_SATURATION = 128
-"""Of 255: a white thing would else have no colour."""
+"""Of 255: otherwise a white object would have no colour."""
 
 
 def other_contexts(scene: Scene) -> list[Scene]:
-    """The same object, pose and light before every other context."""
+    """Draw the same object, pose and light in every other context."""
     return [render(scene.seed, category=scene.label, context=name) for name in CONTEXTS if name != scene.context]
 
 
 def other_objects(scene: Scene) -> list[Scene]:
-    """Every other object in its place: the same context and light behind it."""
+    """Draw every other object in its place, with the same context and light."""
     return [render(scene.seed, category=name, context=scene.context) for name in CATEGORIES if name != scene.label]
 
 
+<<<<<<< HEAD
 def recoloured(scene: Scene, colour: str) -> Image.Image:
     """The same picture with every visible pixel of the object in one hue, as light and at least half as pure.
+=======
+def recolour_object(scene: Scene, colour: str) -> Image.Image:
+    """Draw the image with the object's visible pixels in one hue, as light and at least half as saturated.
+>>>>>>> lang-core
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Train the built-in network and measure it: ``python -m data.scenes.train`` (a few minutes on 2 cores).
 
-Writes ``weights.pt`` and ``accuracy.json`` beside this file. Half of the pictures of a batch are seen through a random
-smooth mask with a random fill: maps that multiply the picture by such masks would otherwise ask the network about
-pictures of a kind it never saw, and its answers would be arbitrary.
+Writes ``weights.pt`` and ``accuracy.json`` beside this file. Half of the images of a batch are seen through a random
+smooth mask with a random fill: maps that multiply the image by such masks would otherwise ask the network about
+images of a kind it never saw, and its answers would be arbitrary.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WEIGHT_DECAY = 0.02
 MASKED_SHARE = 0.5
 HELD_OUT = 4_000
 HELD_OUT_SEED = 1_000_003
-"""Set seed of the pictures the published figures come from; image sets of other seeds share none of them."""
+"""Seed of the images behind the published figures; image sets with other seeds share none of them."""
 CONFIDENT = 0.8
 
 
@@ -86,7 +86,7 @@ def augment(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def smooth_masks(count: int, generator: torch.Generator) -> Tensor:
-    """(count, 1, 96, 96) in [0, 1]: sigmoid of a steep smooth Gaussian field, open over 5 to 90 % of the picture."""
+    """(count, 1, 96, 96) in [0, 1]: sigmoid of a steep smooth Gaussian field, open over 5 to 90 % of the image."""
     cells = int(torch.randint(4, 11, (), generator=generator))
     coarse = torch.randn(count, 1, cells, cells, generator=generator)
     field = interpolate(coarse, size=(SIZE, SIZE), mode="bicubic", align_corners=True)

@@ -1,4 +1,4 @@
-"""The drawn bars as an image set."""
+"""Generated bars as an image set: red or green, horizontal or vertical."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from data.errors import DataError
 from data.types import Factor, ImageSet
 
 SIZE = 400
-"""Pictures of a set by default."""
+"""Default number of images of a set."""
 
 
 def load(*, red_horizontal: int = 60, red_vertical: int = 40, size: int = SIZE, seed: int = 0) -> ImageSet:
@@ -26,7 +26,7 @@ def load(*, red_horizontal: int = 60, red_vertical: int = 40, size: int = SIZE, 
     red_horizontal, red_vertical
         How many of a hundred horizontal and of a hundred vertical bars are red.
     size, seed
-        Number of pictures, and set seed; another seed gives other pictures.
+        Number of images, and set seed; another seed gives other images.
 
     Raises
     ------

@@ -36,7 +36,7 @@ def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: fl
     part
         ``train`` has 60,000 digits, ``test`` 10,000.
     sigma
-        Standard deviation of a picture's colour about that of its digit, RGB in [0, 1].
+        Standard deviation of an image's colour about that of its digit, RGB in [0, 1].
 
     Raises
     ------
@@ -49,9 +49,7 @@ def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: fl
     digits = _idx(Path(path), f"{FILES[part]}-images-idx3-ubyte", 3)
     labels = _idx(Path(path), f"{FILES[part]}-labels-idx1-ubyte", 1).astype(np.int64)
     if len(digits) != len(labels) or not len(labels) or labels.max() >= len(names):
-        raise DataError(
-            f"{len(digits)} digits and {len(labels)} labels in {path} do not belong together: fetch both anew."
-        )
+        raise DataError(f"{len(digits)} digits and {len(labels)} labels in {path} do not match: download both again.")
     shades = np.random.default_rng(0).normal(size=(len(labels), 3)) * spread
 
     def draw_digit(i: int, colour: str) -> Image.Image:
@@ -89,9 +87,9 @@ def _idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
     try:
         content = gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes()
     except (OSError, EOFError) as error:
-        raise DataError(f"{found} cannot be read ({error}): fetch it anew.") from None
+        raise DataError(f"{found} cannot be read ({error}): download it again.") from None
     start = 4 + 4 * dimensions
     sizes = struct.unpack(f">{dimensions}I", content[4:start]) if len(content) >= start else ()
     if content[:4] != bytes([0, 0, 8, dimensions]) or len(content) != start + prod(sizes):
-        raise DataError(f"{found} is not a whole IDX file of {dimensions} dimension(s) of bytes: fetch it anew.")
+        raise DataError(f"{found} is not a whole IDX file of {dimensions} dimension(s) of bytes: download it again.")
     return np.frombuffer(content, np.uint8, offset=start).reshape(sizes)

@@ -1,4 +1,4 @@
-"""A user's own pictures: one folder per category, named in plain words or by WordNet id."""
+"""A user's own images: one folder per category, named in plain words or by WordNet id."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from data.types import ImageSet, Skipped
 
 @dataclass(frozen=True)
 class _File:
-    """One candidate: its id (path below the root with ``/``), category and, once read, its hash or why not."""
+    """One candidate: its id (path below the root with ``/``), category and, once read, its hash or an error."""
 
     id: str
     path: Path
@@ -39,10 +39,10 @@ def load(
     progress: Callable[[int, int, str], None] | None = None,
     decode: bool = True,
 ) -> ImageSet:
-    """Read a tree ``path/<category>/.../picture``; every file is decoded once to know that it can be.
+    """Read a tree ``path/<category>/.../picture``; every file is decoded once as a check.
 
     Order and ids do not depend on the platform. Hidden files and folders are ignored; everything else that is not a
-    readable picture is listed in ``skipped`` with its reason. Where all folders are WordNet ids, ``wnids`` holds them
+    readable image is listed in ``skipped`` with its reason. Where all folders are WordNet ids, ``wnids`` holds them
     and the categories have plain names where `data.sets.wnids` knows them.
 
     Parameters
@@ -59,7 +59,7 @@ def load(
     Raises
     ------
     DataError
-        No such folder, no category folders, no pictures at all, or a category without a readable picture.
+        No such folder, no category folders, no images at all, or a category without a readable image.
     """
     root = Path(path).expanduser()
     folders = _category_folders(root)
@@ -90,7 +90,7 @@ def _category_folders(root: Path) -> list[Path]:
     folders = [entry for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
     if not folders:
         raise DataError(
-            f"{root} has no category folders: put the pictures into one folder per category, named like the category."
+            f"{root} has no category folders: put the images into one folder per category, named like the category."
         )
     return sorted(folders, key=lambda folder: unicodedata.normalize("NFC", folder.name))
 
@@ -124,7 +124,7 @@ def _read(files: list[_File], progress: Callable[[int, int, str], None], decode:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for file in pool.map(_examine_file, files, repeat(decode)):
             done.append(file)
-            progress(len(done), len(files), "Reading pictures")
+            progress(len(done), len(files), "Reading images")
     return done
 
 
@@ -146,10 +146,10 @@ def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple
     if not empty:
         return
     if not filled and not skipped:
-        raise DataError(f"{root} holds no pictures: its category folders need files ending in {' '.join(EXTENSIONS)}.")
+        raise DataError(f"{root} holds no images: its category folders need files ending in {' '.join(EXTENSIONS)}.")
     listed = ", ".join(repr(name) for name in empty[:5]) + (f" and {len(empty) - 5} more" if len(empty) > 5 else "")
     why = next((f" ({skip.id}: {skip.reason})" for skip in skipped if skip.id.split("/")[0] in empty), "")
-    raise DataError(f"No readable picture of {listed} in {root}{why}: add pictures, or remove the folder.")
+    raise DataError(f"No readable image of {listed} in {root}{why}: add images, or remove the folder.")
 
 
 def _name_categories(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
@@ -163,7 +163,7 @@ def _open(path: Path) -> Image.Image:
     try:
         return read_image(path)
     except (DataError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}. Mend or replace it, and load the set again.") from None
+        raise DataError(f"{path} cannot be read: {error}. Repair or replace it, and load the set again.") from None
 
 
 def _digest(names: list[str], kept: list[_File]) -> str:

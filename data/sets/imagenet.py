@@ -12,7 +12,7 @@ from data.sets.wnidtree import Published, load_tree
 from data.types import ImageSet
 
 IMAGE_COUNTS: dict[str, tuple[int | None, int]] = {"val": (50, 50_000), "train": (None, 1_281_167)}
-"""Pictures of each category, and of all; the training set has 732 to 1,300 a category."""
+"""Images of each category, and of all; the training set has 732 to 1,300 a category."""
 
 
 def load(
@@ -22,14 +22,14 @@ def load(
     partial: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> ImageSet:
-    """The validation (or training) pictures in ``path/<WordNet id>/``.
+    """The validation (or training) images in ``path/<WordNet id>/``.
 
     Parameters
     ----------
     path
         The folder that holds the 1,000 category folders.
     part
-        Which part it is: its numbers of pictures are checked.
+        Which part it is: its numbers of images are checked.
     partial
         Take what is there, however little.
 

@@ -1,4 +1,4 @@
-"""ImageNet-A: natural adversarial pictures of 200 ImageNet categories (Hendrycks et al. 2019, arXiv:1907.07174)."""
+"""ImageNet-A: natural adversarial images of 200 ImageNet categories (Hendrycks et al. 2019, arXiv:1907.07174)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open a user's picture file as RGB, or say in one sentence why not."""
+"""Open a user's image file as RGB, or raise an error of one sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from data.errors import DataError
 
 EXTENSIONS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 LIMIT = 89_478_485
-"""Most pixels of a picture (Pillow's own limit for decompression bombs: a quarter of 2^30 bytes at 3 bytes a pixel)."""
+"""Most pixels of an image (Pillow's own limit for decompression bombs: a quarter of 2^30 bytes at 3 bytes a pixel)."""
 DIRECT = ("RGB", "L", "1", "CMYK", "YCbCr", "LAB", "HSV", "P")
 ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
 
@@ -19,12 +19,12 @@ ALPHA = ("RGBA", "RGBa", "LA", "La", "PA")
 def read_image(path: Path) -> Image.Image:
     """Decode the whole file, upright (EXIF), as RGB; of an animation the first frame.
 
-    Transparent pictures are laid on white, 16-bit grey is scaled to 8 bits.
+    Transparent images are laid on white, 16-bit grey is scaled to 8 bits.
 
     Raises
     ------
     DataError
-        In one sentence: not a picture, damaged, too large, or of a mode without a known way to RGB.
+        In one sentence: not an image, damaged, too large, or of a mode without a known way to RGB.
     """
     try:
         with Image.open(path) as image:
@@ -36,13 +36,13 @@ def read_image(path: Path) -> Image.Image:
     except Image.DecompressionBombError:
         raise DataError(f"it has more than {LIMIT:,} pixels") from None
     except UnidentifiedImageError:
-        raise DataError("it is not a picture that can be read") from None
+        raise DataError("it is not an image that can be read") from None
     except (OSError, SyntaxError, ValueError, EOFError) as error:  # what Pillow's decoders raise on damaged files
         raise DataError(f"it is damaged or cut short ({error})") from None
 
 
 def as_rgb(image: Image.Image, file_format: str | None) -> Image.Image:
-    """An opened picture as RGB; `DataError` for a mode without a known way there."""
+    """Convert an opened image to RGB; raise `DataError` for a mode without a known conversion."""
     if image.mode in ALPHA or "transparency" in image.info:
         layered = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", layered.size, "white"), layered).convert("RGB")

@@ -1,4 +1,4 @@
-"""Generated scenes as an image set: nothing to download, and the truth is known."""
+"""Generated scenes as an image set: nothing to download, and the ground truth is known."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from data.types import Factor, ImageSet
 
 SIZES: dict[str, int] = {"pool": 1_200, "standard": 2_400, "adversarial": 1_200}
 """Default sizes: ten categories always find a standard correct, a standard incorrect and an adversarial incorrect
-picture among them."""
+image among them."""
 SAMPLE = 64
-"""Pictures whose pixels enter the digest."""
+"""Images whose pixels enter the digest."""
 DRAWING = ("pen.py", "noise.py", "contexts.py", "generator.py", "splits.py", "shapes/*.py")
-"""The files that decide what a picture looks like."""
+"""The files that decide what an image looks like."""
 
 
 def load(
@@ -38,12 +38,12 @@ def load(
     ----------
     split
         ``pool`` and ``standard``: the contexts the built-in network was trained on, nearly all usual;
-        ``adversarial``: each category in contexts that are not its usual one. No two splits share a picture, nor does
-        any with the training pictures (`data.scenes.splits`).
+        ``adversarial``: each category in contexts that are not its usual one. No two splits share an image, nor does
+        any with the training images (`data.scenes.splits`).
     size
-        Number of pictures; None is the split's default (`SIZES`). Categories take turns.
+        Number of images; None is the split's default (`SIZES`). Categories take turns.
     seed
-        Set seed; another seed gives other pictures.
+        Set seed; another seed gives other images.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def load(
 
 
 def _factors(scene: Callable[[int], Scene], labels: np.ndarray, contexts: tuple[str, ...]) -> dict[str, Factor]:
-    """Everything about a scene that can be changed while all else stays."""
+    """Return every factor of a scene that can be changed while all else stays the same."""
 
     def place_in_context(i: int, context: str) -> Image.Image:
         known = scene(i)

@@ -1,4 +1,4 @@
-"""A published tree of folders named by WordNet id: is all of it there, and in its place?"""
+"""Published trees of folders named by WordNet id, and a check that they are complete."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HELP = "docs/how-to/imagenet.md says how to get and arrange it"
 
 @dataclass(frozen=True)
 class Published:
-    """What a data set is as published: its name, categories, the pictures of each (None: varies) and of all."""
+    """A data set as published: its name, categories, the images of each (None: varies) and of all."""
 
     name: str
     wnids: Sequence[str]
@@ -27,12 +27,12 @@ class Published:
 def load_tree(
     published: Published, path: str | Path, partial: bool, progress: Callable[[int, int, str], None] | None
 ) -> ImageSet:
-    """The tree as an image set, its pictures hashed but not decoded: they are opened when they are needed.
+    """Read the tree as an image set whose images are hashed but not decoded until they are needed.
 
     Raises
     ------
     DataError
-        Something is missing or misplaced; with ``partial`` missing categories and pictures are allowed.
+        Something is missing or misplaced; with ``partial`` missing categories and images are allowed.
     """
     root = Path(path).expanduser()
     if root.is_dir():
@@ -67,7 +67,7 @@ def _refuse_misplaced(published: Published, root: Path) -> None:
 
 def _refuse_missing(published: Published, root: Path) -> None:
     missing = [wnid for wnid in published.wnids if not (root / wnid).is_dir()]
-    remedy = f"{HELP}; partial = true takes what is there."
+    remedy = f"{HELP}; partial = true accepts an incomplete set."
     if missing:
         named = f"{missing[0]} ({imagenet_names()[missing[0]]})"
         raise DataError(
@@ -78,12 +78,12 @@ def _refuse_missing(published: Published, root: Path) -> None:
     short = [wnid for wnid, count in counts.items() if published.each is not None and count != published.each]
     if short:
         raise DataError(
-            f"{root / short[0]} has {counts[short[0]]} pictures where {published.name} has {published.each} (so have "
+            f"{root / short[0]} has {counts[short[0]]} images where {published.name} has {published.each} (so have "
             f"{len(short)} categories): {remedy}"
         )
     total = sum(counts.values())
     if published.total is not None and total != published.total:
-        raise DataError(f"{root} has {total:,} pictures where {published.name} has {published.total:,}: {remedy}")
+        raise DataError(f"{root} has {total:,} images where {published.name} has {published.total:,}: {remedy}")
 
 
 def _of_imagenet(name: str) -> bool:

@@ -69,13 +69,13 @@ def test_a_class_that_stays_whatever_is_covered_needs_no_cell():
     (certificate,) = anchors(needs(), WHITE, [0], grid=3).certificates
     assert certificate.parameters["cells"] == []
     assert certificate.parameters["coverage"] == 1
-    assert "no cell is needed" in certificate.warnings[0]
+    assert "No cell is needed" in certificate.warnings[0]
 
 
 def test_a_class_that_is_never_answered_has_no_anchor_and_says_so():
     found = anchors(needs(), WHITE, [1], grid=2, samples=400)
     (certificate,) = found.certificates
-    assert certificate.warnings[0].startswith("No anchor was shown to reach a precision of 0.95: this one has 0.00")
+    assert certificate.warnings[0].startswith("No anchor was proved to reach a precision of 0.95: this one has 0.00")
     assert found.map.abs().max() == 0
 
 

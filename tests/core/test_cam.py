@@ -335,7 +335,7 @@ def test_a_map_of_nothing_warns(method):
     with classifier.exclusive() as module, torch.no_grad():
         module.head.weight[0].abs_().neg_()
     certificates = method(classifier, pictures(1), [0]).certificates
-    assert certificates[0].warnings[0].startswith("Nothing in layer 'relu' speaks for this class")
+    assert certificates[0].warnings[0].startswith("Nothing in layer 'relu' is evidence for this class")
     assert method(awkward(), pictures(1), [0], layer="bn", sign="signed").certificates[0].warnings == ()
 
 

@@ -184,14 +184,14 @@ def test_what_cannot_be_tested_says_so():
     classifier = awkward()
     with pytest.raises(ForetellError, match=r"no layer 'conv3'\. Did you mean 'conv"):
         tcav(classifier, ["conv3"], pictures(9), pictures(20), pictures(2), 0)
-    with pytest.raises(ForetellError, match="3 pictures of the concept"):
+    with pytest.raises(ForetellError, match="3 images of the concept"):
         tcav(classifier, ["conv1"], pictures(3), pictures(20), pictures(2), 0)
     with pytest.raises(ForetellError, match="Target 7 is not a class"):
         tcav(classifier, ["conv1"], pictures(9), pictures(20), pictures(2), 7)
-    with pytest.raises(ForetellError, match="says the same of all"):
+    with pytest.raises(ForetellError, match="same output for all"):
         concept_vector(torch.ones(9, 2), torch.ones(9, 2))
     rounded = torch.rand(500, generator=seeded()) * (1 + 1e-7 * torch.randn(2, 11, 500, generator=seeded()))
-    with pytest.raises(ForetellError, match="says the same of all"):
+    with pytest.raises(ForetellError, match="same output for all"):
         concept_vector(*rounded)
     with pytest.raises(ForetellError, match="penalty=0"):
         concept_vector(torch.ones(9, 2), torch.ones(9, 2), penalty=0)
@@ -208,7 +208,7 @@ def test_effects_by_hand():
     np.testing.assert_allclose(seen.value, one.double().mean(0) - other[:5].double().mean(0))
     expected = np.sqrt(one.double().numpy().var(0, ddof=1) / 7 + other[:5].double().numpy().var(0, ddof=1) / 5)
     np.testing.assert_allclose(seen.error, expected)
-    with pytest.raises(ForetellError, match="not of the same pictures"):
+    with pytest.raises(ForetellError, match="not of the same images"):
         compute_causal_effect(one, other[:5])
     with pytest.raises(ForetellError, match="at least two"):
         compute_observed_effect(one, torch.ones(7))

@@ -79,7 +79,7 @@ def test_equal_answers_reach_their_mean():
     assert confident_learning(p, [0, 0, 0, 1, 1]).counted.tolist() == [[3, 0], [0, 2]]
 
 
-@pytest.mark.parametrize(("labels", "sentence"), [([0, 0], "two or more classes"), ([0], "do not belong together")])
+@pytest.mark.parametrize(("labels", "sentence"), [([0, 0], "two or more classes"), ([0], "do not match")])
 def test_labels_that_say_nothing_are_refused(labels, sentence):
     with pytest.raises(ForetellError, match=sentence):
         confident_learning([[0.5, 0.5], [0.1, 0.9]], labels)
@@ -120,5 +120,5 @@ def test_the_plane_is_that_of_the_singular_vectors():
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     np.testing.assert_allclose(np.abs(places), np.abs(left[:, :2] * sizes[:2]), atol=1e-8)
     np.testing.assert_allclose(shares, sizes[:2] ** 2 / (sizes**2).sum())
-    with pytest.raises(ForetellError, match="nothing to place"):
+    with pytest.raises(ForetellError, match="nothing to project"):
         principal_plane(torch.ones(4, 3))

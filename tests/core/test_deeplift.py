@@ -313,5 +313,5 @@ def test_a_network_that_takes_another_way_for_the_reference_is_refused():
             x = torch.relu(x) if x.sum() > 1 else torch.tanh(x.mean(1, keepdim=True).expand(-1, 3))
             return x[:, :2]
 
-    with pytest.raises(ForetellError, match="takes another way for the picture than for its reference"):
+    with pytest.raises(ForetellError, match="runs different code for the image and for its reference"):
         deeplift(Classifier(Fork(), raw, name="fork"), X, [0])

@@ -138,7 +138,7 @@ def test_progress_counts_every_step_of_every_mask():
 
 @pytest.mark.parametrize("areas", ["", "a", "0.1,", "0", "1", "0.1,1.5"])
 def test_bad_areas_are_refused(areas):
-    with pytest.raises(ForetellError, match="shares of the picture between 0 and 1"):
+    with pytest.raises(ForetellError, match="shares of the image between 0 and 1"):
         extremal_perturbation(awkward(), pictures(1), [0], areas=areas)
 
 

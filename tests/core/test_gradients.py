@@ -189,7 +189,7 @@ def test_a_map_that_misses_what_it_explains_says_so_and_names_the_remedy():
     (certificate,) = integrated_gradients(toy(Cube()), x, [0], steps=1, baseline="zero").certificates
     assert certificate.completeness == pytest.approx(-0.25, abs=1e-6)
     assert certificate.warnings == (
-        "The sum of this map misses the change it explains by 25% of that change. Raise 'steps' (now 1), or set a "
+        "The sum of this heatmap misses the change it explains by 25% of that change. Raise 'steps' (now 1), or set a "
         "tolerance such as 0.05, which chooses them.",
     )
     assert integrated_gradients(toy(Cube()), x, [0], steps=8, baseline="zero").certificates[0].warnings == ()

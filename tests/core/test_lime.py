@@ -76,7 +76,7 @@ def test_a_local_model_that_does_not_fit_is_warned_of():
         classifier, white, [0], grid=4, samples=500, kernel_width=10.0, fill="black", output="logit"
     ).certificates
     assert certificate.parameters["r2"] < 0.2
-    assert "do not read the map" in certificate.warnings[0]
+    assert "do not read the heatmap" in certificate.warnings[0]
 
 
 def test_draws_are_fair_and_begin_alike():

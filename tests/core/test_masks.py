@@ -173,7 +173,7 @@ def test_a_map_of_few_effective_samples_warns():
     classifier = Classifier(Picky(), unit, name="picky")
     certificate = bayesian_teaching(classifier, torch.ones(1, 3, SIDE, SIDE), [1], fill="black").certificates[0]
     assert certificate.effective_samples < 100
-    assert "much of this map is noise" in certificate.warnings[0]
+    assert "much of this heatmap is noise" in certificate.warnings[0]
 
 
 class Never(nn.Module):
@@ -186,7 +186,7 @@ def test_a_class_never_given_is_finite_and_said():
         0
     ]
     assert certificate.effective_samples == 0
-    assert "Only 0 of 64 masks count" in certificate.warnings[0]
+    assert "Only 0 of 64 masks contribute" in certificate.warnings[0]
 
 
 def test_a_length_scale_above_one_is_px():
@@ -262,6 +262,6 @@ def test_few_masks_that_all_count_are_not_said_not_to_count():
     classifier = Classifier(Same(), unit, name="same")
     (certificate,) = bayesian_teaching(classifier, pictures(1), [0], samples=64).certificates
     assert certificate.effective_samples == pytest.approx(64)
-    assert certificate.warnings == ("Only 64 masks were shown: much of this map is noise. Raise 'samples'.",)
+    assert certificate.warnings == ("Only 64 masks were used: much of this heatmap is noise. Raise 'samples'.",)
     (certificate,) = bayesian_teaching(classifier, pictures(1), [0], samples=128).certificates
     assert certificate.warnings == ()

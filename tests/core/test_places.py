@@ -111,7 +111,7 @@ def test_networks_without_maps_of_places_are_refused_in_words(
 
 @pytest.mark.parametrize("layer", ["attention.2.drop", "attention.1.norm"])
 def test_a_layer_that_mixes_places_is_refused_also_by_name(layer: str) -> None:
-    with pytest.raises(ForetellError, match="Its map would mean nothing"):
+    with pytest.raises(ForetellError, match="Its heatmap would be meaningless"):
         METHODS["grad_cam"](classifier(Tokens()), torch.rand(1, 3, SIDE, SIDE), [0], layer=layer)
 
 

@@ -174,7 +174,7 @@ def test_more_samples_go_on_from_the_first():
     [
         ({"samples": 1}, "at least 2"),
         ({"context": 0}, "1 px of context"),
-        ({"trained_on": 0}, "1 picture"),
+        ({"trained_on": 0}, "1 image"),
         ({"window": 65}, "at most 64"),
         ({"window": 2, "stride": 3}, "unseen"),
     ],

@@ -103,7 +103,7 @@ def test_an_answer_too_small_for_its_precision_is_not_taken_for_nothing():
 
 def test_a_half_without_an_error_is_said():
     p = np.tile([[0.9, 0.1]], (8, 1))
-    with pytest.raises(ForetellError, match="fitted on each half of the pictures, and one has none"):
+    with pytest.raises(ForetellError, match="fitted on each half of the images, and one has none"):
         cross_fit_temperatures(p, [0, 0, 0, 0, 0, 1, 0, 1])
 
 
@@ -151,5 +151,5 @@ def test_measures_compare_on_the_same_pictures():
 
 
 def test_too_few_errors_are_said():
-    with pytest.raises(ForetellError, match="1 errors and 9 right answers"):
+    with pytest.raises(ForetellError, match="1 errors and 9 correct predictions"):
         error_detection(np.arange(10), np.arange(10) == 3)

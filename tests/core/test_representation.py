@@ -130,9 +130,9 @@ def test_a_picture_is_read_by_a_reader_that_has_not_seen_it():
     labels = torch.randint(0, 4, (120,), generator=drawn(2))
     found = linear_probe(normal(120, 200), labels, penalty=1e-3)
     assert found.accuracy < 0.4
-    with pytest.raises(ForetellError, match="5 pictures of each, not 1 of the rarest of 2"):
+    with pytest.raises(ForetellError, match="5 images of each, not 1 of the rarest of 2"):
         linear_probe(normal(9, 2), torch.tensor([0] * 8 + [1]))
-    with pytest.raises(ForetellError, match="says the same of all"):
+    with pytest.raises(ForetellError, match="same output for all"):
         linear_probe(torch.ones(20, 3), torch.arange(20) % 2)
 
 
@@ -210,7 +210,7 @@ def test_places_of_a_picture_stay_together():
     x, y = normal(16, 30)[owner], normal(16, 5, seed=1)[owner]
     assert consistency(y, x, pictures=owner).inconsistent > 0.8
     assert consistency(y, x).inconsistent < 0.2
-    with pytest.raises(ForetellError, match="7 pictures: consistency trains on some"):
+    with pytest.raises(ForetellError, match="7 images: consistency trains on some"):
         consistency(normal(7, 2), normal(7, 2))
 
 
@@ -249,7 +249,7 @@ def test_a_planted_detector_is_found_and_noise_is_not():
     assert found.best[1][0] == 0
     assert float(found.agreement[0, 0]) > 0.99
     assert found.detects.tolist() == [True, False]
-    with pytest.raises(ForetellError, match="is none: give more pictures"):
+    with pytest.raises(ForetellError, match="is none: give more images"):
         dissect(maps[:1, :, :4, :4], masks[:1], ["dog", "cat"])
     with pytest.raises(ForetellError, match="for 1 names"):
         dissect(maps, masks, ["dog"])
@@ -288,7 +288,7 @@ def test_deleting_a_unit_costs_its_class_the_closed_form():
     assert float(found.drop[1, 0]) < 0 < float(found.drop[1, 1])  # unit 1 speaks against class 0
     assert found.whole.tolist() == [1, 1]
     assert found.accuracy.tolist() == [[0, 1], [1, 0]]
-    with pytest.raises(ForetellError, match="two or more pictures of each class"):
+    with pytest.raises(ForetellError, match="two or more images of each class"):
         delete_units(Classifier(Sum(), coloured, name="sum"), inputs, torch.tensor([0, 0, 1, 2]), "features")
 
 

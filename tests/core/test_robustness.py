@@ -179,7 +179,7 @@ def test_directions_that_tell_classes_apart_cross_sooner_than_random_ones():
     chosen = images[[k for k in range(48) if labels[k] == answers[k]][:4]]
     near, far = margins(network, chosen, apart), margins(network, chosen, rand)
     assert float(near.median()) < float(far.median())
-    with pytest.raises(ForetellError, match="no picture of class 77"):
+    with pytest.raises(ForetellError, match="no image of class 77"):
         directions_between(images, labels, 0, 77)
 
 

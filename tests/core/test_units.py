@@ -172,8 +172,8 @@ def test_the_network_is_left_as_it_was():
     [
         (Unit(0), {}, "give a layer with places"),
         (Unit(0, "conv1", 1, 1), {}, "without row and column"),
-        (Unit(0, "conv1"), {"count": 0}, "at least 1 picture"),
-        (Unit(0, "conv1"), {"blocks": []}, "no pictures"),
+        (Unit(0, "conv1"), {"count": 0}, "at least 1 image"),
+        (Unit(0, "conv1"), {"blocks": []}, "no images"),
     ],
 )
 def test_what_cannot_be_found_is_refused(chosen, given, says):

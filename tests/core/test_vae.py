@@ -115,7 +115,7 @@ def test_conditions_that_do_not_fit_say_so():
         (torch.full((4, 1), 2), (2,)),
         (torch.zeros(4, 1), (2,)),
     ):
-        with pytest.raises(ForetellError, match="do not fit 4 pictures"):
+        with pytest.raises(ForetellError, match="do not fit 4 images"):
             fit_vae(pictures(4), conditions, sizes, generator=torch.Generator())
     with pytest.raises(ForetellError, match="cannot be halved"):
         fit_vae(torch.zeros(4, 3, 9, 9), torch.zeros(4, 1).long(), (1,), generator=torch.Generator())

@@ -194,7 +194,7 @@ def test_a_dead_unit_is_said_to_be_dead():
     with classifier.exclusive() as module, torch.no_grad():
         module.conv1.weight[2].zero_()
     found = maximise(classifier, Unit(2, "conv1"), parameterisation="pixels", starts=2, steps=3)
-    assert found.warnings[0].startswith("No gradient was met from start 0, 1")
+    assert found.warnings[0].startswith("No gradient was found from start 0, 1")
     assert maximise(classifier, Unit(1, "conv1"), parameterisation="pixels", starts=1, steps=3).warnings == ()
 
 

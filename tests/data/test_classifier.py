@@ -145,5 +145,5 @@ def test_it_has_seen_masked_pictures(user_file: ModuleType) -> None:
 
 def test_missing_weights_are_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(classifier, "WEIGHTS", tmp_path / "weights.pt")
-    with pytest.raises(DataError, match=r"weights\.pt are missing\. Make them again: python -m data\.scenes\.train"):
+    with pytest.raises(DataError, match=r"weights\.pt are missing\. Create them again: python -m data\.scenes\.train"):
         classifier.build()

@@ -58,7 +58,7 @@ def test_what_is_missing_or_hurt_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no deviation of a colour"):
         load(path=tmp_path, sigma="much")
     written(tmp_path, labels=LABELS[:2])
-    with pytest.raises(DataError, match="do not belong together"):
+    with pytest.raises(DataError, match="do not match"):
         load(path=tmp_path)
     file = tmp_path / "t10k-images-idx3-ubyte"
     file.write_bytes(file.read_bytes()[:-1])

@@ -95,7 +95,7 @@ def test_damaged_files_are_skipped_with_their_reason(tree: Path) -> None:
     reasons = {s.id.split("/")[1]: s.reason for s in pets.skipped}
     assert reasons["cut.jpg"].startswith("it is damaged or cut short")
     assert reasons["cut.png"].startswith("it is damaged or cut short")
-    assert reasons["empty.png"] == reasons["text.jpg"] == "it is not a picture that can be read"
+    assert reasons["empty.png"] == reasons["text.jpg"] == "it is not an image that can be read"
 
 
 def test_decompression_bombs_are_skipped_before_they_open(tree: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_file_changed_since_is_reported(tree: Path) -> None:
 def test_progress_counts_every_file(tree: Path) -> None:
     seen: list[tuple[int, int, str]] = []
     load(path=tree, progress=lambda *report: seen.append(report))
-    assert seen == [(k, 3, "Reading pictures") for k in (1, 2, 3)]
+    assert seen == [(k, 3, "Reading images") for k in (1, 2, 3)]
 
 
 def test_missing_folder_names_the_nearest(tree: Path) -> None:
@@ -207,28 +207,26 @@ def test_a_file_is_no_folder(tree: Path) -> None:
 
 
 def test_pictures_without_category_folders(tree: Path) -> None:
-    with pytest.raises(DataError, match="more has no category folders: put the pictures into one folder per category"):
+    with pytest.raises(DataError, match="more has no category folders: put the images into one folder per category"):
         load(path=tree / "cat" / "more")
 
 
 def test_an_empty_category_is_named(tree: Path) -> None:
     (tree / "hen").mkdir()
-    with pytest.raises(
-        DataError, match=r"No readable picture of 'hen' in .*pets: add pictures, or remove the folder\."
-    ):
+    with pytest.raises(DataError, match=r"No readable image of 'hen' in .*pets: add images, or remove the folder\."):
         load(path=tree)
 
 
 def test_a_category_of_unreadable_files_says_why(tree: Path) -> None:
     (tree / "hen").mkdir()
     (tree / "hen" / "h.png").write_text("x")
-    with pytest.raises(DataError, match=r"'hen' in .* \(hen/h\.png: it is not a picture that can be read\): add"):
+    with pytest.raises(DataError, match=r"'hen' in .* \(hen/h\.png: it is not an image that can be read\): add"):
         load(path=tree)
 
 
 def test_a_tree_without_pictures(tmp_path: Path) -> None:
     (tmp_path / "cat").mkdir()
-    with pytest.raises(DataError, match=r"holds no pictures: its category folders need files ending in \.bmp \.gif"):
+    with pytest.raises(DataError, match=r"holds no images: its category folders need files ending in \.bmp \.gif"):
         load(path=tmp_path)
 
 

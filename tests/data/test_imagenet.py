@@ -72,12 +72,12 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"lacks 1 of the 1000 categories of imagenet/val, such as n01440764 \(tench\)"):
         imagenet.load(path=root)
     (root / "n01440764").mkdir()
-    with pytest.raises(DataError, match=r"n01440764 has 0 pictures where imagenet/val has 50 \(so have 1000"):
+    with pytest.raises(DataError, match=r"n01440764 has 0 images where imagenet/val has 50 \(so have 1000"):
         imagenet.load(path=root)
-    with pytest.raises(DataError, match=r"has 999 pictures where imagenet/train has 1,281,167: .*partial = true"):
+    with pytest.raises(DataError, match=r"has 999 images where imagenet/train has 1,281,167: .*partial = true"):
         imagenet.load(path=root, part="train")
     small = full(tmp_path / "imagenet-a", imagenet_a.wnids(), 2)
-    with pytest.raises(DataError, match=r"has 400 pictures where imagenet_a has 7,500: docs/how-to/imagenet\.md says"):
+    with pytest.raises(DataError, match=r"has 400 images where imagenet_a has 7,500: docs/how-to/imagenet\.md says"):
         imagenet_a.load(path=small)
 
 
@@ -109,5 +109,5 @@ def test_a_damaged_picture_is_named_when_it_is_opened(tmp_path: Path) -> None:
     (folder / "b.JPEG").write_bytes((folder / "a.JPEG").read_bytes()[:300])
     images = imagenet.load(path=tmp_path / "val", partial=True)
     assert images.open(0).size == (64, 64)
-    with pytest.raises(DataError, match=r"b\.JPEG cannot be read: it is (damaged|not a picture)"):
+    with pytest.raises(DataError, match=r"b\.JPEG cannot be read: it is (damaged|not an image)"):
         images.open(1)

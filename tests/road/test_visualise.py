@@ -44,7 +44,7 @@ def test_what_must_be_known_before_believing_a_picture_is_printed(tmp_path):
     (tmp_path / "dead.py").write_text(DEAD)
     done = run("units", "--model", "dead.py:build", "--unit", "1:0", *QUICK, "--out", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("No gradient was met from start 0, 1, and nothing drawn")
+    assert done.stdout.startswith("No gradient was found from start 0, 1, and nothing drawn")
     with np.load(tmp_path / "out" / "dead.1-channel-0.fourier.npz") as arrays:
         assert arrays["activations"].tolist() == [0, 0]
 

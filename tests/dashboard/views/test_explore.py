@@ -171,7 +171,7 @@ def test_every_method_has_its_certificate(app: AppTest) -> None:
 def test_too_few_samples_are_warned_of(opened) -> None:
     app = opened(method="Bayesian teaching", **{"bayesian_teaching.samples": "20"})
     assert facts(app)["Effective sample size"].endswith("of 20 masks")
-    assert app.warning[0].value.startswith("Only 20 masks were shown: much of this map is noise.")
+    assert app.warning[0].value.startswith("Only 20 masks were used: much of this heatmap is noise.")
 
 
 def test_a_refused_parameter_is_one_sentence_in_the_maps_place(opened) -> None:

@@ -73,7 +73,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
         pushes = "up" if row.sensitivity > 0 else "down"
         assert shown.Pushes == (pushes if row.p_value <= 0.05 else "no more than chance")
     unsure = [row.warning for row in expected.itertuples() if row.warning]
-    assert unsure == [warning.value for warning in app.warning if "hardly knows" in warning.value]
+    assert unsure == [warning.value for warning in app.warning if "barely represents" in warning.value]
     assert any("context: sea" in chart.proto.spec for chart in app.get("plotly_chart"))
 
 

@@ -173,6 +173,6 @@ def test_progress_only_goes_forward_and_ends_full(folder, tmp_path, monkeypatch)
 def test_a_parameter_that_no_map_can_have_leaves_nothing_behind(fish, tmp_path):
     fish.save(tmp_path / "fish.png")
     request = ExplanationQuery("scenes", ("bayesian_teaching",), parameters={"samples": "1"})
-    with pytest.raises(ForetellError, match=r"^samples=1: Bayesian-teaching maps need at least 2 masks"):
+    with pytest.raises(ForetellError, match=r"^samples=1: Bayesian-teaching saliency maps need at least 2 masks"):
         explain_files(request, [tmp_path / "fish.png"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
