@@ -1,4 +1,4 @@
-"""Home: what Foretell is, and where to go."""
+"""Home: what Foretell does, with links to its pages."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from study.workspace.workspace import bundles, home
 
 CARDS = {
     "explore": (
-        "See what an AI looks at",
-        "Heatmaps of a classifier's answers by several methods, each with a certificate of how far to trust it.",
+        "Explain a classifier",
+        "Heatmaps of a classifier's predictions by several methods, each with a certificate of its reliability.",
     ),
     "studies": (
-        "Ask people",
-        "Turn explanations into an experiment: build it, look at every trial, open it, follow who takes part.",
+        "Run an experiment",
+        "Turn explanations into an experiment: build it, check every trial, open it and monitor participation.",
     ),
     "teaching": (
-        "Look into a lesson",
-        "Why these examples: the pool as a learner sees it, other sets, and her belief after each example.",
+        "Inspect the teaching examples",
+        "Why these examples: the pool in the learner's space, other sets, and the learner's belief after each.",
     ),
     "power": (
-        "Plan how many",
-        "Power and cost over the number of participants, from the paper, a pilot, or simulated people.",
+        "Plan your sample size",
+        "Power and cost by number of participants, from the paper, a pilot or simulated participants.",
     ),
     "results": (
-        "Read the answer",
-        "Mixed models of who foretold what, with the tests in plain words and figures to take away.",
+        "See the results",
+        "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
 }
 
 
 def page(doors: Mapping[str, Any]) -> None:
-    """The whole page."""
-    st.title("Do explanations help people foretell an AI?", anchor=False)
+    """Draw the page."""
+    st.title("Do explanations help people predict an AI?", anchor=False)
     st.markdown(
-        "Foretell explains an image classifier, turns the explanations into an experiment, runs it in the browser, "
-        "and fits the models that answer the question."
+        "Foretell explains an image classifier, shows the explanations to participants in a browser experiment, "
+        "and fits the mixed models that test whether they helped."
     )
     st.space("small")
     grid = st.grid(3, min_column_width=260)
@@ -53,7 +53,7 @@ def page(doors: Mapping[str, Any]) -> None:
 
 
 def _workspace() -> None:
-    """What is there already; simulated people apart from real ones."""
+    """Show what the workspace contains, with simulated participants counted separately."""
     folder = home()
     statuses = service.get_service().researcher.studies()
     done = dict.fromkeys(("live", "sim"), 0)
@@ -65,11 +65,11 @@ def _workspace() -> None:
         "Studies built": len({path.name.rpartition("-")[0] for path in bundles(folder)}),
         "Open now": sum(status.state == "open" for status in statuses),
         "Participants": done["live"],
-        "Simulated people": done["sim"],
+        "Simulated participants": done["sim"],
     }
     grid = st.grid(4, min_column_width=150)
     for label, number in numbers.items():
         grid.metric(label, f"{number:,}", border=True)
     if done["sim"]:
-        st.caption("Simulated people test a study and plan it; what they answer is no evidence.")
+        st.caption("Simulated participants are for testing and planning a study; their responses are not evidence.")
     st.caption(f"Folder: `{folder}`")

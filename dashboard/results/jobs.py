@@ -1,4 +1,4 @@
-"""What the page of results asks the pool for: models, checks and measures of responses, under the hash of the rows."""
+"""The background work of the Results page: models, checks and measures of responses, under the hash of the rows."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def make_sample_task(
     """
 
     def work(progress: Progress) -> Sample:
-        progress(0, 1, "resampling people")
+        progress(0, 1, "resampling participants")
         kept = planned.keep(data, plan, looks) if plan else None
         stayed = kept.data if kept else data
         return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
@@ -125,9 +125,9 @@ def make_analysis_task(sample: Sample) -> Task:
         count = len(sample.data.frame)
         if count > MOST:
             raise ForetellError(
-                f"{count:,} answers are too many for models on this page, whose server has participants too: above "
-                f"{MOST:,} each fit would keep them waiting. Download the responses and analyse them with Foretell's "
-                "command analyze, on another machine or when no collection runs."
+                f"{count:,} responses are too many to fit models on this page: above {MOST:,} each fit would delay "
+                "participants, who use the same server. Download the responses and analyse them with the command "
+                "`analyze`, on another machine or when no collection is running."
             )
         if sample.plan:
             done = planned.fit_plan(sample.plan, progress=progress)

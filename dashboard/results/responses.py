@@ -1,4 +1,4 @@
-"""Choose responses: those collected with a study, or a file, its columns mapped by hand."""
+"""Choose responses: those collected with a study, or a file with columns mapped by hand."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     return {name: functools.partial(_load_collected, digest(str(home()), name, seen[name]), name) for name in names}
 
 
-@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
+@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the responses …")
 def _load_collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
     return service.get_service().researcher.responses(_name, ("live", "sim"))
 
@@ -97,9 +97,9 @@ def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
     hashes = list(counts.sort_values("last", ascending=False).index)
     chosen = st.selectbox(
-        "Version of the study, the one answered last first",
+        "Version of the study, latest responses first",
         hashes,
-        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} answers)",
+        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} responses)",
         key=f"{place}_version",
         width=420,
     )
@@ -112,7 +112,7 @@ def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     if kinds != {"live", "sim"}:
         return frame
     simulated = st.toggle(
-        "Show simulated people instead of participants", key=f"{place}_simulated", bind="query-params"
+        "Show simulated participants instead of participants", key=f"{place}_simulated", bind="query-params"
     )
     return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
@@ -127,9 +127,9 @@ def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
 
 
 def _file(place: str) -> ChosenResponses | None:
-    file = st.file_uploader("One row per answer", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
+    file = st.file_uploader("One row per response", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
     if file is None:
-        st.info("Choose a CSV file with one row per answer.")
+        st.info("Choose a CSV file with one row per response.")
         return None
     raw = _parse_file(file.file_id, file)
     mapping = _mapping([str(column) for column in raw.columns], place)
@@ -164,13 +164,13 @@ def _choose_study(place: str) -> Bundle | None:
     if not built:
         return None
     name = st.selectbox(
-        "Answers to the study",
+        "Responses to the study",
         built,
         index=None,
-        placeholder="None that is built here",
+        placeholder="None of the built studies",
         key=f"{place}_of",
         width=420,
-        help="Its analysis plan is executed as it was frozen, and its trials can be set beside the answers.",
+        help="Its analysis plan is run as it was frozen, and its trials can be related to the responses.",
     )
     return None if name is None else bundle_named(home(), name)
 
@@ -180,6 +180,6 @@ def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
     return responses.parse(_file.getvalue(), _file.name)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Checking the answers …")
+@st.cache_resource(max_entries=4, show_spinner="Checking the responses …")
 def _prepare_responses(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
     return responses.prepare(_raw, _mapping, name=_name)

@@ -154,7 +154,7 @@ class Pool:
                 job.run()  # ends at once
 
     def forget(self, key: str) -> None:
-        """Let what has ended be begun anew when it is asked for again."""
+        """Drop a finished job so that the next request restarts it."""
         with self._changed:
             if (job := self._jobs.get(key)) is not None and job.has_ended:
                 del self._jobs[key]
@@ -174,7 +174,7 @@ class Pool:
         if len(waiting) >= MOST_WAITING:
             oldest = min(waiting, key=lambda job: job.wanted)
             if time.monotonic() - oldest.wanted < WANTED_S:
-                raise ForetellError(f"{MOST_WAITING} pieces of work are waiting already: stop some, or wait a little.")
+                raise ForetellError(f"{MOST_WAITING} jobs are waiting already. Stop some, or try again later.")
             del self._jobs[oldest.key]
         ended = [key for key, job in self._jobs.items() if job.has_ended]
         for key in ended[: max(0, len(ended) - MOST_KEPT + 1)]:

@@ -25,11 +25,11 @@ def numbers(app: AppTest) -> dict[str, str]:
 def test_an_empty_workspace(app: AppTest) -> None:
     assert set(numbers(app.run()).values()) == {"0"}
     assert [heading.value for heading in app.subheader][:-1] == [
-        "See what an AI looks at",
-        "Ask people",
-        "Look into a lesson",
-        "Plan how many",
-        "Read the answer",
+        "Explain a classifier",
+        "Run an experiment",
+        "Inspect the teaching examples",
+        "Plan your sample size",
+        "See the results",
     ]
     assert len(app.get("page_link")) == 5
 
@@ -38,5 +38,10 @@ def test_simulated_people_are_not_participants(app: AppTest, workspace: Path) ->
     write_bundle(workspace / "bundles" / "closed-00", name="closed")
     service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), 2)
     simulate(service.get_service(), "demo", 3, {"guesser": 1.0}, 0)
-    assert numbers(app.run()) == {"Studies built": "2", "Open now": "1", "Participants": "0", "Simulated people": "3"}
-    assert any("no evidence" in caption.value for caption in app.caption)
+    assert numbers(app.run()) == {
+        "Studies built": "2",
+        "Open now": "1",
+        "Participants": "0",
+        "Simulated participants": "3",
+    }
+    assert any("not evidence" in caption.value for caption in app.caption)

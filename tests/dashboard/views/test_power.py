@@ -73,7 +73,7 @@ def test_it_can_be_stopped(workspace: Path) -> None:
     assert job.state == "cancelled"
     app.run()
     assert not app.get("progress")
-    assert any(button.label.startswith("Make it") for button in app.button)
+    assert any(button.label.startswith("Compute") for button in app.button)
 
 
 @pytest.mark.parametrize(
