@@ -113,9 +113,7 @@ def _verify_receipt(shown: str) -> None:
     with Service(home()) as service:
         found = service.researcher.receipt(shown)
     study = f"{found.study} ({found.study_hash[:12]})"
-    say(
-        f"Genuine: the server held {found.answers} responses of this participant to {study}; stage: {found.stage!r}."
-    )
+    say(f"Genuine: the server held {found.answers} responses of this participant to {study}; stage: {found.stage!r}.")
 
 
 def _verify_database(named: str) -> None:

@@ -26,11 +26,11 @@ from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 
 SEED = 0
-"""Of everything resampled, as the verb ``analyze`` has it."""
+"""Of everything resampled, as in the command ``analyze``."""
 PROFILE_S = 2e-5
-"""Processor time of one coefficient's profile, for each answer."""
+"""Processor time of one coefficient's profile, for each response."""
 MOST = 200_000
-"""Answers up to which the page fits models: a fit lets nothing else of the process run, here for some three seconds."""
+"""Responses up to which the page fits models: a fit blocks the whole process, here for some three seconds."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def make_analysis_task(sample: Sample) -> Task:
     Raises
     ------
     ForetellError
-        In the pool: more answers than `MOST`.
+        In the pool: more responses than `MOST`.
     """
 
     def work(progress: Progress) -> AnalysisResult:
@@ -172,7 +172,7 @@ def _of(found: AnalysisResult, what: str, work: Callable[[Progress], Any], takes
 
 
 def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:
-    """Every file of the verb ``analyze``, by name."""
+    """Write every file of the command ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:

@@ -22,14 +22,14 @@ from study.workspace.workspace import bundle_named, bundles, home, study_name
 UPLOAD = "A CSV file of mine"
 NONE = "Not in the file"
 MOST_MB = 200
-"""Of an uploaded file: two million answers."""
+"""Of an uploaded file: two million responses."""
 FRESH_S = 15
-"""Answers that came in since are seen after this; people who begin or end are seen at once."""
+"""Responses that came in since are seen after this; people who begin or end are seen at once."""
 
 
 @dataclass(frozen=True)
 class ChosenResponses:
-    """Responses fit for analysis, and the frozen study that they answer, if it is known."""
+    """Responses fit for analysis, and the frozen study that they belong to, if it is known."""
 
     data: Responses
     bundle: Bundle | None
@@ -41,7 +41,7 @@ class ChosenResponses:
 
     @property
     def interim_analyses(self) -> tuple[InterimAnalysis, ...] | None:
-        """The declared looks that were made at the study's answers; None where that is not known."""
+        """Return the interim analyses made of the study's responses; None if unknown."""
         if self.data.has_simulated:
             return ()
         return (
@@ -91,7 +91,7 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
-    """Answers to one frozen study; another build of the same name has other trials and is another study."""
+    """Select the responses to one frozen study; another build of the same name has other trials."""
     if "study_hash" not in frame or frame["study_hash"].nunique() < 2:
         return frame
     counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
@@ -107,7 +107,7 @@ def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
 
 
 def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
-    """Participants' answers where there are any; simulated people's otherwise, or when asked for. Never both."""
+    """Select participants' responses if there are any; simulated ones otherwise, or on request. Never both."""
     kinds = set(frame["mode"]) if "mode" in frame else set()
     if kinds != {"live", "sim"}:
         return frame
@@ -118,7 +118,7 @@ def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
 
 
 def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
-    """The frozen study behind collected answers."""
+    """Return the frozen study of collected responses."""
     if "study_hash" not in frame or frame.empty:
         return None
     folders = {status.study_hash: status.folder for status in service.get_service().researcher.studies()}
@@ -159,7 +159,7 @@ def _column(ours: str, columns: list[str], place: str) -> str | None:
 
 
 def _choose_study(place: str) -> Bundle | None:
-    """The study that the file's answers belong to, as the reader says: its plan is executed, its trials are known."""
+    """Choose the study that the file's responses belong to, for its plan and its trials."""
     built = sorted({study_name(folder) for folder in bundles(home())})
     if not built:
         return None

@@ -58,7 +58,7 @@ _ERRORS = [
     "unsupported_response_type",
 ]
 _KEY = secrets.token_urlsafe(32)
-_AGAIN = "This login was not begun here, or more than ten minutes ago. Begin again."
+_AGAIN = "This login was not started here, or more than ten minutes ago. Log in again."
 _log = logging.getLogger("foretell.sso")
 
 
@@ -193,7 +193,7 @@ def _provider() -> Provider | None:
 
 
 async def _explain_error(request: Request, provider: Provider, error: Exception) -> Response:
-    """One sentence for whatever went wrong: a provider may be away, or answer anything."""
+    """Show one sentence for any error: a provider may be unreachable, or reply anything."""
     name = provider.name
     match error:
         case Refusal():

@@ -1,4 +1,4 @@
-"""Long work beside the pages: a few threads for all sessions, each piece of work once, with progress and cancel.
+"""Background jobs of the pages: a few threads for all sessions, each piece of work once, with progress and cancel.
 
 What is done stays, so a page that was left finds it. Nothing here knows Streamlit: a page asks again and again.
 """
@@ -42,7 +42,7 @@ class Job:
     key
         What its result depends on, as one SHA-256.
     state, result, error
-        How it stands; what came of it, or the sentence that says why nothing did.
+        The state; the result, or the error message.
     progress
         (done, total, what) of the last report.
     """
@@ -191,7 +191,7 @@ class Pool:
             job.run()
 
     def _next(self) -> Job | None:
-        """Of what waits: first what somebody looks at, then the shortest."""
+        """Return the next waiting job: first those a page shows, then the shortest."""
         now = time.monotonic()
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
         return min(waiting, key=lambda job: (now - job.wanted > WANTED_S, job.seconds), default=None)

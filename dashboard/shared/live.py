@@ -91,7 +91,7 @@ def draw_live(collect: Callable[[JobCollector], Drawn], draw: Callable[[Drawn], 
 
 
 def await_result(job: Job) -> Any:
-    """What comes of a job that the rest of the page needs; None while it is made, with a bar and a way to stop it.
+    """Return the result of a job that the rest of the page needs; None while it runs, with a bar and a stop button.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def await_result(job: Job) -> Any:
 
 
 def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str = "") -> None:
-    """Draw what comes of one request as soon as it is there, and until then how far it is, with a way to stop it."""
+    """Draw the result of one request as soon as it is there; until then its progress, with a stop button."""
 
     def collect(asking: JobCollector) -> Job | None:
         return asking(request)
@@ -138,7 +138,7 @@ def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str 
 
 
 def get_result(request: JobRequest, name: str) -> Any:
-    """What comes of one request, for the rest of the page; None until it is there, with its progress or its error.
+    """Return the result of one request for the rest of the page; None until then, with progress or error.
 
     What is drawn of it outside of the part that is drawn again and again can lead to another view by a click.
     """

@@ -81,7 +81,7 @@ def _map(mapped: MapResult) -> None:
         return
     values = mapped.explanation.map
     st.caption(
-        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; the map ranges from "
+        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; heatmap from "
         f"{float(values.min()):.3g} to {float(values.max()):.3g}."
     )
 

@@ -29,7 +29,7 @@ from study.workspace.workspace import home
 
 
 def start_debugging_job(model: str, name: str) -> Job:
-    """The job that opens a picture set, asks a classifier about it and looks for doubtful labels and outliers."""
+    """Return the job that opens an image set, asks a classifier about it and looks for label errors and outliers."""
     asked, folder, source = cache.load_classifier(model), home(), cache.find_image_source(name)
 
     def work(progress: Progress) -> DebuggingResults:

@@ -1,4 +1,4 @@
-"""What the Inside view asks the pool for: a question of the verb `inspect`, of some pictures of a set."""
+"""What the Inside view asks the pool for: a question of the command `layers`, for some images of a set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Units view asks the pool for: pictures made for a unit, and pictures found for it."""
+"""What the Units view asks the pool for: images synthesised for a unit, and the top images of a set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from study.inquiry.units import VisualisationSettings
 
 @dataclass(frozen=True)
 class MaximiseRequest:
-    """Pictures to be made for a unit."""
+    """A request for images synthesised for a unit."""
 
     classifier: Classifier
     unit: Unit
