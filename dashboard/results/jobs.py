@@ -127,7 +127,7 @@ def make_analysis_task(sample: Sample) -> Task:
             raise ForetellError(
                 f"{count:,} responses are too many to fit models on this page: above {MOST:,} each fit would delay "
                 "participants, who use the same server. Download the responses and analyse them with the command "
-                "`analyze`, on another machine or when no collection is running."
+                "analyze, on another machine or when no collection is running."
             )
         if sample.plan:
             done = planned.fit_plan(sample.plan, progress=progress)

@@ -206,7 +206,7 @@ def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
 
 def test_own_file_with_other_names(app: AppTest) -> None:
     choose(app, "A CSV file of mine")
-    assert app.info[0].value == "Choose a CSV file with one row per answer."
+    assert app.info[0].value == "Choose a CSV file with one row per response."
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
     assert "Column 'correct' is missing" in app.error[0].value
     made(app.selectbox(key="results_column_correct").select("hit").run())
