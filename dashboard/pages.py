@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import warming
 
@@ -23,65 +26,80 @@ STYLE = """<style>
 LEAVE = '<p class="door"><a href="/login" target="_self">Log out</a></p>'
 
 
-def _explore() -> None:
-    from dashboard.explore import page as explore
+class Page(NamedTuple):
+    """One page: its module has a function ``page()``. Home shows a card of those that have a heading."""
 
-    explore.page()
-
-
-def _studies() -> None:
-    from dashboard.studies import page as studies
-
-    studies.page()
+    title: str
+    icon: str
+    module: str
+    heading: str = ""
+    text: str = ""
 
 
-def _monitor() -> None:
-    from dashboard.monitor import page as monitor
-
-    monitor.page()
-
-
-def _teaching() -> None:
-    from dashboard.teaching import page as teaching
-
-    teaching.page()
-
-
-def _power() -> None:
-    from dashboard.power import page as power
-
-    power.page()
-
-
-def _results() -> None:
-    from dashboard.results import page as results
-
-    results.page()
+PAGES = {
+    "explore": Page(
+        "Explore",
+        "image_search",
+        "dashboard.explore.page",
+        "Explain a classifier",
+        "Heatmaps of its predictions by many methods, each with a certificate of how reliable it is.",
+    ),
+    "studies": Page(
+        "Studies",
+        "science",
+        "dashboard.studies.page",
+        "Run an experiment",
+        "Build a study from explanations, check every trial, open it, and monitor its participants.",
+    ),
+    "monitor": Page("Monitor", "monitoring", "dashboard.monitor.page"),
+    "teaching": Page(
+        "Teaching",
+        "school",
+        "dashboard.teaching.page",
+        "Inspect the teaching examples",
+        "Why these examples: the pool in the learner's space, other sets, and the learner's belief after each example.",
+    ),
+    "power": Page(
+        "Power",
+        "calculate",
+        "dashboard.power.page",
+        "Plan your sample size",
+        "Power and cost by the number of participants, from the paper, a pilot, or simulated participants.",
+    ),
+    "results": Page(
+        "Results",
+        "bar_chart",
+        "dashboard.results.page",
+        "See the results",
+        "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
+    ),
+}
+"""Every page but Home, by the path of its address."""
 
 
 def main() -> None:
-    """All pages, and the one that is open."""
-    doors = {
-        "explore": st.Page(_explore, title="Explore", url_path="explore", icon=":material/image_search:"),
-        "studies": st.Page(_studies, title="Studies", url_path="studies", icon=":material/science:"),
-        "monitor": st.Page(_monitor, title="Monitor", url_path="monitor", icon=":material/monitoring:"),
-        "teaching": st.Page(_teaching, title="Teaching", url_path="teaching", icon=":material/school:"),
-        "power": st.Page(_power, title="Power", url_path="power", icon=":material/calculate:"),
-        "results": st.Page(_results, title="Results", url_path="results", icon=":material/bar_chart:"),
-    }
+    """Show the navigation and the page that is open."""
+    linked = {name: _linked_page(name, page) for name, page in PAGES.items()}
 
     def start() -> None:
         from dashboard.home import page as home
 
-        home.page(doors)
+        home.page({linked[name]: (page.heading, page.text) for name, page in PAGES.items() if page.heading})
 
     st.set_page_config(page_title="Foretell", page_icon=str(ICON), layout="wide")
     st.html(STYLE)
     warming.begin()
     home = st.Page(start, title="Home", url_path="", default=True, icon=":material/home:")
-    st.navigation([home, *doors.values()], position="top").run()
+    st.navigation([home, *linked.values()], position="top").run()
     st.html(LEAVE)
     warming.finish()
+
+
+def _linked_page(name: str, page: Page) -> StreamlitPage:
+    def run() -> None:
+        importlib.import_module(page.module).page()
+
+    return st.Page(run, title=page.title, url_path=name, icon=f":material/{page.icon}:")
 
 
 if __name__ == "__main__":  # a process spawned beside the pages imports this file too, and is no page

@@ -1,8 +1,8 @@
 """What a network does not know: samples of its predictions, and measures of how far they are apart.
 
-`SAMPLERS` names every way to sample: ``sampler(classifier, images, *, passes, generator, progress, **parameters)`` gives
-logits (B, T, K), one set for each of T draws of the weights. `UNCERTAINTY_MEASURES` names what is computed from the T
-predictions: ``measure(probabilities)`` of (B, T, K) gives an `Estimate` for each image. Each is a function and a line.
+`SAMPLERS` names every way to sample: ``sampler(classifier, images, *, passes, generator, progress, **parameters)``
+gives logits (B, T, K), one set for each of T draws of the weights. `UNCERTAINTY_MEASURES` names what is computed from
+them: ``measure(probabilities)`` of (B, T, K) gives an `Estimate` for each image. Each is a function and a line.
 """
 
 from core.registry import Registry

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from dashboard.shared import service
 from study.workspace.workspace import bundles, home
 
-CARDS = {
-    "explore": (
-        "Explain a classifier",
-        "Heatmaps of a classifier's predictions by several methods, each with a certificate of its reliability.",
-    ),
-    "studies": (
-        "Run an experiment",
-        "Turn explanations into an experiment: build it, check every trial, open it and monitor participation.",
-    ),
-    "teaching": (
-        "Inspect the teaching examples",
-        "Why these examples: the pool in the learner's space, other sets, and the learner's belief after each.",
-    ),
-    "power": (
-        "Plan your sample size",
-        "Power and cost by number of participants, from the paper, a pilot or simulated participants.",
-    ),
-    "results": (
-        "See the results",
-        "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
-    ),
-}
 
-
-def page(doors: Mapping[str, Any]) -> None:
-    """Draw the page."""
+def page(cards: Mapping[StreamlitPage, tuple[str, str]]) -> None:
+    """Draw the page; ``cards`` are the pages to go to, each with a heading and a sentence."""
     st.title("Do explanations help people predict an AI?", anchor=False)
     st.markdown(
         "Foretell explains an image classifier, shows the explanations to participants in a browser experiment, "
@@ -43,11 +20,11 @@ def page(doors: Mapping[str, Any]) -> None:
     )
     st.space("small")
     grid = st.grid(3, min_column_width=260)
-    for name, (heading, text) in CARDS.items():
+    for linked, (heading, text) in cards.items():
         with grid.container(border=True):
             st.subheader(heading, anchor=False)
             st.markdown(text)
-            st.page_link(doors[name], label=f":primary[**{doors[name].title}**]", icon=doors[name].icon)
+            st.page_link(linked, label=f":primary[**{linked.title}**]", icon=linked.icon)
     st.space("small")
     _workspace()
 

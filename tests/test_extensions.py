@@ -1,0 +1,128 @@
+"""One file and one line: each guide of docs/how-to is followed in a copy of the project, and the copy is used."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOW_TO = ROOT / "docs" / "how-to"
+COPIED = ("core", "data", "study", "dashboard", "foretell.py", ".streamlit")
+
+PAGE = """
+from streamlit.testing.v1 import AppTest
+home = AppTest.from_file("dashboard/pages.py", default_timeout=120).run()
+assert "Take notes" in [heading.value for heading in home.subheader], home
+script = "import importlib, dashboard.pages as p; importlib.import_module(p.PAGES['notes'].module).page()"
+assert AppTest.from_string(script, default_timeout=120).run().title[0].value == "Notes"
+print("drawn")
+"""
+LISTED = """
+from study.plan.config import IMAGE_SETS
+print(IMAGE_SETS["listed"].__module__)
+"""
+STUDY = """
+[study]
+name = "spread"
+title = "Spread"
+[classifier]
+model = "scenes"
+[sets.pool]
+set = "scenes"
+split = "pool"
+size = 160
+[sets.standard]
+set = "scenes"
+split = "standard"
+size = 640
+[sets.adversarial]
+set = "scenes"
+split = "adversarial"
+size = 160
+[trials]
+categories = 2
+practice = 1
+[trials.strata]
+measure = "brightness"
+bins = 2
+[saliency]
+method = "squares"
+[teaching]
+policy = "best"
+sets = 20
+[display]
+size = 64
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project in which every guide was followed."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, folder / name)
+    for guide in ("method", "condition", "dataset", "measure", "page", "command"):
+        follow(HOW_TO / f"add-a-{guide}.md", folder)
+    return folder
+
+
+def follow(guide: Path, folder: Path) -> None:
+    """Write the guide's file, and its line as the last of the table that it names."""
+    text = guide.read_text(encoding="utf-8")
+    file, code = re.findall(r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)[0]
+    table, line = re.findall(r"^The line in `([\w/]+\.py)`:\n\n```text\n(.*?)\n```", text, re.MULTILINE | re.DOTALL)[0]
+    path = folder / file
+    assert not path.exists()
+    path.parent.mkdir(exist_ok=True)
+    (path.parent / "__init__.py").touch()
+    path.write_text(code, encoding="utf-8")
+    lines = (folder / table).read_text(encoding="utf-8").split("\n")
+    value = line.split(": ", 1)[1]
+    value = value[:10] if value[0] == '"' else value.partition("(")[0]  # what the table's other lines begin with
+    entries = [i for i, written in enumerate(lines) if re.match(rf' +"\w+": {re.escape(value)}', written)]
+    end = next(i for i in range(entries[-1], len(lines)) if re.fullmatch(r" *\},?", lines[i]))
+    lines.insert(end, line)
+    (folder / table).write_text("\n".join(lines), encoding="utf-8")
+
+
+def run(folder: Path, home: Path, *arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "FORETELL_HOME": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-P", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("-m", "dashboard.cli", "studies"), ""),
+        (("-m", "dashboard.cli", "explain", "--list"), "squares"),
+        (("-c", PAGE), "drawn"),
+        (("-c", LISTED), "data.sets.listed"),
+    ],
+    ids=["command", "method", "page", "image set"],
+)
+def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
+    """Catches a second place that must know a name: an extension of one file and one line would not be found."""
+    assert expected in run(copy, tmp_path, *arguments)
+
+
+def test_a_study_uses_a_new_measure_and_a_new_condition(copy: Path, tmp_path: Path) -> None:
+    """Catches a build that makes stimuli or strata by a list of names."""
+    (tmp_path / "spread.toml").write_text('conditions = ["none", "one_example"]\n' + STUDY, encoding="utf-8")
+    run(copy, tmp_path, "-m", "dashboard.cli", "build", str(tmp_path / "spread.toml"), "--workers", "1")
+    run(copy, tmp_path, "-m", "dashboard.cli", "simulate", "spread", "--participants", "4")
+    run(copy, tmp_path, "-m", "dashboard.cli", "export", "spread", "--simulated", "--out", str(tmp_path / "x.csv"))
+    assert "one_example" in (tmp_path / "x.csv").read_text(encoding="utf-8")
