@@ -28,7 +28,7 @@ NOT = "None"
 WIDE = 26
 """Letters of a rule's name in a line."""
 EXAMPLE = '''def same_when_mirrored(picture, answer):
-    """The prediction does not change when the image is mirrored."""
+    """The answer does not change when the picture is mirrored."""
     return answer.to(ImageOps.mirror(picture)).category == answer.category'''
 OnPick = Callable[[int], None]
 

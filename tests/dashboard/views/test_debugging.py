@@ -108,7 +108,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
     table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
     np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
     error = table["mutual_information_error"]
-    said = f"half below {error.median():.3f}, none above {error.max():.3f}."
+    said = f"median {error.median():.3f}, maximum {error.max():.3f}."
     assert any(caption.value.endswith(said) for caption in app.caption)
 
 
@@ -188,7 +188,7 @@ def test_a_set_without_labels_is_coloured_by_answers(view, workspace: Path) -> N
     assert sum(map(len, drawn(app).values())) == 12
     assert "12 images; no label is one of the AI's classes." in [c.value for c in app.caption]
     assert not app.error
-    assert "name the folders" in settled(app.button_group(key="part").select(debugging.LABELS).run()).info[0].value
+    assert "Name the folders" in settled(app.button_group(key="part").select(debugging.LABELS).run()).info[0].value
 
 
 def test_a_network_without_features_keeps_its_points(view, workspace: Path) -> None:
