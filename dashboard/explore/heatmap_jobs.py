@@ -165,7 +165,7 @@ class RobustnessRequest:
 
     @property
     def key(self) -> str:
-        """SHA-256 over everything they depend on."""
+        """Return the SHA-256 of everything they depend on."""
         return digest("robustness", self.of.key, str(CHANGES))
 
     def compute(self, progress: Progress) -> Robustness:

@@ -163,7 +163,7 @@ def _row(
     left: Sequence[float],
     top: float,
 ) -> float:
-    """One method's maps; where they end."""
+    """Draw the heatmaps of one method; return where they end."""
     scales, bottom = table.scales(method), top
     for column, cell, scale, x in zip(table.columns, table.rows[method], scales, left, strict=True):
         height = _height(column)
@@ -192,7 +192,7 @@ def _row(
 
 
 def _bar(items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, scale: Scale, y: float) -> None:
-    """The colours, and what they stand for in this row."""
+    """Draw the colours and their values in this row."""
     width = LABELS - 2 * GAP
     ramp = np.linspace(-1, 1, 2 * width, dtype=np.float32)[None, :, None].repeat(20, 0)
     colour = NEUTRAL + np.abs(ramp) * (np.where(ramp >= 0, FOR, AGAINST) - NEUTRAL)

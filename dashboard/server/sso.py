@@ -102,7 +102,7 @@ class _Sealed:
 
 
 class _Client(StarletteOAuth2App):  # type: ignore[misc]
-    """Authlib's client of one provider, made anew for each request: metadata and keys are never older than that."""
+    """Authlib's client of one provider, made again for each request: metadata and keys are never older than that."""
 
     server_metadata: dict[str, Any]
 

@@ -12,7 +12,7 @@ from dashboard.teaching.jobs import LessonResult
 from study.analysis import plots
 
 LARGE = 0.09
-"""Side of an example's picture in the plane, as a share of its width."""
+"""Side of an example's image in the plane, as a share of its width."""
 LEAST_MARGIN = 0.05
 """Room above and below the learner's probabilities."""
 
@@ -64,7 +64,7 @@ def places(taught: LessonResult, policy: str, names: tuple[str, str]) -> pd.Data
 
 
 def _pictures(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> None:
-    """The chosen examples' and the target's pictures, above their marks."""
+    """The chosen examples' and the target's images, above their marks."""
     wide = table["x"].max() - table["x"].min()
     high = table["y"].max() - table["y"].min()
     shown = table[table["chosen"] | (table["kind"] == "target picture")]

@@ -52,7 +52,7 @@ class InspectionRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         networks = (self.classifier.fingerprint, self.compared.fingerprint)
         return digest(
             "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
