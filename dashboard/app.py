@@ -1,7 +1,7 @@
 """The ASGI application: ``uvicorn dashboard.app:app``.
 
 Streamlit's pages at ``/``, behind the gate (`dashboard.server.gate`); the participant's page at ``/run/{study}``, its
-files at ``/runner``, pictures at
+files at ``/runner``, images at
 ``/assets`` and its requests at ``/api/v1``: plain routes of the same process, outside Streamlit's reruns.
 """
 

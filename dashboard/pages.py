@@ -49,7 +49,7 @@ PAGES = {
         "science",
         "dashboard.studies.page",
         "Run an experiment",
-        "Build a study from explanations, look at every trial, open it, and follow its participants.",
+        "Build a study from explanations, check every trial, open it, and monitor its participants.",
     ),
     "monitor": Page("Monitor", "monitoring", "dashboard.monitor.page"),
     "teaching": Page(
@@ -57,7 +57,7 @@ PAGES = {
         "school",
         "dashboard.teaching.page",
         "Inspect the teaching examples",
-        "Why these examples: the pool as a learner sees it, other sets, and the learner's belief after each example.",
+        "Why these examples: the pool in the learner's space, other sets, and the learner's belief after each example.",
     ),
     "power": Page(
         "Power",
@@ -71,7 +71,7 @@ PAGES = {
         "bar_chart",
         "dashboard.results.page",
         "See the results",
-        "Mixed models of who predicted the AI correctly, tests in plain words, and figures to download.",
+        "Mixed models of how well participants predict the AI, plain-language tests, and figures to download.",
     ),
 }
 """Every page but Home, by the path of its address."""

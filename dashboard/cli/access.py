@@ -1,4 +1,4 @@
-"""``password``, ``login``, ``backup``, ``restore``: who may see the researcher's pages, and what must not be lost."""
+"""``password``, ``login``, ``backup``, ``restore``: access to the researcher's pages, and backups."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dashboard.cli.terminal import say
 
 
 def password() -> None:
-    """Set the password of the researcher's pages; every login and every login link ends.
+    """Set the password of the researcher's pages; this ends every login and login link.
 
-    Without one the pages open by a login link only. Participants never need it.
+    Without a password the pages open only by a login link. Participants never need it.
 
     Example: python foretell.py password
     """
     from study.service import Service
     from study.workspace.workspace import home
 
-    chosen = typer.prompt("New password", hide_input=True, confirmation_prompt="Once more")
+    chosen = typer.prompt("New password", hide_input=True, confirmation_prompt="Repeat the password")
     with Service(home()) as service:
         service.access.set_password(chosen)
     say("The password is set.")
@@ -41,10 +41,10 @@ def login(
         say(address.rstrip("/") + service.access.login_link())
 
 
-def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> None:
-    """Everything that must not be lost, in one folder, while people take part: answers, ids, the key, opened bundles.
+def backup(out: Annotated[Path, typer.Argument(help="The folder to create.")]) -> None:
+    """Save responses, ids, the key and opened bundles to one folder, also during collection.
 
-    Whoever has the folder can tell who is who: keep it as you keep the workspace.
+    The folder can identify participants: protect it like the workspace.
 
     Example: python foretell.py backup backups/monday
     """
@@ -57,8 +57,8 @@ def backup(out: Annotated[Path, typer.Argument(help="The folder to make.")]) -> 
     say(str(out))
 
 
-def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup made.")]) -> None:
-    """A backup into an empty workspace and an empty database, then checked row by row. Exit code 1 on a fault.
+def restore(folder: Annotated[Path, typer.Argument(help="A folder written by backup.")]) -> None:
+    """Load a backup into an empty workspace and database, and check it row by row. Exit code 1 on a fault.
 
     Example: python foretell.py restore backups/monday
     """
@@ -70,4 +70,4 @@ def restore(folder: Annotated[Path, typer.Argument(help="A folder that backup ma
         say(f"Fault: {fault}")
     if faults:
         raise typer.Exit(1)
-    say(f"{home()}: answers, plans and places are what they were.")
+    say(f"{home()}: responses, plans and quotas match the backup.")

@@ -1,4 +1,4 @@
-"""``analyze``, ``glmm`` and ``power``: from responses to the models, and from models to the size of a study."""
+"""``analyze``, ``glmm`` and ``power``: mixed models of responses, and the sample size of a study."""
 
 from __future__ import annotations
 
@@ -28,18 +28,20 @@ def analyze(
     out: Annotated[Path, typer.Option(help="Folder for models.json, Table 1, Figure 1 and the report.")] = Path(
         "results"
     ),
-    column: Annotated[list[str] | None, typer.Option(help="A column under another name, ours=theirs.")] = None,
-    simulated: Annotated[bool, typer.Option("--simulated", help="Of a study: simulated participants.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
-    plan: Annotated[Path | None, typer.Option(help="Of a CSV: a study file whose [analysis] is the plan.")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="Rename a column: ours=theirs. Repeatable.")] = None,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="For a study: analyse the simulated participants.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap.")] = 0,
+    plan: Annotated[Path | None, typer.Option(help="For a CSV: a study file with the plan in [analysis].")] = None,
     study: Annotated[
-        str | None, typer.Option(help="Of a CSV: the built study that it answers, with its plan and trials.")
+        str | None, typer.Option(help="For a CSV: the built study it belongs to, with its plan and trials.")
     ] = None,
 ) -> None:
-    """The nested mixed models, their tests, Table 1, Figure 1, contrasts, and what no plan named, labelled so.
+    """Fit the nested mixed models, with tests, Table 1, Figure 1, contrasts, and exploratory analyses labelled as such.
 
-    A CSV has one row per answer with the columns participant, category, trial_type, saliency, examples, correct.
-    The plan of a study is the one it was frozen with.
+    A CSV has one row per response with the columns participant, category, trial_type, saliency, examples, correct.
+    The plan of a study is the one frozen with it.
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
@@ -78,7 +80,7 @@ def _load_plan_and_trials(
     from study.workspace.workspace import bundle_named, home
 
     if plan is not None and study is not None:
-        raise ForetellError("--plan and --study name two plans: give one of them.")
+        raise ForetellError("--plan and --study name two plans. Give only one of them.")
     if study is None:
         return (config.read(plan).plan if plan else None), None, None
     manifest = bundle_named(home(), study).manifest
@@ -112,33 +114,37 @@ def _analyze_study(name: str, out: Path, seed: int, simulated: bool, progress: B
 
 
 def newest_version(frame: pd.DataFrame) -> pd.DataFrame:
-    """The answers to the version of a study that was answered last; those to earlier versions are counted aloud.
+    """Return the responses to the latest version of a study, and report how many earlier ones are left out.
 
-    Versions differ in pictures, texts or settings: pooled they would answer no question.
+    Versions differ in images, texts or settings, so their responses must not be pooled.
     """
     if frame["study_hash"].nunique() < 2:
         return frame
     newest = frame.loc[frame["received_at"].idxmax(), "study_hash"]
     kept = frame[frame["study_hash"] == newest]
-    say(f"Version {newest[:12]} only: {len(frame) - len(kept)} answers to earlier versions of the study are left out.")
+    say(
+        f"Version {newest[:12]} only: {len(frame) - len(kept)} responses to earlier versions of the study are left out."
+    )
     return kept
 
 
 def glmm(
     csv: Annotated[Path, typer.Argument(help="A CSV file.")],
-    formula: Annotated[str, typer.Option(help="As in lme4.")],
+    formula: Annotated[str, typer.Option(help="Formula as in lme4.")],
     family: Annotated[str, typer.Option(help="binomial, gaussian or poisson.")] = "binomial",
-    link: Annotated[str | None, typer.Option(help="Of a binomial model: logit or probit.")] = None,
-    factor: Annotated[list[str] | None, typer.Option(help="A column of numbers that are names.")] = None,
+    link: Annotated[str | None, typer.Option(help="For a binomial model: logit or probit.")] = None,
+    factor: Annotated[list[str] | None, typer.Option(help="A numeric column to treat as a factor. Repeatable.")] = None,
     reference: Annotated[list[str] | None, typer.Option(help="Reference level, column=level.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of prior weights.")] = None,
-    reml: Annotated[bool, typer.Option("--reml", help="Of a gaussian model: restricted maximum likelihood.")] = False,
+    reml: Annotated[bool, typer.Option("--reml", help="For a gaussian model: restricted maximum likelihood.")] = False,
     agq: Annotated[int, typer.Option(help="Quadrature points; 1 is Laplace.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write the model; - is stdout.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", help="Write the model to this file; - for stdout.")
+    ] = None,
 ) -> None:
     """Fit one mixed model to a CSV.
 
-    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Columns that only group rows are read as names.
+    Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors.
 
     Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
@@ -161,11 +167,13 @@ def glmm(
 
 def power(
     study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
-    participants: Annotated[str, typer.Option(help="Sizes to try, per condition.")] = "10,20,40,60",
+    participants: Annotated[str, typer.Option(help="Participants per condition, with commas.")] = "10,20,40,60",
     studies: Annotated[int, typer.Option(help="Simulated studies for each size and effect.")] = 200,
-    effects: Annotated[str, typer.Option(help="Multiples of the assumed effects.")] = "1",
-    pilot: Annotated[Path | None, typer.Option(help="A CSV of responses to take the effects from.")] = None,
-    mixture: Annotated[str | None, typer.Option(help="Simulated people instead; needs the study built.")] = None,
+    effects: Annotated[str, typer.Option(help="Effect-size multipliers, with commas.")] = "1",
+    pilot: Annotated[Path | None, typer.Option(help="A CSV of pilot responses to estimate the effects from.")] = None,
+    mixture: Annotated[
+        str | None, typer.Option(help="Simulated participants instead; the study must be built.")
+    ] = None,
     slope_sd: Annotated[
         list[str] | None,
         typer.Option(
@@ -173,13 +181,13 @@ def power(
             "explanations)."
         ),
     ] = None,
-    pay: Annotated[float, typer.Option(help="What one participant costs.")] = 0.0,
-    currency: Annotated[str, typer.Option(help="In which currency.")] = "EUR",
-    seed: Annotated[int, typer.Option(help="Seed of the simulated studies.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; every core if not given.")] = None,
+    pay: Annotated[float, typer.Option(help="Pay per participant.")] = 0.0,
+    currency: Annotated[str, typer.Option(help="Currency of the pay.")] = "EUR",
+    seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
 ) -> None:
-    """How many participants a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
+    """Estimate the sample size a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
 
     Example: python foretell.py power data/studies/demo.toml --participants 20,40 --studies 100 --pay 3
     """

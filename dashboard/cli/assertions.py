@@ -1,4 +1,4 @@
-"""``assertions``: a user's own rules about a network's answers, run over a set of pictures."""
+"""``assertions``: a user's own rules about a network's predictions, run over an image set."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from dashboard.cli.terminal import Bars, say
 def assertions(
     file: Annotated[Path, typer.Argument(help="A Python file of functions (picture, answer). It is executed.")],
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    pictures: Annotated[str | None, typer.Option(help="Pictures without labels: a folder or a pattern.")] = None,
-    image_set: Annotated[str, typer.Option("--set", help="Or pictures with labels: an image set.")] = "scenes",
+    pictures: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
+    image_set: Annotated[str, typer.Option("--set", help="Or images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
-    limit: Annotated[float, typer.Option(help="Seconds that an assertion may take for a picture.")] = 60.0,
+    limit: Annotated[float, typer.Option(help="Time limit of an assertion per image, seconds.")] = 60.0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("assertions"),
 ) -> None:
-    """Which pictures break your own rules: writes MODEL.FILE.csv (one row a picture) and .json (the report).
+    """Find the images that break your own rules: writes MODEL.FILE.csv (one row per image) and .json (the report).
 
-    docs/how-to/debug-a-model.md shows such a file. The same command goes on after an interruption.
+    docs/how-to/debug-a-model.md shows such a file. After an interruption the same command continues.
 
     Example: python foretell.py assertions rules.py --setting split=adversarial --setting size=200 --out assertions
     """
@@ -39,4 +39,4 @@ def assertions(
 
 def _in_words(found: dict[str, Any]) -> str:
     interval = f"{found['low']:.1%} to {found['high']:.1%}"
-    return f"broken by {found['broken']:,} of {found['applied']:,} pictures ({found['share']:.1%}, 95 %: {interval})"
+    return f"broken by {found['broken']:,} of {found['applied']:,} images ({found['share']:.1%}, 95%: {interval})"

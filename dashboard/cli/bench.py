@@ -16,16 +16,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def list_benchmarks() -> list[str]:
-    """The benchmarks there are; other modules beside them are what they share."""
+    """List the benchmarks; other modules in their folder are shared code."""
     files = (ROOT / "benchmarks").glob("*.py")
     return sorted(path.stem for path in files if "__main__" in path.read_text(encoding="utf-8"))
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which benchmark; benchmarks/README.md says what each is for.")],
+    name: Annotated[str, typer.Argument(help="The benchmark; benchmarks/README.md describes each.")],
     json: Annotated[Path | None, typer.Option(help="Also write the result to this file.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads of torch; 1 where other programs use the cores.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads of torch; 1 if other programs use the cores.")] = None,
 ) -> None:
     """Measure speed against a peer or a physical limit; prints JSON with the machine and the versions.
 

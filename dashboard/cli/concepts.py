@@ -1,4 +1,4 @@
-"""``concepts``: what a network relies on for a class, in human concepts."""
+"""``concepts``: the human concepts a network relies on for a class."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from dashboard.cli.terminal import Bars, say
 
 def concepts(
     target: Annotated[str, typer.Option(help="The class.")],
-    concept: Annotated[list[str], typer.Option(help="FACTOR=VALUE, FACTOR, or a folder of pictures. Repeatable.")],
+    concept: Annotated[list[str], typer.Option(help="FACTOR=VALUE, FACTOR, or a folder of images. Repeatable.")],
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    image_set: Annotated[str, typer.Option("--set", help="Image set with pictures of the class.")] = "scenes",
+    image_set: Annotated[str, typer.Option("--set", help="Image set with images of the class.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
-    random: Annotated[str | None, typer.Option(help="Folder of other pictures, for concepts that are folders.")] = None,
+    random: Annotated[str | None, typer.Option(help="Folder of other images, for concepts given as folders.")] = None,
     layer: Annotated[
-        list[str] | None, typer.Option(help="A layer; the last with places by default. Repeatable.")
+        list[str] | None, typer.Option(help="A layer; the last with spatial positions by default. Repeatable.")
     ] = None,
-    count: Annotated[int, typer.Option(help="Pictures of each concept.")] = 30,
-    runs: Annotated[int, typer.Option(help="Vectors of each concept, each against other pictures.")] = 10,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    count: Annotated[int, typer.Option(help="Images per concept.")] = 30,
+    runs: Annotated[int, typer.Option(help="Concept vectors per concept, each against other images.")] = 10,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("concepts"),
     json: Annotated[bool, typer.Option("--json", help="Print the report instead of the table.")] = False,
 ) -> None:
-    """What a network relies on for a class: writes MODEL.CLASS.csv (a row a concept and layer) and .json (the report).
+    """Test the concepts a class relies on: writes MODEL.CLASS.csv (a row per concept and layer) and .json (the report).
 
-    TCAV with a test against concepts that are none; where a set's pictures can be changed (scenes: context, object,
-    colour; bars: colour, orientation), what intervening does to the class's probability, and what mere observation
-    would make of it. The same command goes on after an interruption.
+    TCAV with a test against random concepts. If the images of a set can be changed (scenes: context, object, colour;
+    bars: colour, orientation), also the causal effect of the concept on the class's probability, and the association
+    in observed images. After an interruption the same command continues.
 
     Example: python foretell.py concepts --target fish --concept context --concept colour=green
     """

@@ -1,4 +1,4 @@
-"""``doctor``: is this installation able to do its work?"""
+"""``doctor``: check this installation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST_SQLITE = (3, 37, 0)  # STRICT tables
 
 
 def doctor() -> None:
-    """Check this installation, one line a check. Exit code 1 if something must be mended.
+    """Check this installation, one line per check. Exit code 1 if a check fails.
 
     Example: python foretell.py doctor
     """
@@ -93,12 +93,12 @@ def _workspace() -> str:
     with tempfile.NamedTemporaryFile(dir=home()):
         free = shutil.disk_usage(home()).free / 2**30
     if free < 1:
-        raise RuntimeError(f"{home()} has {free:.1f} GiB free; make room for at least 1 GiB")
+        raise RuntimeError(f"{home()} has {free:.1f} GiB free; free at least 1 GiB")
     return f"{home()} ({free:.0f} GiB free)"
 
 
 def _modes() -> str:
-    """Who else of this machine's users can read ids, responses and the key."""
+    """Check that no other user of this machine can read ids, responses and the key."""
     from study.workspace.workspace import home, readable_by_others
 
     if os.name != "posix":
@@ -122,9 +122,9 @@ def _sso() -> str:
 
     provider = provider_of(home())
     if provider is None:
-        return f"no provider ({home() / FILE} is not there)"
+        return f"no provider ({home() / FILE} does not exist)"
     listed = f"{len(provider.people)} addresses and {len(provider.domains)} domains may log in"
-    return f"{provider.name}, {provider.issuer}; {listed}; to be registered there: {provider.callback}"
+    return f"{provider.name}, {provider.issuer}; {listed}; callback URL to register: {provider.callback}"
 
 
 def _prolific() -> str:
@@ -133,7 +133,7 @@ def _prolific() -> str:
 
     found = signatures_of(home())
     if found is None:
-        return f"links need no signature ({home() / FILE} is not there)"
+        return f"links need no signature ({home() / FILE} does not exist)"
     settings, keys = found
     return f"links to {', '.join(settings.studies)} must be signed by one of {len(keys.keys)} keys"
 

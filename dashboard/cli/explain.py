@@ -1,4 +1,4 @@
-"""``explain``: heatmaps of pictures, as files a program can read and a person can look at."""
+"""``explain``: heatmaps of images, as arrays and as image files."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from dashboard.cli.terminal import Bars, say
 
 
 def explain(
-    image: Annotated[list[Path] | None, typer.Option(help="A picture, a folder of them, or a pattern.")] = None,
-    more: Annotated[list[Path] | None, typer.Argument(metavar="[IMAGE]...", help="More of them.")] = None,
+    image: Annotated[list[Path] | None, typer.Option(help="An image, a folder of images, or a pattern.")] = None,
+    more: Annotated[list[Path] | None, typer.Argument(metavar="[IMAGE]...", help="More images.")] = None,
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
     method: Annotated[str, typer.Option(help="One or more methods, with commas.")] = "bayesian_teaching",
-    target: Annotated[
-        str, typer.Option(help="A class index, a class name, or 'top': the classifier's answer.")
-    ] = "top",
-    param: Annotated[list[str] | None, typer.Option(help="k=v, for the methods that take it.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    target: Annotated[str, typer.Option(help="A class index, a class name, or 'top': the predicted class.")] = "top",
+    param: Annotated[list[str] | None, typer.Option(help="k=v, for the methods that accept it. Repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("heatmaps"),
     list_methods: Annotated[bool, typer.Option("--list", help="Print the methods and stop.")] = False,
 ) -> None:
-    """Heatmaps of pictures: writes IMAGE.METHOD.npy (H, W float32), .png and .json (the certificate).
+    """Compute heatmaps of images: writes IMAGE.METHOD.npy (H, W float32), .png and .json (the certificate).
 
-    What is there already is not made again: the same command goes on after an interruption.
+    Existing files are kept: after an interruption the same command continues.
 
     Example: python foretell.py explain --model scenes --image fish.png --method gradient,bayesian_teaching --out maps
     """
@@ -48,5 +46,5 @@ def explain(
     with Bars() as progress:
         outcome = explain_files(request, [*(image or []), *(more or [])], out, progress)
     for note, maps in outcome.notes.items():
-        say(f"{maps:,} maps: {note}")
-    say(f"{outcome.made:,} maps written to {out}" + (f", {outcome.kept:,} were there." if outcome.kept else "."))
+        say(f"{maps:,} heatmaps: {note}")
+    say(f"{outcome.made:,} heatmaps written to {out}" + (f", {outcome.kept:,} existed." if outcome.kept else "."))

@@ -12,21 +12,21 @@ from dashboard.cli.terminal import Bars, say
 
 
 def layers(
-    question: Annotated[str | None, typer.Argument(help="What to ask; --list names the questions.")] = None,
+    question: Annotated[str | None, typer.Argument(help="The question; --list shows all questions.")] = None,
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    layer: Annotated[list[str] | None, typer.Option(help="Of which layer. Repeatable; some by default.")] = None,
+    layer: Annotated[list[str] | None, typer.Option(help="A layer. Repeatable; a selection by default.")] = None,
     other: Annotated[str | None, typer.Option(help="A second network to compare with.")] = None,
     other_layer: Annotated[list[str] | None, typer.Option(help="Its layers; the same names by default.")] = None,
-    param: Annotated[list[str] | None, typer.Option(help="k=v of the question.")] = None,
-    image_set: Annotated[str, typer.Option("--set", help="Pictures with labels: an image set.")] = "scenes",
+    param: Annotated[list[str] | None, typer.Option(help="k=v, a parameter of the question. Repeatable.")] = None,
+    image_set: Annotated[str, typer.Option("--set", help="Images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("layers"),
     list_questions: Annotated[bool, typer.Option("--list", help="Print the questions and stop.")] = False,
 ) -> None:
-    """Ask what the layers of a network represent: writes MODEL.QUESTION.csv, and .json with how it was found.
+    """Ask what the layers of a network represent: writes MODEL.QUESTION.csv, and .json with how it was computed.
 
-    The same command goes on after an interruption.
+    After an interruption the same command continues.
 
     Example: python foretell.py layers dissection --setting size=160 --layer features.4 --out layers
     """
@@ -39,7 +39,7 @@ def layers(
             say(f"{name}: {summary(QUESTIONS[name])}")
         return
     if question is None:
-        raise ForetellError(f"Say what to ask: {', '.join(QUESTIONS)}.")
+        raise ForetellError(f"Give a question: {', '.join(QUESTIONS)}.")
     request = LayerQuery(
         question=question,
         model=model,

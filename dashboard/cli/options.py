@@ -1,4 +1,4 @@
-"""What options of several verbs have in common."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from core.errors import ForetellError
 
 
 def parse_pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
-    """``["a=b", ...]`` as a mapping; ``option`` and ``form`` (``"name=value"``) name what was given wrongly."""
+    """Parse ``["a=b", ...]`` as a mapping; ``option`` and ``form`` (``"name=value"``) appear in error messages."""
     for text in texts:
         if "=" not in text:
             raise ForetellError(f"{option} {text!r} is not of the form {form}.")
@@ -16,6 +16,6 @@ def parse_pairs(texts: list[str], option: str, form: str) -> dict[str, str]:
 
 
 def parse_settings(texts: list[str]) -> dict[str, Any]:
-    """``--setting`` of an image set as a study file would hold them: whole numbers are numbers."""
+    """Parse ``--setting`` of an image set as in a study file: whole numbers become numbers."""
     given = parse_pairs(texts, "--setting", "name=value")
     return {name: int(value) if value.isdecimal() else value for name, value in given.items()}

@@ -1,4 +1,4 @@
-"""``prior``: what the learner believes before any example, learned over a training set and kept in a file."""
+"""``prior``: the learner's KFAC posterior over a training set, which is their prior before any example."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def prior(
     damping: Annotated[float, typer.Option(help="Added to U's diagonal, as a share of its mean.")] = 0.0,
     tau: Annotated[float, typer.Option(help="Precision of the isotropic part.")] = 0.0,
     resume: Annotated[
-        bool, typer.Option("--resume/--restart", help="Go on from the checkpoint beside the file, or begin anew.")
+        bool, typer.Option("--resume/--restart", help="Continue from the checkpoint next to the file, or restart.")
     ] = True,
 ) -> None:
-    """Learn the teaching prior of a classifier over a training set in one pass; killed, it goes on where it was.
+    """Fit the KFAC posterior of a classifier over a training set in one pass; it resumes after an interruption.
 
-    A study file names the file as `prior` under [teaching]. Without one the prior is that of the pool.
+    It is the learner's prior: a study file names it as `prior` under [teaching]. The default uses the example pool.
 
     Example: python foretell.py prior --model scenes --set scenes --setting split=pool --out scenes.prior.safetensors
     """
@@ -57,7 +57,7 @@ def prior(
     features, classes = stored.prior.conditions
     say(f"{stored.prior.images} images; condition numbers: features {features:.2g}, classes {classes:.2g}")
     if features > ILL or classes > ILL:
-        say("Ill-conditioned: few digits of the inverse are right. Set --damping, e.g. 0.001, or give more images.")
+        say("Ill-conditioned: few digits of the inverse are correct. Set --damping, e.g. 0.001, or use more images.")
     if averaged:
         say(averaged.text)
     say(str(out))

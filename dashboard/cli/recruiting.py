@@ -1,4 +1,4 @@
-"""``links``, ``withdraw``, ``bonus``, ``reconcile``: participants and their recruiter, before and after a study."""
+"""``links``, ``access``, ``withdraw``, ``bonus``, ``reconcile``: participants before and after a study."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ StudyName = Annotated[str, typer.Argument(help="The study's name.")]
 
 def links(
     study: StudyName,
-    ids: Annotated[Path | None, typer.Argument(help="A text file with one id a line.")] = None,
-    count: Annotated[int | None, typer.Option(min=1, max=100_000, help="Draw so many random ids instead.")] = None,
+    ids: Annotated[Path | None, typer.Argument(help="A text file with one id per line.")] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Generate this many random ids instead.")
+    ] = None,
     address: Annotated[str, typer.Option(help="Address of the server.")] = "http://127.0.0.1:8501",
     out: Annotated[Path, typer.Option(help="The CSV file to write: pid,link.")] = Path("links.csv"),
 ) -> None:
-    """Sign a personal link for each id of a list. Whoever has a link can take part by it, once, and resume.
+    """Sign a personal link for each id of a list. A link lets its holder take part once, and resume.
 
     Example: python foretell.py links demo ids.txt --address https://study.example.org --out links.csv
     """
@@ -40,7 +42,7 @@ def links(
             paths = service.researcher.personal_links(study, people)
         except ValidationError:
             raise ForetellError(
-                "An id has at most 200 letters, digits and _ . @ -. Change those that do not."
+                "An id has at most 200 letters, digits and _ . @ -. Change the ids that do not fit."
             ) from None
     write_csv(pd.DataFrame({"pid": people, "link": [address.rstrip("/") + path for path in paths]}), out)
     out.chmod(0o600)
@@ -54,7 +56,7 @@ def read_ids(file: Path) -> list[str]:
     try:
         lines = [line.split(",")[0].strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, ValueError) as error:
-        raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id a line.") from None
+        raise ForetellError(f"{file} cannot be read ({error}). Name a text file with one id per line.") from None
     found = list(dict.fromkeys(line for line in lines if line and line != "pid"))
     if not found:
         raise ForetellError(f"{file} has no id. Write one on each line.")
@@ -64,7 +66,7 @@ def read_ids(file: Path) -> list[str]:
 def access(
     study: StudyName,
     mode: Annotated[str, typer.Argument(help="open, list (ids on a closed list) or personal (signed links).")],
-    ids: Annotated[Path | None, typer.Option(help="A text file with one id a line, for the closed list.")] = None,
+    ids: Annotated[Path | None, typer.Option(help="A text file with one id per line, for the closed list.")] = None,
 ) -> None:
     """Set who may start an open study; participants who have started are not affected.
 
@@ -80,7 +82,7 @@ def access(
 
 
 def withdraw(code: Annotated[str, typer.Argument(help="The participant's private code.")]) -> None:
-    """Erase everything the holder of a private code answered; a tombstone stays, so that the rest can be verified.
+    """Erase all responses of the participant with a private code; a tombstone remains for verification.
 
     Example: python foretell.py withdraw K7QHTM2XWPAC
     """
@@ -95,9 +97,9 @@ def withdraw(code: Annotated[str, typer.Argument(help="The participant's private
 def bonus(
     study: StudyName,
     out: Annotated[Path, typer.Option(help="The CSV file to write: pid,amount, no header.")] = Path("bonus.csv"),
-    batch: Annotated[int | None, typer.Option(help="An earlier batch again, in case its file was lost.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Write an earlier batch again, if its file was lost.")] = None,
 ) -> None:
-    """The bonuses not handed over yet, as Prolific's bulk-bonus file. Nobody is in two batches.
+    """Write the bonuses not paid yet, as Prolific's bulk-bonus file. No participant is in two batches.
 
     Example: python foretell.py bonus demo --out bonus.csv
     """
@@ -113,18 +115,18 @@ def bonus(
     else:
         with shared_files():
             write_csv(made.rows, out, header=False)
-        say(f"{out}: batch {made.number}, {len(made.rows)} people, {made.rows['amount'].astype(float).sum():.2f}")
+        say(f"{out}: batch {made.number}, {len(made.rows)} participants, {made.rows['amount'].astype(float).sum():.2f}")
     if made.without_id:
-        say(f"{made.without_id} people have a bonus but no recruiter's id (any more)")
+        say(f"{made.without_id} participants have a bonus but no recruiter's id (or no longer)")
 
 
 def reconcile(
     study: StudyName,
     statuses: Annotated[Path, typer.Argument(help="The recruiter's list (CSV with Participant id and Status).")],
 ) -> None:
-    """Compare the recruiter's list of people with the answers here, and say what does not agree.
+    """Compare the recruiter's list of participants with the responses here, and report differences.
 
-    The places of unfinished people who returned or timed out are given to others. Exit code 1 if anything differs.
+    Quota places of participants who returned or timed out are reallocated. Exit code 1 if anything differs.
 
     Example: python foretell.py reconcile demo prolific_export.csv
     """
@@ -147,6 +149,6 @@ def reconcile(
             f"{escape_controls(row.person)}: {escape_controls(row.recruiter) or '-'} there, "
             f"{row.here or '-'} here: {row.matter}"
         )
-    say(f"{len(listed)} people in the list, {len(found)} differ")
+    say(f"{len(listed)} participants in the list, {len(found)} differ")
     if len(found):
         raise typer.Exit(1)

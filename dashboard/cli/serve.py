@@ -25,12 +25,12 @@ SIMULATED = 80
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8501,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = HOST,
-    browser: Annotated[bool, typer.Option(help="Open the browser when the server answers.")] = True,
-    demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it is not there.")] = True,
+    browser: Annotated[bool, typer.Option(help="Open the browser when the server is ready.")] = True,
+    demo: Annotated[bool, typer.Option(help="Build and fill the demo study first, if it does not exist.")] = True,
 ) -> None:
     """Build the demo study, fill it with simulated participants, and serve everything on 127.0.0.1.
 
-    The researcher's pages need a login: by a password, a provider, or the link that is printed here without either.
+    The researcher's pages need a login: a password, a provider, or (without either) the link printed here.
 
     Example: python foretell.py serve --port 8600 --no-browser
     """
@@ -47,7 +47,7 @@ def serve(
     link = url + _login_path()
     say(f"Foretell is at {url} (Ctrl-C stops it)")
     if link != url:
-        say(f"No password is set. The researcher's pages open by this link, for 30 days: {link}")
+        say(f"No password is set. This link opens the researcher's pages for 30 days: {link}")
     if browser:
         threading.Thread(target=_open_browser, args=(port, link), daemon=True).start()
     import uvicorn
@@ -109,9 +109,9 @@ def _refuse_used_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                remedy = f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}."
+                remedy = f"Port {port} is in use. Stop the program that uses it, or choose another: --port {port + 1}."
             else:
-                remedy = f"Nothing can listen at {host}:{port} ({error.strerror}). Choose another --host or --port."
+                remedy = f"Cannot listen at {host}:{port} ({error.strerror}). Choose another --host or --port."
             raise ForetellError(remedy) from None
 
 

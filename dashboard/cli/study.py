@@ -23,15 +23,17 @@ def build(
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N; an accelerator if there is one.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes that share the work, each on the next GPU. Else one a core."),
+        typer.Option(min=1, help="Processes that share the work, each on the next GPU. Default: one per core."),
     ] = None,
-    engine: Annotated[str, typer.Option(help="processes of this machine, or ray (to be installed).")] = "processes",
+    engine: Annotated[str, typer.Option(help="processes (on this machine), or ray (must be installed).")] = "processes",
     check: Annotated[
         bool,
-        typer.Option("--check", help="Build nothing: say what the images allow, what is missing, how long it takes."),
+        typer.Option(
+            "--check", help="Build nothing; report what the images allow, what is missing and how long it takes."
+        ),
     ] = False,
 ) -> None:
-    """A study file -> a frozen bundle: trials, maps, teaching sets, and the study hash. Resumable.
+    """Build a study file into a frozen bundle: trials, heatmaps, teaching sets and the study hash. Resumable.
 
     Example: python foretell.py build data/studies/demo.toml --workers 2
     """
@@ -62,7 +64,7 @@ def build(
 
 
 def _check(study_file: Path, device: str | None, workers: int | None) -> None:
-    """Say what is known of a study before it is built; exit code 2 where it cannot be."""
+    """Report on a study before it is built; exit code 2 if it cannot be built."""
     from study.building.check import check as run
     from study.building.workers import workers_here
     from study.workspace.workspace import home
@@ -77,12 +79,12 @@ def _check(study_file: Path, device: str | None, workers: int | None) -> None:
 
 def verify(
     study: Annotated[str, typer.Argument(help="A study's name or bundle, a database (.db or URL), or a receipt.")],
-    quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only, do not render again.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Check the bytes only; do not render again.")] = False,
 ) -> None:
     """Check a bundle: every byte against its hash, then everything rendered again. Exit code 1 if it differs.
 
-    Of a database: the chain of answers, every person's plan made again, the counts, the places, the audit trail.
-    Of a receipt that a participant shows: how many answers of hers this workspace held.
+    For a database: the chain of responses, the plan of every participant, counts, quotas and the audit trail.
+    For a participant's receipt: how many of their responses this workspace held.
 
     Example: python foretell.py verify demo
     """
@@ -101,7 +103,7 @@ def verify(
         say(f"Fault: {fault}")
     if faults:
         raise typer.Exit(1)
-    say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are what they were. {bundle.study_hash}")
+    say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are unchanged. {bundle.study_hash}")
 
 
 def _verify_receipt(shown: str) -> None:
@@ -111,7 +113,7 @@ def _verify_receipt(shown: str) -> None:
     with Service(home()) as service:
         found = service.researcher.receipt(shown)
     study = f"{found.study} ({found.study_hash[:12]})"
-    say(f"Genuine: the server held {found.answers} answers of this person to {study}, who is at {found.stage!r} now.")
+    say(f"Genuine: the server held {found.answers} responses of this participant to {study}; stage: {found.stage!r}.")
 
 
 def _verify_database(named: str) -> None:
@@ -126,7 +128,7 @@ def _verify_database(named: str) -> None:
     with Service(*place) as service:
         say(f"Last response: {service.researcher.last_response()}")
         if not service.workspace.ends_file.exists():
-            say(f"{service.workspace.ends_file} is not there: whether responses are missing at the end cannot be seen.")
+            say(f"{service.workspace.ends_file} does not exist: responses missing at the end cannot be detected.")
         faults = service.researcher.verify()
         studies = service.researcher.studies()
     people = sum(n for study in studies for mode in study.sessions.values() for stages in mode.values()
@@ -136,14 +138,14 @@ def _verify_database(named: str) -> None:
     if faults:
         say(f"{len(faults)} fault(s) in the database")
         raise typer.Exit(1)
-    say(f"The database is sound: the answers, plans and places of {people} people are what they were.")
+    say(f"The database is sound: the responses, plans and quotas of {people} participants are unchanged.")
 
 
 def simulate(
     study: StudyOrFolder,
-    participants: Annotated[int, typer.Option(help="How many people, spread over the conditions.")] = 40,
-    mixture: Annotated[str, typer.Option(help="Kinds of people and their weights.")] = MIXTURE,
-    seed: Annotated[int, typer.Option(help="Seed of the people and their answers.")] = 0,
+    participants: Annotated[int, typer.Option(help="Number of simulated participants, balanced over conditions.")] = 40,
+    mixture: Annotated[str, typer.Option(help="Kinds of simulated participants and their weights.")] = MIXTURE,
+    seed: Annotated[int, typer.Option(help="Random seed of the participants and their responses.")] = 0,
 ) -> None:
     """Fill a study with simulated participants, marked as such and never counted with real ones.
 
@@ -157,7 +159,7 @@ def simulate(
     with Service(home()) as service, Bars() as progress:
         name = service.researcher.add_study(bundle.folder)  # people are let in on the Studies page only
         answers = run(service, name, participants, parse_mixture(mixture), seed, progress)
-    say(f"{name}: {answers} new answers of simulated participants")
+    say(f"{name}: {answers} new responses of simulated participants")
 
 
 def export(
@@ -171,7 +173,7 @@ def export(
         bool, typer.Option("--published", help="Columns under the names of the published data: subject_id, rt, ...")
     ] = False,
 ) -> None:
-    """The responses of a study as a long table, one row per answer, with data-dictionary.json beside it.
+    """Write the responses of a study as a long table, one row per response, with data-dictionary.json.
 
     Example: python foretell.py export demo --out demo.csv
     """

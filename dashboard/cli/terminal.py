@@ -1,4 +1,4 @@
-"""What the command line shows while it works."""
+"""Output of the command line: results, errors and progress bars."""
 
 from __future__ import annotations
 

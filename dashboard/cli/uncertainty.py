@@ -1,4 +1,4 @@
-"""``uncertainty``: how sure a network is of pictures when it is asked again under noise."""
+"""``uncertainty``: the uncertainty of a network's predictions, from repeated passes under noise."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dashboard.cli.terminal import Bars, say
 
 def uncertainty(
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    pictures: Annotated[str | None, typer.Option(help="Pictures without labels: a folder or a pattern.")] = None,
-    image_set: Annotated[str, typer.Option("--set", help="Or pictures with labels: an image set.")] = "scenes",
+    pictures: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
+    image_set: Annotated[str, typer.Option("--set", help="Or images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
-    sampler: Annotated[str, typer.Option(help="How to ask again; --list names them.")] = "inserted_dropout",
-    passes: Annotated[int, typer.Option(help="How many times.")] = 100,
-    param: Annotated[list[str] | None, typer.Option(help="k=v of the sampler.")] = None,
-    prior: Annotated[Path | None, typer.Option(help="A file of the verb prior, for laplace.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    sampler: Annotated[str, typer.Option(help="The source of noise; --list shows all.")] = "inserted_dropout",
+    passes: Annotated[int, typer.Option(help="Number of passes.")] = 100,
+    param: Annotated[list[str] | None, typer.Option(help="k=v, a parameter of the sampler. Repeatable.")] = None,
+    prior: Annotated[Path | None, typer.Option(help="A file of the command prior, for laplace.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("uncertainty"),
     list_samplers: Annotated[bool, typer.Option("--list", help="Print the samplers and stop.")] = False,
 ) -> None:
-    """How sure a network is of each picture: writes MODEL.SAMPLER.csv (one row a picture) and .json (the report).
+    """Measure the uncertainty of each prediction: writes MODEL.SAMPLER.csv (one row per image) and .json (the report).
 
-    With true classes (an image set) the report says how well each measure finds the errors. The same command goes on
-    after an interruption.
+    With true classes (an image set) the report says how well each measure detects errors. After an interruption the
+    same command continues.
 
     Example: python foretell.py uncertainty --setting split=adversarial --param rate=0.2 --out doubts
     """

@@ -1,4 +1,4 @@
-"""``units``: images made for a class or unit of a network, and images of a set that drive it most."""
+"""``units``: images synthesised for a class or unit of a network, and images of a set that drive it most."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from dashboard.cli.terminal import Bars, say
 
 def units(
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    unit: Annotated[str | None, typer.Option(help="LAYER:CHANNEL, or LAYER:CHANNEL:ROW,COLUMN for one place.")] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="LAYER:CHANNEL, or LAYER:CHANNEL:ROW,COLUMN for one position.")
+    ] = None,
     category: Annotated[
         str | None, typer.Option("--class", help="A class, by name or index, instead of a unit.")
     ] = None,
     how: Annotated[
         str, typer.Option(help="fourier (natural waves of colour) or pixels (of bounded norm).")
     ] = "fourier",
-    starts: Annotated[
-        int, typer.Option(help="Random pictures to begin from, each ending at a maximum of its own.")
-    ] = 4,
+    starts: Annotated[int, typer.Option(help="Random starting images, each of which ends at its own maximum.")] = 4,
     steps: Annotated[int, typer.Option(help="Steps of gradient ascent from each start.")] = 128,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     pictures: Annotated[
         str | None, typer.Option(help="A folder, a pattern, or scenes: find the nine that drive it most.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("units"),
 ) -> None:
-    """Pictures that drive a unit of a network: writes a sheet (.png), the inputs (.npz) and the facts (.json).
+    """Synthesise images that drive a unit: writes a sheet (.png), the inputs (.npz) and the metadata (.json).
 
-    With --pictures also the nine of a set that drive it most, with the part of each that the unit looks at and its
+    With --pictures also the nine images of a set that drive it most, each with the unit's receptive field and its
     projection by a deconvnet (.top.png).
 
     Example: python foretell.py units --unit features.3.0:12 --pictures scenes --out units

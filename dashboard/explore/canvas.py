@@ -1,4 +1,4 @@
-"""A sheet of pictures, lines and words, and two ways to write it down: PNG and SVG."""
+"""A sheet of images, lines and words, and two ways to write it down: PNG and SVG."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAINT = "#5c6470"
 
 @dataclass(frozen=True)
 class ImageItem:
-    """A picture, drawn at (x, y) with a width and height in units."""
+    """An image, drawn at (x, y) with a width and height in units."""
 
     x: float
     y: float
@@ -96,7 +96,7 @@ def render_png(sheet: Sheet) -> Image.Image:
 
 
 def render_svg(sheet: Sheet) -> bytes:
-    """The sheet as one SVG file: its pictures inside, its words as text."""
+    """The sheet as one SVG file: its images inside, its words as text."""
     size = {"width": _number(sheet.width), "height": _number(sheet.height)}
     view = f"0 0 {size['width']} {size['height']}"
     root = ElementTree.Element(

@@ -1,4 +1,4 @@
-"""Pictures of the Explore page, put together from `core.rendering`."""
+"""Images of the Explore page, put together from `core.rendering`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from core.types import Explanation
 from core.views import View
 
 SIDE = 448
-"""Width of the drawn pictures, px."""
+"""Width of the drawn images, px."""
 LEGIBLE = 300
-"""Width of a map with its scale, px: about as it is shown, so that the numbers can be read."""
+"""Width of a heatmap with its scale, px: about as it is shown, so that the numbers can be read."""
 LINE = np.array([255, 255, 255], dtype=np.uint8)
 EDGE = np.array([20, 20, 20], dtype=np.uint8)
 FAINTEST = 1e-3
-"""Share of a map's largest value that counts as evidence: a map of zeros has no outline."""
+"""Share of a heatmap's largest value that counts as evidence: a heatmap of zeros has no outline."""
 FOR_CLASS, AGAINST_CLASS = (f"rgb({', '.join(f'{part:.0f}' for part in colour)})" for colour in (FOR, AGAINST))
 """The heatmaps' two colours for plots: one meaning of each colour on every page."""
 Style = Literal["Colours", "Outline", "Heatmap alone"]
@@ -50,7 +50,7 @@ class HeatmapStyle:
 
 
 class HeatmapDrawing:
-    """One explained picture, ready to be drawn in several ways.
+    """One explained image, ready to be drawn in several ways.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class HeatmapDrawing:
     mask
         Pixels of the object (h, w) in the whole image, or None where they are not known.
     scale
-        What the full colour stands for; the map's own by default.
+        The value of the full colour; the heatmap's own by default.
     """
 
     def __init__(
@@ -79,18 +79,18 @@ class HeatmapDrawing:
         self._mask = None if mask is None or seen.note else seen.cut(mask, self.size)
 
     def draw_input(self, *, outline: bool = False) -> Image.Image:
-        """What the network saw, enlarged."""
+        """Draw the network's input, enlarged."""
         return self._add_outline(self._seen.draw(self.size), outline)
 
     def draw_overlay(self, opacity: float, *, outline: bool = False) -> Image.Image:
-        """The map over the grey picture; what chance explains is faded."""
+        """Draw the heatmap over the grey image; values within sampling error are faded."""
         signed = self.scale.normalise_map(self._values, self._error)
         return self._add_outline(overlay(self._seen.draw(self.size, "L"), signed, self.size, opacity), outline)
 
     def draw_strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
-        """The picture in its colours, with an orange line around the ``percent`` % of it that speak most for the class.
+        """Draw the image with an orange line around the ``percent``% of it with most evidence for the class.
 
-        Only what speaks for the class counts, and of what chance explains only as much as is left of it.
+        Only evidence for the class counts; values within sampling error count as faded.
         """
         drawn = self.draw_input(outline=outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
@@ -106,7 +106,7 @@ class HeatmapDrawing:
         return Image.fromarray(pixels)
 
     def draw(self, look: HeatmapStyle) -> Image.Image:
-        """The map over its picture as the reader wants it."""
+        """Draw the heatmap over its image in the chosen style."""
         if look.style == "Outline":
             return self.draw_strongest(look.percent, outline=look.outline)
         if look.style == "Heatmap alone":
@@ -114,12 +114,12 @@ class HeatmapDrawing:
         return self.draw_overlay(look.opacity, outline=look.outline)
 
     def draw_with_scale(self, caption: str) -> Image.Image:
-        """The map as it is, with its scale."""
+        """Draw the heatmap alone, with its scale."""
         size = (LEGIBLE, round(LEGIBLE * self.size[1] / self.size[0]))
         return with_scale(heatmap(self._values, self.scale, size), self.scale, caption)
 
     def _add_outline(self, drawn: Image.Image, outline: bool) -> Image.Image:
-        """The object's edge as a light line with a dark rim, to be seen on any ground."""
+        """Draw the object's edge as a light line with a dark rim, visible on any ground."""
         if not outline or self._mask is None:
             return drawn
         pixels = np.array(drawn)
@@ -128,7 +128,7 @@ class HeatmapDrawing:
 
 
 def draw_standard_error(explanation: Explanation, caption: str = "Standard error") -> Image.Image:
-    """The standard error of one explanation's map, with its scale: from none to the largest."""
+    """Draw the standard error of a heatmap, with its scale from none to the largest."""
     assert explanation.error is not None
     error = explanation.error[0]
     scale = Scale(0.0, float(error.max()) or 1.0)
@@ -137,7 +137,7 @@ def draw_standard_error(explanation: Explanation, caption: str = "Standard error
 
 
 def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
-    """Pixels up to so many outside and inside of a mask's edge; where the picture ends is none."""
+    """Pixels up to so many outside and inside of a mask's edge; the border of the image is none."""
     grown = ndimage.binary_dilation(inside, iterations=out)
     shrunk = ndimage.binary_erosion(inside, iterations=into, border_value=1)
     edge: NDArray[np.bool_] = grown & ~shrunk
@@ -152,14 +152,14 @@ def make_thumbnail(picture: Image.Image, side: int = 96) -> bytes:
 
 
 def encode_png(picture: Image.Image) -> bytes:
-    """The bytes of a PNG file."""
+    """Encode an image as PNG."""
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
 
 
 def encode_npy(values: Tensor) -> bytes:
-    """The bytes of an NPY file: (H, W) float32."""
+    """Encode an array as NPY: (H, W) float32."""
     buffer = io.BytesIO()
     np.save(buffer, values.numpy())
     return buffer.getvalue()

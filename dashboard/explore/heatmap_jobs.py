@@ -1,4 +1,4 @@
-"""What the pages ask the pool for: maps and their measures, each with the key of all it depends on."""
+"""Background jobs: heatmaps and their measures, each with a key of everything it depends on."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest, tensor_digest
 
 STEPS = 50
-"""Points of a deletion or insertion curve, beside its beginning."""
+"""Points of a deletion or insertion curve, besides its start."""
 POINTING = 0.03
-"""The pointing game's tolerance as a share of the picture's side: 15 of the 500 px of the photographs it is from."""
+"""The pointing game's tolerance as a share of the image's side: 15 of the 500 px of the photographs it is from."""
 SQUARES = 128
 """Perturbations of an infidelity."""
 CHANGES = 10
-"""Changed pictures of a sensitivity."""
+"""Changed images of a sensitivity."""
 REMADE = 100
-"""About how many passes it takes to open a network anew, once for each of its layers."""
+"""Approximate cost in passes of reopening a network, once per layer."""
 BRIEFLY_S = 0.25
 
 
 @dataclass(frozen=True)
 class MapRequest:
-    """One map to be made: of an input (C, H, W), for one class."""
+    """A request for one heatmap: of an input (C, H, W), for one class."""
 
     classifier: Classifier
     method: str
@@ -51,12 +51,12 @@ class MapRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the map depends on."""
+        """Return the SHA-256 of everything the heatmap depends on."""
         settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
         return digest(self.classifier.fingerprint, settings, tensor_digest(self.inputs))
 
     def compute(self, progress: Progress) -> Explanation:
-        """Make the map."""
+        """Compute the heatmap."""
         explanation: Explanation = METHODS[self.method](
             self.classifier,
             self.inputs[None],
@@ -79,9 +79,9 @@ class MapRequest:
 
 @dataclass(frozen=True)
 class Faithfulness:
-    """What was measured of one map; mass, rank and hit where it is known where the object is.
+    """The measures of one heatmap; mass, rank and hit if the location of the object is known.
 
-    ``hit`` allows ``tolerance`` px beside the object.
+    ``hit`` allows ``tolerance`` px next to the object.
     """
 
     deletion: Curve
@@ -95,7 +95,7 @@ class Faithfulness:
 
 @dataclass(frozen=True)
 class FaithfulnessRequest:
-    """The measures of a map that is there; ``mask`` are the object's pixels (H, W) in the input, if known."""
+    """A request for the measures of a computed heatmap; ``mask`` are the object's pixels (H, W) of the input."""
 
     of: MapRequest
     explanation: Explanation
@@ -151,7 +151,7 @@ class FaithfulnessRequest:
 
 @dataclass(frozen=True)
 class Robustness:
-    """Whether the method's maps hang on what the network has learnt, and stay while the picture hardly changes."""
+    """Whether the method's heatmaps depend on the trained weights, and are stable under small changes of the image."""
 
     randomisation: Randomisation
     sensitivity: Sensitivity
@@ -159,17 +159,17 @@ class Robustness:
 
 @dataclass(frozen=True)
 class RobustnessRequest:
-    """Both for one map's picture, method and class; many maps are made for it."""
+    """A request for both, for one image, method and class; it computes many heatmaps."""
 
     of: MapRequest
 
     @property
     def key(self) -> str:
-        """SHA-256 over everything they depend on."""
+        """Return the SHA-256 of everything they depend on."""
         return digest("robustness", self.of.key, str(CHANGES))
 
     def compute(self, progress: Progress) -> Robustness:
-        """Make the maps and compare them."""
+        """Compute the heatmaps and compare them."""
         r = self.of
         shared = {"parameters": r.parameters, "progress": progress}
 
@@ -198,7 +198,7 @@ class RobustnessRequest:
 
 
 def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:
-    """Passes and about how many seconds a map takes; None where it cannot be said, or not yet."""
+    """Estimate the passes and seconds of a heatmap; None if unknown, or not known yet."""
     try:
         passes = cost(method, parameters, classifier)
     except ForetellError:
@@ -208,7 +208,7 @@ def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) ->
 
 
 def get_pace(classifier: Classifier) -> Pace | None:
-    """Measured once for each network, beside the page; None until then."""
+    """Return the speed of a network, measured once in the background; None until then."""
     job = pool().ask(digest("pace", classifier.fingerprint), lambda _: pace(classifier))
     job.wait(BRIEFLY_S)
     found: Pace | None = job.result

@@ -1,4 +1,4 @@
-"""Explore: what an AI makes of pictures, and what in them its answers rest on."""
+"""Explore: the predictions of a classifier, and which parts of an image they depend on."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Explore", anchor=False)
-    st.caption("Choose a picture and see what the AI makes of it, what in it speaks for that, and how far to trust it.")
+    st.caption("Choose an image to see the AI's prediction, the evidence for it, and how reliable each heatmap is.")
     unknown = st.container()
     links.check("view", VIEWS, "view")
     view = st.segmented_control(
@@ -74,16 +74,16 @@ def _view(view: str) -> None:
 def _show_view(
     view: str, seen: list[ClassifiedImage], settings: grid.MethodSettings, seed: int, *, by_class: bool
 ) -> None:
-    """What the chosen view makes of the chosen pictures."""
+    """Draw the chosen view of the chosen images."""
     if not seen:
         if st.session_state["source"] == source.OWN:
-            st.info("Choose a picture file: it stays on this machine.")
+            st.info("Choose an image file. It stays on this machine.")
     elif view == ONE:
         ((method, given),) = settings.items()
         single.show(seen[0], method, given, seed)
         doubt.show(seen[0], seed)
     elif view == PAIR and len(seen) == 1:
-        st.info(f"Only one classifier is here. Put a file with a build() into {home() / cache.MODELS}.")
+        st.info(f"Only one classifier is available. Put a file with a build() into {home() / cache.MODELS}.")
     elif view == PAIR:
         grid.show_by_classifier(seen, settings, seed)
     elif by_class:
@@ -110,7 +110,7 @@ def _columns() -> str:
 
 
 def _whole_set(view: str) -> None:
-    """The whole set with the AI's answers; a click opens a picture's map."""
+    """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
         of = _picture_set(model)
@@ -132,20 +132,20 @@ def _whole_set(view: str) -> None:
 
 
 def _picture_set(model: str) -> str | None:
-    """A whole set; None where there is none for this classifier."""
+    """Choose a whole set; None if there is none for this classifier."""
     sets = [name for name in source.list_sources(model) if name != source.OWN]
     if not sets:
-        st.info(f"No picture set is here for {model}. Put folders of pictures into {home() / cache.SETS}.")
+        st.info(f"There is no image set for {model}. Put folders of images into {home() / cache.SETS}.")
         return None
     links.check("source", sets, "image set")
     name = st.segmented_control(
-        "Pictures", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
+        "Images", sets, default=sets[0], required=True, key="source", bind="query-params", wrap=True
     )
     return source.SCENES.get(name, name)
 
 
 def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
-    """What a unit answers to: pictures made for it, and those of a set that drive it most."""
+    """Draw what activates a unit: synthesised images, and the images of a set that drive it most."""
     with controls, show_errors():
         model = _classifier()
         classifier = cache.load_classifier(model)
@@ -160,7 +160,7 @@ def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
 
 
 def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
-    """What the layers hold, and how near another answer is."""
+    """Draw what the layers represent, and how near the decision boundaries are."""
     with controls, show_errors():
         model = _classifier()
         asked, other = inside.choose_question(model, cache.load_classifier(model))

@@ -16,21 +16,21 @@ from dashboard.shared.live import format_duration
 from dashboard.shared.messages import escape_markdown
 
 HIDDEN = ("chunk",)
-"""Parameters of speed and memory that change no map."""
+"""Parameters of speed and memory that change no heatmap."""
 MOST_SEED = 2**53 - 1  # what a browser's number still holds exactly
 FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 
 
 def choose_method() -> str:
-    """The method of a single map."""
+    """Choose the method of a single heatmap."""
     names = list(METHODS)
     links.check("method", map(format_name, names), "method")
     return st.selectbox("Method", names, names.index(FIRST), format_func=format_name, key="method", bind="query-params")
 
 
 def choose_methods() -> list[str]:
-    """The methods of a grid, in the order they were chosen."""
+    """Choose the methods of a grid, in the order of the choice."""
     links.check("methods", map(format_name, METHODS), "method")
     return st.multiselect(
         "Methods",
@@ -44,14 +44,14 @@ def choose_methods() -> list[str]:
 
 
 def choose_settings(methods: list[str], classifier: Classifier) -> tuple[dict[str, dict[str, Any]], int]:
-    """The parameters of each method, and the seed; what a map costs is said under each form."""
+    """Choose the parameters of each method and the seed; each form shows the cost of a heatmap."""
     given = {method: _form(method, classifier, alone=len(methods) == 1) for method in methods}
-    seed = st.number_input("Seed of the draws", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
+    seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params")
     return given, int(seed)
 
 
 def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
-    label = "What it does, and its parameters" if alone else f"{format_name(method)}: parameters"
+    label = "Description and parameters" if alone else f"{format_name(method)}: parameters"
     seen_at_once = st.empty()
     with st.expander(label):
         seen_when_opened = st.empty()
@@ -69,15 +69,15 @@ def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]
 def _cost(classifier: Classifier, method: str, given: dict[str, Any]) -> str:
     passes, seconds = work.estimate(classifier, method, given)
     if passes is None:
-        return "What it costs cannot be said beforehand."
+        return "The cost cannot be estimated in advance."
     counts = ((passes.forwards, "forward"), (passes.gradients, "forward and backward"))
     said = " and ".join(f"{count:,} {kind}" for count, kind in counts if count)
     speed = "" if seconds is None else f", {format_duration(seconds)} on this machine"
-    return f"A map takes about {said} passes{speed}."
+    return f"A heatmap takes about {said} passes{speed}."
 
 
 def show_parameter(owner: str, parameter: Parameter, classifier: Classifier) -> Any:
-    """The box for one parameter of a method, or of whatever else declares some: ``owner`` stands in the link."""
+    """Draw the widget of one parameter of a method, or of another ``owner``, which is part of its link."""
     label = format_name(parameter.name)
     options: dict[str, Any] = {"key": f"{owner}.{parameter.name}", "bind": "query-params"}
     if parameter.name == "layer":

@@ -1,4 +1,4 @@
-"""A grid of a set's pictures to choose from, in the order a reader asks for."""
+"""A grid of the images of a set to choose from, in the chosen order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from study.network.predictions import Predictions
 
 PER_PAGE = 20
 FIRST = 3
-"""Pictures of a grid until others are picked."""
+"""Images of a grid until others are picked."""
 ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {
     "Confident errors first": lambda a: (-a.probability, a.correct),
     "Largest error first": lambda a: (np.nan_to_num(a.truth_probability, nan=1.0),),
@@ -27,7 +27,7 @@ ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {
     "Least confident first": lambda a: (a.probability,),
     "Confident and right first": lambda a: (-a.probability, ~a.correct),
 }
-"""By name, keys to sort by, the last one first. The error is minus the log probability of the truth."""
+"""By name, keys to sort by, the last one first. The error is minus the log probability of the true class."""
 
 _CSS = """
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--side), 1fr)); gap: 6px; padding: 3px; }
@@ -70,7 +70,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
 
 
 def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
-    """Indices of the chosen pictures, at most so many; the first of the order until others are picked."""
+    """Return the indices of the chosen images, at most ``most``; the first of the order until others are picked."""
     ranked = _choose_order(gallery)
     chosen = _read_choice(name, ranked, most)
     key = IMAGE_KEY if most == 1 else IMAGES_KEY
@@ -88,18 +88,20 @@ def pick(gallery: Gallery, name: str, most: int = 1) -> list[int]:
 def show_whole_set(
     gallery: Gallery, name: str, picked: Callable[[int], None], among: Collection[int] | None = None
 ) -> None:
-    """The whole set, or those ``among`` it, page by page, with what the AI says of each picture and what it is."""
+    """Show the whole set, or those ``among`` it, page by page, with prediction and true class of each image."""
     chosen = range(len(gallery.images)) if among is None else set(among)
     ranked = [i for i in _choose_order(gallery) if i in chosen]
     right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.has_known_label))
     verdict = (
-        f"the AI is right about {right:,} of them ({right / known:.1%})" if known else "no label is a class of the AI"
+        f"the AI is right about {right:,} of them ({right / known:.1%})"
+        if known
+        else "no label is one of the AI's classes"
     )
-    st.caption(f"{len(ranked):,} pictures; {verdict}.")
+    st.caption(f"{len(ranked):,} images; {verdict}.")
 
     def lines(i: int) -> list[str]:
         truth, says, sure = gallery.describe_prediction(i)
-        return [f"{says} {sure:.0%}", f"truth: {truth}" if gallery.has_known_label[i] else f"labelled {truth}"]
+        return [f"{says} {sure:.0%}", f"true class: {truth}" if gallery.has_known_label[i] else f"labelled {truth}"]
 
     _page(gallery, name, ranked, GridOptions((), picked, 3 * PER_PAGE, "8.5rem", lines))
 
@@ -107,12 +109,12 @@ def show_whole_set(
 def show_ranked(
     gallery: Gallery, name: str, ranked: Sequence[int], picked: Callable[[int], None], lines: Callable[[int], list[str]]
 ) -> None:
-    """Pictures in this order, each with lines of its own."""
+    """Show images in this order, each with its own lines."""
     _page(gallery, name, ranked, GridOptions((), picked, PER_PAGE, "10rem", lines))
 
 
 def rank_images(gallery: Gallery, order: str) -> list[int]:
-    """Indices of the pictures in an order of `ORDERS`."""
+    """Return the indices of the images in an order of `ORDERS`."""
     return [int(i) for i in np.lexsort(ORDERS[order](gallery.answers))]
 
 
@@ -144,7 +146,7 @@ def _read_choice(name: str, ranked: Sequence[int], most: int) -> list[int]:
 
 @dataclass(frozen=True)
 class GridOptions:
-    """How pictures are offered: which are marked, what a click does, how many to a page, how wide at least."""
+    """How images are offered: which are marked, what a click does, how many to a page, and their minimum width."""
 
     chosen: Sequence[int]
     picked: Callable[[int], None]
@@ -173,11 +175,13 @@ def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
     def cell(i: int) -> dict[str, Any]:
         truth, says, _ = gallery.describe_prediction(i)
         wrong = bool(gallery.has_known_label[i] and not gallery.answers.correct[i])
-        verdict = f"wrong, truth: {truth}" if wrong else "right" if gallery.has_known_label[i] else f"labelled {truth}"
+        verdict = (
+            f"wrong, true class: {truth}" if wrong else "right" if gallery.has_known_label[i] else f"labelled {truth}"
+        )
         return {
             "index": i,
             "source": _thumbnail(f"{gallery.images.digest}/{i}/{side}", gallery, i, side),
-            "says": f"The AI says {says}: {verdict}",
+            "says": f"The AI predicts {says}: {verdict}",
             "wrong": wrong,
             "chosen": i in how.chosen,
             "lines": how.lines(i) if how.lines else [],

@@ -1,4 +1,4 @@
-"""Which pictures are explained: of the scenes, of a folder in the workspace, or a file of one's own."""
+"""Choose the images to explain: from the scenes, a folder of the workspace, or an uploaded file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPENING = ("from study.network.sources import open_set", "from study.plan.config
 
 @dataclass(frozen=True)
 class ChosenImage:
-    """A picture and what is known of it; ``code`` is a Python expression that opens it, after ``imports``."""
+    """An image with its known facts; ``code`` is a Python expression that opens it, after ``imports``."""
 
     picture: Image.Image
     name: str
@@ -36,39 +36,39 @@ class ChosenImage:
     mask: NDArray[np.bool_] | None = None
 
     def source(self, model: str) -> Source:
-        """Where it and the classifier come from."""
+        """Return the origin of the image and of the classifier."""
         return Source(self.name, self.code, self.imports, *cache.find_model_spec(model))
 
 
 def list_sources(model: str) -> list[str]:
-    """What pictures there are for a classifier: scenes only for the one that knows them."""
+    """List the image sources for a classifier: scenes only for the built-in one."""
     return [*(SCENES if model == cache.BUILT_IN else ()), *cache.list_image_sets(), OWN]
 
 
 def choose(model: str, most: int = 1) -> list[ChosenImage]:
-    """The chosen pictures, up to ``most``; none until a file is given, or while the AI is asked about a set."""
+    """Return the chosen images, up to ``most``; none until a file is given, or while a set is being classified."""
     sources = list_sources(model)
     links.check("source", sources, "image set")
     linked = st.query_params.get(IMAGE_KEY, "").rpartition("/")[0]
     if linked and linked not in [SCENES.get(name, name) for name in sources]:
         links.note(IMAGE_KEY, f"The link names an image of the set “{linked}”, which is not here.")
     source = st.segmented_control(
-        "Pictures",
+        "Images",
         sources,
         default=sources[0],
         required=True,
         key="source",
         bind="query-params",
         wrap=True,
-        help="Misleading: things in unusual places. Ordinary: mostly where the AI learned to see them. "
-        f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/PICTURE.",
+        help="Misleading: the adversarial split, objects in unusual contexts. Ordinary: the standard split, mostly "
+        f"in the contexts seen in training. Your own sets: {home() / cache.SETS}/SET/CATEGORY/IMAGE.",
     )
     if source == OWN:
         opened = _own(most)
         if opened and model == cache.BUILT_IN:
             st.warning(
-                "This network knows only drawn scenes of 16 categories. For a photograph it still names one of them, "
-                "with a confidence that means nothing. Choose another network for photographs."
+                "This network was trained only on drawn scenes of 16 categories. It assigns any photograph to one of "
+                "them, with a confidence that means nothing. Choose another network for photographs."
             )
         return opened
     name = SCENES.get(source, source)
@@ -77,7 +77,7 @@ def choose(model: str, most: int = 1) -> list[ChosenImage]:
 
 
 def open_from_set(gallery: cache.Gallery, name: str, i: int) -> ChosenImage:
-    """A picture of a set."""
+    """Open an image of a set."""
     images = gallery.images
     source, base = cache.find_image_source(name)
     settings = {"set": source.set, **source.settings}
@@ -115,7 +115,7 @@ def _own(most: int) -> list[ChosenImage]:
 
 
 def open_upload(content: bytes, name: str) -> ChosenImage:
-    """A picture from the bytes of a file; of it no truth is known."""
+    """Open an image from the bytes of a file; its true class is unknown."""
     sha256 = hashlib.sha256(content).hexdigest()
     code = f"open_image(Path({name!r}))  # the file with SHA-256 {sha256}"
     return ChosenImage(

@@ -1,4 +1,4 @@
-"""Maps in rows and columns: rows are methods; columns are pictures, classes of one picture, or classifiers."""
+"""Heatmaps in rows and columns: rows are methods; columns are images, classes of one image, or classifiers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
 
 Scaling = Literal["Shared", "Own"]
 SCALINGS: dict[Scaling, str] = {
-    "Shared": "one scale for the maps of a method",
-    "Own": "each map on its own scale",
+    "Shared": "one scale for the heatmaps of a method",
+    "Own": "each heatmap on its own scale",
 }
 
 SIDE, GAP, LABELS = 200, 14, 160
@@ -37,9 +37,9 @@ BLANK = "#eef0f4"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a picture and a classifier come from, in Python: what `dashboard.explore.heatmaps.reproduce` writes down.
+    """Where an image and a classifier come from, in Python, for `dashboard.explore.heatmaps.reproduce`.
 
-    ``code`` is an expression that opens the picture, after ``imports``; ``model`` is what `open_classifier` takes,
+    ``code`` is an expression that opens the image, after ``imports``; ``model`` is what `open_classifier` takes,
     relative to the folder ``base``.
     """
 
@@ -62,7 +62,7 @@ class Column:
 
     @property
     def object_pixels(self) -> NDArray[np.bool_] | None:
-        """Those pixels (H, W) of the input that show the object, where that is known."""
+        """Return the pixels (H, W) of the input that show the object, if known."""
         if self.mask is None or self.seen.note:
             return None
         return self.seen.cut(self.mask, self.classifier.input_shape[:0:-1])
@@ -70,7 +70,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """A map, or as long as there is none, why not; and its measures where they were asked for."""
+    """A heatmap, or the reason why there is none yet; and its measures if requested."""
 
     request: MapRequest
     explanation: Explanation | None = None
@@ -80,13 +80,13 @@ class Cell:
 
     @property
     def certificate(self) -> Certificate | None:
-        """What is known of the map's truth."""
+        """Return the certificate of the heatmap, if there is one."""
         return None if self.explanation is None else self.explanation.certificates[0]
 
 
 @dataclass(frozen=True)
 class HeatmapTable:
-    """Cells of each method by column, and how they are to be shown."""
+    """Cells of each method by column, and how to draw them."""
 
     title: str
     columns: tuple[Column, ...]
@@ -96,11 +96,11 @@ class HeatmapTable:
 
     @property
     def cells(self) -> list[tuple[Column, Cell]]:
-        """All cells with their columns, row by row."""
+        """Return all cells with their columns, row by row."""
         return [pair for row in self.rows.values() for pair in zip(self.columns, row, strict=True)]
 
     def scales(self, method: str) -> list[Scale | None]:
-        """What the full colour of each map of a row stands for."""
+        """Return the value of the full colour of each heatmap of a row."""
         quantile = self.look.quantile
         found = [cell.explanation for cell in self.rows[method]]
         known = [one for one in found if one is not None]
@@ -111,7 +111,7 @@ class HeatmapTable:
 
 
 def draw_sheet(table: HeatmapTable) -> Sheet:
-    """The whole table as it is printed: heads, maps, scales, certificates, measures, and what the colours mean."""
+    """Draw the whole table: heads, heatmaps, scales, certificates, measures and legend."""
     items: list[ImageItem | Words | Line | Rectangle] = []
     left = [LABELS + k * (SIDE + GAP) for k in range(len(table.columns))]
     width = left[-1] + SIDE + GAP
@@ -133,7 +133,7 @@ def _legend(table: HeatmapTable) -> str:
     notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
         return (
-            f"Inside the orange line: the {table.look.percent:g} % of the picture that speak most for the class.{notes}"
+            f"Inside the orange line: the {table.look.percent:g}% of the image with most evidence for the class.{notes}"
         )
     clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
     return f"Colours: {scale}, {clip}. Values within sampling error are faded.{notes}"
@@ -163,7 +163,7 @@ def _row(
     left: Sequence[float],
     top: float,
 ) -> float:
-    """One method's maps; where they end."""
+    """Draw the heatmaps of one method; return where they end."""
     scales, bottom = table.scales(method), top
     for column, cell, scale, x in zip(table.columns, table.rows[method], scales, left, strict=True):
         height = _height(column)
@@ -192,7 +192,7 @@ def _row(
 
 
 def _bar(items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, scale: Scale, y: float) -> None:
-    """The colours, and what they stand for in this row."""
+    """Draw the colours and their values in this row."""
     width = LABELS - 2 * GAP
     ramp = np.linspace(-1, 1, 2 * width, dtype=np.float32)[None, :, None].repeat(20, 0)
     colour = NEUTRAL + np.abs(ramp) * (np.where(ramp >= 0, FOR, AGAINST) - NEUTRAL)
@@ -201,7 +201,7 @@ def _bar(items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable,
     ends = ("-", "0", "+") if own else ("-" + _number(scale.limit), "0", "+" + _number(scale.limit))
     for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
         items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
-    note = "own scale: see each map" if own else "shared by this row"
+    note = "own scale: see each heatmap" if own else "shared by this row"
     items.append(Words(GAP, y + 28, note, TINY, FAINT))
 
 
@@ -225,7 +225,7 @@ def _scale_fact(table: HeatmapTable, scale: Scale) -> str:
 
 
 def format_facts(certificate: Certificate) -> list[str]:
-    """What is known of a map's truth, as short as it fits under a small map."""
+    """Format the certificate of a heatmap, short enough for a small heatmap."""
     known = [
         (certificate.completeness, "completeness {:+.2%}"),
         (certificate.conservation, "{:.0%} of the logit"),
@@ -263,25 +263,25 @@ def _curve(curve: Curve, x: float, y: float) -> tuple[tuple[float, float], ...]:
 
 
 def format_area(curve: Curve) -> str:
-    """The area under a curve, and what it is the area of."""
+    """Format the area under a curve with how it was computed."""
     how = f"{curve.output}, {curve.substrate} instead, {len(curve.fractions) - 1} steps"
     return f"{curve.measure} {float(curve.area[0]):.3f} ({how})"
 
 
 def format_infidelity(found: Faithfulness) -> str:
-    """How much of what the network loses the map foretells, beside a map of nothing."""
+    """Format the infidelity of a heatmap relative to that of an empty one."""
     how = found.infidelity
     left = float(how.value[0] / how.empty[0]) if float(how.empty[0]) else float("nan")
-    return f"infidelity {left:.2f} of an empty map's ({how.samples} squares, {how.substrate} instead, best scale)"
+    return f"infidelity {left:.2f} of an empty heatmap's ({how.samples} squares, {how.substrate} instead, best scale)"
 
 
 def format_localisation(found: Faithfulness) -> list[str]:
-    """How much of the evidence lies on the object, where it is known where that is."""
+    """Format the share of the evidence on the object, if its location is known."""
     if found.mass is None or found.rank is None:
         return []
-    mass = "no evidence to share out" if np.isnan(found.mass) else f"mass on the object {found.mass:.0%}"
+    mass = "no evidence in the heatmap" if np.isnan(found.mass) else f"relevance mass on the object {found.mass:.0%}"
     hit = f"peak {'on' if found.hit else 'off'} it (within {found.tolerance} px)"
-    return [mass, f"rank {found.rank:.0%}", hit]
+    return [mass, f"relevance rank {found.rank:.0%}", hit]
 
 
 def _height(column: Column) -> int:
@@ -306,6 +306,6 @@ SPELT = {
 
 
 def format_name(name: str) -> str:
-    """A registered name as people write it: ``"lrp_composite"`` -> ``"LRP composite"``."""
+    """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``."""
     text = " ".join(SPELT.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:]

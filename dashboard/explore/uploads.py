@@ -1,4 +1,4 @@
-"""A picture from a stranger's file: read as a picture and nothing else, within limits."""
+"""Read an image from an untrusted file: as an image and nothing else, within limits."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 ENDINGS = ["png", "jpg", "jpeg", "webp"]
 MOST_BYTES = 20 * 2**20
 MOST_PIXELS = 40_000_000
-"""Checked before anything is unpacked: a small file can hold a picture that fills the memory."""
+"""Checked before anything is unpacked: a small file can hold an image that fills the memory."""
 
 
 def decode_image(content: bytes, name: str) -> Image.Image:
-    """The picture of a file as RGB, the right way up.
+    """Read the image of a file as RGB, with its orientation applied.
 
     Raises
     ------
@@ -25,7 +25,7 @@ def decode_image(content: bytes, name: str) -> Image.Image:
         Too large, cut off, or no PNG, JPEG or WebP.
     """
     if len(content) > MOST_BYTES:
-        raise ForetellError(f"{name} is larger than {MOST_BYTES // 2**20} MB. Give a smaller file.")
+        raise ForetellError(f"{name} is larger than {MOST_BYTES // 2**20} MB. Choose a smaller file.")
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             _check_size(picture, name)
@@ -33,7 +33,7 @@ def decode_image(content: bytes, name: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise _too_many_pixels(name) from None
     except (UnidentifiedImageError, OSError, SyntaxError, ValueError):
-        raise ForetellError(f"{name} cannot be read as a picture. Give a PNG, JPEG or WebP file.") from None
+        raise ForetellError(f"{name} cannot be read as an image. Choose a PNG, JPEG or WebP file.") from None
 
 
 def _check_size(picture: Image.Image, name: str) -> None:
@@ -42,4 +42,4 @@ def _check_size(picture: Image.Image, name: str) -> None:
 
 
 def _too_many_pixels(name: str) -> ForetellError:
-    return ForetellError(f"{name} has more than {MOST_PIXELS // 10**6} million pixels. Make it smaller first.")
+    return ForetellError(f"{name} has more than {MOST_PIXELS // 10**6} million pixels. Reduce its size first.")

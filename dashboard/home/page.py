@@ -1,4 +1,4 @@
-"""Home: what Foretell is, and where to go."""
+"""Home: what Foretell does, with links to its pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from study.workspace.workspace import bundles, home
 
 def page(cards: Mapping[StreamlitPage, tuple[str, str]]) -> None:
     """Draw the page; ``cards`` are the pages to go to, each with a heading and a sentence."""
-    st.title("Do explanations help people foretell an AI?", anchor=False)
+    st.title("Do explanations help people predict an AI?", anchor=False)
     st.markdown(
-        "Foretell explains an image classifier, turns the explanations into an experiment, runs it in the browser, "
-        "and fits the models that answer the question."
+        "Foretell explains an image classifier, shows the explanations to participants in a browser experiment, "
+        "and fits the mixed models that test whether they helped."
     )
     st.space("small")
     grid = st.grid(3, min_column_width=260)
@@ -30,7 +30,7 @@ def page(cards: Mapping[StreamlitPage, tuple[str, str]]) -> None:
 
 
 def _workspace() -> None:
-    """What is there already; simulated people apart from real ones."""
+    """Show what the workspace contains, with simulated participants counted separately."""
     folder = home()
     statuses = service.get_service().researcher.studies()
     done = dict.fromkeys(("live", "sim"), 0)
@@ -42,11 +42,11 @@ def _workspace() -> None:
         "Studies built": len({path.name.rpartition("-")[0] for path in bundles(folder)}),
         "Open now": sum(status.state == "open" for status in statuses),
         "Participants": done["live"],
-        "Simulated people": done["sim"],
+        "Simulated participants": done["sim"],
     }
     grid = st.grid(4, min_column_width=150)
     for label, number in numbers.items():
         grid.metric(label, f"{number:,}", border=True)
     if done["sim"]:
-        st.caption("Simulated people test a study and plan it; what they answer is no evidence.")
+        st.caption("Simulated participants are for testing and planning a study; their responses are not evidence.")
     st.caption(f"Folder: `{folder}`")

@@ -1,4 +1,4 @@
-"""The looks that a study's plan declares: which are made, and the button that makes the one that is due."""
+"""The planned interim analyses of a study: which are done, and the button that runs the one that is due."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ BOUND = st.column_config.NumberColumn("Bound on |z|", format="%.3f")
 
 
 def show(study: str) -> None:
-    """Nothing where the plan declares no looks."""
+    """Show the interim analyses, if the plan declares any."""
     standing = service.get_service().researcher.load_interim_status(study)
     if standing is None:
         return
-    st.subheader("Planned looks", anchor=False)
+    st.subheader("Planned interim analyses", anchor=False)
     st.caption(
-        "Declared in the study file before the data. A look says whether its bound is crossed and nothing else; beyond "
-        "the bound, and at the last look, it closes the collection. What was seen goes into the audit trail."
+        "Preregistered in the study file. An interim analysis reports only whether its bound is crossed. If it is, and "
+        "after the last analysis, the collection closes. What was seen is recorded in the audit trail."
     )
-    table = standing.schedule.rename(columns=str.capitalize).rename(columns={"Participants": "People per condition"})
+    table = standing.schedule.rename(columns=str.capitalize).rename(
+        columns={"Participants": "Participants per condition"}
+    )
     st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
-    st.caption(f"{standing.finished} people finished in the smallest condition.")
+    st.caption(f"{standing.finished} participants finished in the smallest condition.")
     with show_errors():
         due = standing.due is not None
-        label = f"Make look {standing.due}" if due else "No look is due"
+        label = f"Run interim analysis {standing.due}" if due else "No interim analysis is due"
         if st.button(label, type="primary", disabled=not due, key="monitor_look"):
             with st.spinner("Fitting the planned model …"):
                 service.get_acting_researcher().run_interim_analysis(study)

@@ -1,4 +1,4 @@
-"""Monitor: how a collection goes, blinded; and how it is stopped and begun again."""
+"""Monitor: the progress of a collection, blinded, with controls to pause, close and reopen it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ EVERY_S = 5
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Monitor", anchor=False)
-    st.caption("Who is where, and whether the data are good. Blinded: nothing here tells how well any group does.")
+    st.caption(
+        "Progress of participants and quality of the data. Blinded: nothing here shows how well any condition performs."
+    )
     with show_errors():
         names = list(dict.fromkeys(status.name for status in reversed(service.get_service().researcher.studies())))
         if not names:
-            st.info("No study was opened yet. Open one on the page Studies.")
+            st.info("No study has been opened yet. Open one on the Studies page.")
             return
         study = st.selectbox("Study", names, key="monitor_study", bind="query-params", width=420)
         show_monitor(study)
@@ -31,7 +33,7 @@ def page() -> None:
 
 @st.fragment(run_every=EVERY_S)
 def show_monitor(study: str) -> None:
-    """What refreshes itself."""
+    """Draw the part that refreshes itself."""
     with show_errors():
         seen = service.get_service().researcher.monitor(study)
         versions = [status for status in service.get_service().researcher.studies() if status.name == study]
@@ -48,5 +50,5 @@ def show_monitor(study: str) -> None:
 
 
 def _newest(versions: list[StudyStatus]) -> StudyStatus:
-    """The open version, or else the one opened last."""
+    """Return the open version, or else the one opened last."""
     return next((version for version in versions if version.state in ("open", "paused")), versions[-1])

@@ -15,63 +15,63 @@ from study.collection.status import StudyStatus
 
 MIB = 1 << 20
 WORDS = {
-    "conflict": "Second answers to the same trial (the first stands)",
-    "storage_failed": "Pages that could keep nothing in their browser",
-    "offline": "Connections lost",
+    "conflict": "Second responses to the same trial (the first counts)",
+    "storage_failed": "Browsers without local storage",
+    "offline": "Lost connections",
 }
 COLOURS: dict[str, Literal["green", "orange", "gray"]] = {"open": "green", "paused": "orange", "closed": "gray"}
 HELP = {
-    "Pause": "Nobody new is let in and is asked to come later; who has begun may finish.",
-    "Close": "Nobody new is let in and is told that the study has ended; who has begun may finish.",
+    "Pause": "New participants are asked to come back later. Participants who have started can finish.",
+    "Close": "New participants are told that the study has ended. Participants who have started can finish.",
 }
 SHARE = st.column_config.NumberColumn("Accuracy", format="percent")
 
 
 def show_pause_and_close(study: str, version: StudyStatus) -> None:
-    """Whether new people are let in, and the button that changes it."""
+    """Show whether new participants can start, and the buttons that change it."""
     service, state = door.get_acting_researcher(), version.state if version.state in COLOURS else "closed"
     acts: dict[str, Callable[[], object]] = {}
     if state == "open":
         acts["Pause"] = lambda: service.pause_study(study)
     if state == "paused":
-        acts["Go on"] = lambda: service.resume_study(study)
+        acts["Resume"] = lambda: service.resume_study(study)
     if state == "closed":
         counts = version.slots.get("live", {}).values()
-        acts["Open again"] = lambda: service.open_study(version.folder, max(sum(n.values()) for n in counts))
+        acts["Reopen"] = lambda: service.open_study(version.folder, max(sum(n.values()) for n in counts))
     else:
         acts["Close"] = lambda: service.close_study(study)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(state, color=COLOURS[state])
         for label, act in acts.items():
-            kind: Literal["primary", "secondary"] = "primary" if label in ("Go on", "Open again") else "secondary"
+            kind: Literal["primary", "secondary"] = "primary" if label in ("Resume", "Reopen") else "secondary"
             if st.button(label, type=kind, help=HELP.get(label), key=f"monitor_{label}"):
                 act()
                 st.rerun()
 
 
 def show_clock_jump(seen: Monitor) -> None:
-    """Whether the server's clock has jumped, and the button that takes it as right."""
+    """Show whether the server's clock has jumped, and the button that confirms it."""
     if not seen.clock_jump_ns:
         return
     hours = seen.clock_jump_ns / 3600e9
     st.error(
         f"The server's clock is {abs(hours):,.1f} hours {'ahead of' if hours > 0 else 'behind'} the time reached "
-        "before: the server was off, or its clock is wrong. Until this is settled no participation runs out of time, "
-        "no place is given to another participant and no id is erased."
+        "before: the server was off, or its clock is wrong. Until this is settled, no session times out, no quota "
+        "place is reallocated and no id is erased."
     )
-    if st.button("The clock is right", help="Check the date and time of the server first.", key="monitor_clock"):
+    if st.button("The clock is correct", help="Check the date and time of the server first.", key="monitor_clock"):
         door.get_acting_researcher().confirm_time()
         st.rerun()
 
 
 def show_counts(seen: Monitor) -> None:
-    """How many people are where."""
+    """Show how many participants are at each stage."""
     grid = st.grid(5, min_column_width=120)
     shown = {
         "Reading": (seen.count("waiting"), "On a page before or after the trials."),
-        "Answering": (seen.count("answering"), "In the trials."),
-        "Silent": (seen.count("silent"), "Begun, and not heard of for ten minutes."),
-        "Finished": (seen.count("finished"), "With a completion code."),
+        "Responding": (seen.count("answering"), "In the trials."),
+        "Inactive": (seen.count("silent"), "Started, with no activity for ten minutes."),
+        "Completed": (seen.count("finished"), "With a completion code."),
         "Ended early": (seen.count("ended"), "Declined, screened out, too late, out of time or withdrawn."),
     }
     for label, (count, says) in shown.items():
@@ -79,14 +79,14 @@ def show_counts(seen: Monitor) -> None:
 
 
 def show_allocation(seen: Monitor) -> None:
-    """The allocation."""
-    st.subheader("Places", anchor=False)
+    """Show the quotas by condition."""
+    st.subheader("Quotas", anchor=False)
     st.table(seen.places.rename(columns=str.capitalize), border="horizontal", hide_index=True)
 
 
 def show_throughput(seen: Monitor) -> None:
-    """Answers over time."""
-    st.subheader("Answers in five minutes", anchor=False)
+    """Show the responses over time."""
+    st.subheader("Responses per five minutes", anchor=False)
     if seen.throughput.empty:
         st.caption("None yet.")
         return
@@ -102,12 +102,12 @@ def show_throughput(seen: Monitor) -> None:
 
 
 def show_participants(seen: Monitor) -> None:
-    """Everybody, and what is odd about whom."""
-    st.subheader("People", anchor=False)
+    """Show all participants with their quality flags."""
+    st.subheader("Participants", anchor=False)
     odd = seen.people[seen.people["flags"] != ""]
     if len(odd):
         st.warning(
-            f"{len(odd)} of {len(seen.people)} people give reason to look closer. Flags exclude nobody by themselves."
+            f"{len(odd)} of {len(seen.people)} participants are flagged for review. Flags alone exclude no participant."
         )
     share = seen.people.assign(trial=seen.people["trial"] / seen.people["of"].clip(lower=1)).drop(columns="of")
     st.dataframe(
@@ -116,10 +116,10 @@ def show_participants(seen: Monitor) -> None:
         key="monitor_people",
         column_config={
             "participant": "Participant",
-            "where": "Where",
+            "where": "Status",
             "stage": "Page",
             "trial": st.column_config.ProgressColumn("Trials", min_value=0, max_value=1, format="percent"),
-            "minutes": st.column_config.NumberColumn("Last heard of", format="%.1f min ago"),
+            "minutes": st.column_config.NumberColumn("Last activity", format="%.1f min ago"),
             "flags": st.column_config.TextColumn("Flags", width="large"),
         },
     )
@@ -151,32 +151,32 @@ def show_removal_form(study: str) -> None:
 
 
 def show_problems(seen: Monitor) -> None:
-    """What went wrong, and whether there is room for more."""
-    st.subheader("Troubles and disk", anchor=False)
+    """Show problems and the free storage."""
+    st.subheader("Problems and storage", anchor=False)
     if seen.disk_is_low:
-        st.error("Less than 1 GiB is free on the disk. Pause the study and make room before answers cannot be kept.")
+        st.error("Less than 1 GiB of disk space is free. Pause the study and free space, or responses will be lost.")
     grid = st.grid(3, min_column_width=200)
     for what, count in seen.incidents.itertuples(index=False):
         grid.metric(WORDS[what], f"{count:,}")
     free, used = seen.free_bytes / MIB / 1024, seen.database_bytes / MIB
-    st.caption(f"{free:,.1f} GiB free on the disk; the databases take {used:,.1f} MiB.")
+    st.caption(f"{free:,.1f} GiB of disk space free; the databases use {used:,.1f} MiB.")
 
 
 def show_unblinding_form(study: str) -> None:
-    """Outcomes by condition, for a reason that is kept."""
-    with st.expander("Look at outcomes before the end"):
+    """Unblind: show outcomes by condition for a logged reason."""
+    with st.expander("Unblind: view outcomes before the end"):
         st.caption(
-            "Whoever has seen how the groups do can no longer decide without bias when to stop or whom to leave out. "
-            "That you looked, when and why goes into the audit trail, which cannot be changed. This is no planned "
-            "look: it ends no collection."
+            "After seeing the outcomes by condition, decisions to stop or to exclude participants can be biased. The "
+            "audit trail, which cannot be changed, records that you unblinded, when and why. This is not a planned "
+            "interim analysis: it does not end the collection."
         )
         with st.form(f"unblind_{study}", border=False):
-            reason = st.text_input("Why", key="unblind_reason", max_chars=300)
-            asked = st.form_submit_button("Look and record it")
+            reason = st.text_input("Reason", key="unblind_reason", max_chars=300)
+            asked = st.form_submit_button("Unblind and log")
         if asked:
             with show_errors():
                 table = door.get_acting_researcher().unblind(study, reason)
                 st.warning(
-                    f"Recorded: the outcomes of {escape_markdown(study)} were looked at. Interim, and not as planned."
+                    f"Logged: the outcomes of {escape_markdown(study)} were viewed. Interim, and not preregistered."
                 )
                 st.dataframe(table, hide_index=True, column_config={"accuracy": SHARE})

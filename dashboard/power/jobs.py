@@ -1,4 +1,4 @@
-"""How many people a study needs: what its simulated studies are drawn from, and the curve, for page and verb."""
+"""How many people a study needs: what its simulated studies are drawn from, and the curve, for page and command."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class PowerAnalysis:
         )
 
     def task(self) -> Task:
-        """The curve, made beside the page on every core."""
+        """Return the task that computes the curve in the background on every core."""
         given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
         return Task(digest("power", given, *self._world()), self.curve, self.estimate())
 

@@ -1,4 +1,4 @@
-"""Power: how many people a study needs, and what they cost."""
+"""Power: how many participants a study needs, and what they cost."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from study.workspace.workspace import home
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Power", anchor=False)
     st.caption(
-        "How many people does a study need? Studies are simulated and analysed as planned; what is assumed of people "
-        "is a guess, and power inherits it: look at half the effect as well."
+        "How many participants does a study need? Studies are simulated and analysed as planned. Power is only as "
+        "good as the assumed effects: check half the effect as well."
     )
     with show_errors():
         found = {study.name: study for study in list_studies(home(), service.get_service())}
         studies = {name: study for name, study in found.items() if study.settings is not None}
         if not studies:
-            st.info("No study file is here yet. Put one into the folder `studies` of the workspace.")
+            st.info("There is no study file yet. Put one into the folder `studies` of the workspace.")
             return
         if st.query_params.get("study", next(iter(studies))) not in studies:
-            st.error(f"There is no study file {escape_markdown(st.query_params['study'])}. Choose one of those below.")
+            st.error(
+                f"There is no study file {escape_markdown(st.query_params['study'])}. Choose one of the studies below."
+            )
         study = studies[st.selectbox("Study", list(studies), key="study", bind="query-params", width=420)]
         question = planning.choose_analysis(study)
         if question is not None:

@@ -1,4 +1,4 @@
-"""What a power curve is asked of, and what it says."""
+"""Choose the assumptions of a power curve, and show it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_STUDIES, MOST_PARTICIPANTS = 5000, 2000
 
 
 def choose_analysis(study: Study) -> PowerAnalysis | None:
-    """The question, from the widgets; None as long as a pilot is not chosen.
+    """Choose the power analysis with the widgets; None until a pilot is chosen.
 
     Raises
     ------
@@ -35,12 +35,14 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
         Sizes or effects that are no numbers, a pilot not fit for analysis, or people without a built study.
     """
     assert study.settings is not None
-    pilot = responses.choose("pilot", (PAPER, SIMULATED), "What people do as in")
+    pilot = responses.choose("pilot", (PAPER, SIMULATED), "Assumed effects from")
     source = st.session_state["pilot_source"]
     question = _sizes(study.settings, scaled=source != SIMULATED)
     if source == SIMULATED:
         if study.bundle is None:
-            raise ForetellError("Simulated people answer frozen trials: build the study first, on the Studies page.")
+            raise ForetellError(
+                "Simulated participants respond to frozen trials. Build the study first, on the Studies page."
+            )
         return replace(question, mixture=simulation.choose_mixture("power"))
     if source == PAPER:
         return question
@@ -58,13 +60,13 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
                 "1",
                 key="effects",
                 width=200,
-                help="0.5: explanations do half of what is assumed. Several with commas.",
+                help="0.5: half of the assumed effects of explanations. Separate several values with commas.",
             )
         slopes = _slopes() if scaled else {}
         studies = st.number_input(
             "Simulated studies", 10, MOST_STUDIES, 100, 10, key="studies", bind="query-params", width=170
         )
-        seed = st.number_input("Seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
+        seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind="query-params", width=120)
     people = links.accept("sizes", sizes, SIZES, _people)
     multiples = (
         links.accept("effects", effects, "1", lambda text: work.parse_multiples(text, "Effect-size multipliers"))
@@ -100,9 +102,9 @@ def _people(text: str) -> tuple[int, ...]:
 
 
 def show(question: PowerAnalysis) -> None:
-    """A button with what it will take; then progress, and the curve."""
+    """Draw a button with the estimated time, then progress, then the curve."""
     with st.container(horizontal=True):
-        pay = st.number_input("Pay of one participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
+        pay = st.number_input("Pay per participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
     if question.assumptions is not None:
         st.caption(question.assumptions)
@@ -122,8 +124,8 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
     if pay > 0:
         numbers.chart(power.cost_figure(priced, currency), priced[["cost", "effect", "test", "power"]], "power-by-cost")
     st.caption(
-        "Share of simulated studies whose test finds what is there, with its 95% interval for the number simulated. "
-        "A size counts as enough where the whole interval is above 80%."
+        "Power: share of simulated studies with a significant test, with the 95% interval due to the number simulated. "
+        "A sample size is sufficient if the whole interval is above 80%."
     )
     if table["effect"].nunique() > 1:
         st.markdown(
@@ -131,4 +133,4 @@ def _curve(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> N
         )
         numbers.table(power.smallest_effect(table), "smallest-effect")
     if int(table["failed"].sum()):
-        st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and do not count.")
+        st.warning(f"{int(table['failed'].sum()):,} tests of simulated studies could not be fitted and are left out.")

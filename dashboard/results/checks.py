@@ -12,15 +12,15 @@ from study.analysis.exploratory import Measure
 
 
 def show(found: AnalysisResult) -> None:
-    """Convergence in words; the result with random slopes; Bayesian and GEE fits, and why they differ."""
+    """Show convergence, the result with random slopes, and Bayesian and GEE fits with why they differ."""
     numbers.heading("Convergence", found.label)
     for name, model in found.analysis.models.items():
         for message in model.messages:
             st.warning(f"Model {name}: {message}")
         if not model.messages:
             st.success(
-                f"Model {name}: the search reached the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
-                "Whether the model describes the data is another question, which the tests answer."
+                f"Model {name}: converged to the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
+                "Convergence does not show that the model describes the data; that is what the tests are for."
             )
     numbers.heading(slopes.TITLE, "exploratory")
     compared = exploratory.with_slopes(found.data, found.analysis, found.plan)

@@ -1,4 +1,4 @@
-"""What no plan named: measures one at a time, trials beside their explanations, and theories of people."""
+"""Exploratory analyses: measures one at a time, trials with their explanations, and models of participants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from study.bundle import Manifest
 
 
 def show(found: AnalysisResult, manifest: Manifest | None) -> None:
-    """One measure, chosen by its name."""
+    """Show one measure, chosen by name."""
     offers = {offer.title: offer for offer in exploratory.offers(found.data.frame, seed=SEED, manifest=manifest)}
     choice = st.selectbox("Measure", offers, key="measure", bind="query-params", width=420)
     numbers.heading(choice, "exploratory")

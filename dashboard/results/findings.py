@@ -1,4 +1,4 @@
-"""The answer: effects in percentage points, Figure 1, the nested models, Table 1, the contrasts."""
+"""The findings: effects in percentage points, Figure 1, the nested models, Table 1, the contrasts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from study.analysis.sentences import words
 
 
 def show_figure(sample: Sample) -> None:
-    """Figure 1."""
+    """Show Figure 1."""
     numbers.heading("Figure 1", sample.label)
     numbers.chart(figures.draw(sample.numbers, simulated=sample.data.has_simulated), sample.numbers, "figure1")
-    st.caption("Mean accuracy and 95% intervals, participants resampled. The dotted line is guessing.")
+    st.caption("Mean accuracy with 95% bootstrap intervals over participants. The dotted line is chance.")
 
 
 def show_tests(found: AnalysisResult) -> None:
-    """Effects with their intervals, the tests in words, and warnings about the models."""
+    """Show effects with intervals, the tests in plain language, and warnings about the models."""
     numbers.heading("Do explanations help participants predict the AI?", found.label)
     if not found.contrasts.empty:
         numbers.chart(
@@ -39,7 +39,7 @@ def show_tests(found: AnalysisResult) -> None:
     for test in found.analysis.tests:
         st.markdown(f"**{report.describe_test(test, found.level)}**")
     if (omission := random_effects.omission(found.data.frame, found.analysis.random)) is not None:
-        st.warning(f"{omission} The section Checks has it.")
+        st.warning(f"{omission} See the section Checks.")
     for line in found.analysis.reduction:
         st.warning(line)
     for name, model in found.analysis.models.items():
@@ -48,7 +48,7 @@ def show_tests(found: AnalysisResult) -> None:
 
 
 def show_models(found: AnalysisResult) -> None:
-    """Each model against the one before, Table 1, and how much people and categories differ."""
+    """Show the nested models, Table 1, and how much participants and categories differ."""
     numbers.heading("Nested models", found.label)
     numbers.table(nested.comparison(found.analysis), "models")
     st.caption(
@@ -68,8 +68,8 @@ def show_models(found: AnalysisResult) -> None:
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
     numbers.heading("Profile intervals", found.label)
     st.caption(
-        "95% intervals that hold every value a likelihood-ratio test does not reject, with that test of each "
-        "coefficient against 0. They need no symmetry, and where they differ from Wald's they are the better ones."
+        "95% intervals of all values that a likelihood-ratio test does not reject, with that test of each coefficient "
+        "against 0. They need not be symmetric; where they differ from the Wald intervals, prefer them."
     )
     live.draw_when_ready(work.make_profile_task(found), _profiles, "profiles")
 
@@ -81,7 +81,7 @@ def _profiles(made: tuple[pd.DataFrame, pd.DataFrame]) -> None:
 
 
 def show_contrasts(found: AnalysisResult) -> None:
-    """The contrasts with Holm's correction, and what explanations do to the probability."""
+    """Show the Holm-corrected contrasts, and the effect of explanations on the probability."""
     numbers.heading("Contrasts", found.label)
     if found.contrasts.empty:
         st.info("The plan names no contrasts.")

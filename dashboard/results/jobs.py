@@ -1,4 +1,4 @@
-"""What the page of results asks the pool for: models, checks and measures of responses, under the hash of the rows."""
+"""The background work of the Results page: models, checks and measures of responses, under the hash of the rows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 
 SEED = 0
-"""Of everything resampled, as the verb ``analyze`` has it."""
+"""Of everything resampled, as in the command ``analyze``."""
 PROFILE_S = 2e-5
-"""Processor time of one coefficient's profile, for each answer."""
+"""Processor time of one coefficient's profile, for each response."""
 MOST = 200_000
-"""Answers up to which the page fits models: a fit lets nothing else of the process run, here for some three seconds."""
+"""Responses up to which the page fits models: a fit blocks the whole process, here for some three seconds."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def make_sample_task(
     """
 
     def work(progress: Progress) -> Sample:
-        progress(0, 1, "resampling people")
+        progress(0, 1, "resampling participants")
         kept = planned.keep(data, plan, looks) if plan else None
         stayed = kept.data if kept else data
         return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
@@ -118,16 +118,16 @@ def make_analysis_task(sample: Sample) -> Task:
     Raises
     ------
     ForetellError
-        In the pool: more answers than `MOST`.
+        In the pool: more responses than `MOST`.
     """
 
     def work(progress: Progress) -> AnalysisResult:
         count = len(sample.data.frame)
         if count > MOST:
             raise ForetellError(
-                f"{count:,} answers are too many for models on this page, whose server has participants too: above "
-                f"{MOST:,} each fit would keep them waiting. Download the responses and analyse them with Foretell's "
-                "command analyze, on another machine or when no collection runs."
+                f"{count:,} responses are too many to fit models on this page: above {MOST:,} each fit would delay "
+                "participants, who use the same server. Download the responses and analyse them with the command "
+                "analyze, on another machine or when no collection is running."
             )
         if sample.plan:
             done = planned.fit_plan(sample.plan, progress=progress)
@@ -172,7 +172,7 @@ def _of(found: AnalysisResult, what: str, work: Callable[[Progress], Any], takes
 
 
 def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:
-    """Every file of the verb ``analyze``, by name."""
+    """Write every file of the command ``analyze``, by name."""
 
     def work(progress: Progress) -> dict[str, bytes]:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Results: choose responses, look at their quality first, then at what they say."""
+"""Results: choose responses, check their quality, then see the findings."""
 
 from __future__ import annotations
 
@@ -28,11 +28,9 @@ SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Results", anchor=False)
-    st.caption(
-        "What was collected, whether explanations changed how well participants predict the AI, and how certain it is."
-    )
+    st.caption("The data, whether explanations changed how well participants predict the AI, and how certain that is.")
     with show_errors():
         chosen = responses.choose("results")
         if chosen is not None:
@@ -66,7 +64,7 @@ def _show_results(chosen: ChosenResponses) -> None:
 
 
 def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:
-    """The frozen plan, unless the reader leaves it out."""
+    """Return the frozen plan, unless the analyst turns it off."""
     plan = chosen.plan
     if plan is None:
         return None
@@ -75,7 +73,7 @@ def _plan(chosen: ChosenResponses) -> AnalysisPlan | None:
         value=True,
         key="planned",
         bind="query-params",
-        help="The study's plan is executed as it was frozen. Without it nobody is excluded, the paper's models are "
-        "fitted, and everything is exploratory.",
+        help="Runs the preregistered plan as it was frozen. Without it no participant is excluded, the paper's models "
+        "are fitted, and everything is exploratory.",
     )
     return plan if kept else None

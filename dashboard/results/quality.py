@@ -1,4 +1,4 @@
-"""What was collected, and what the plan leaves out of it: before any result."""
+"""The data and the plan's exclusions, before any result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from study.analysis.responses import Responses
 
 
 def show(data: Responses) -> None:
-    """What was said about the rows, counts, and who answered how much."""
+    """Show messages about the rows, counts, and the responses by condition."""
     for message in data.messages:
         st.warning(message)
     counts = {
         "Participants": data.frame["participant"].nunique(),
-        "Answers": len(data.frame),
+        "Responses": len(data.frame),
         "Target categories": data.frame["category"].nunique(),
-        "Rows left out": data.dropped,
+        "Rows excluded": data.dropped,
     }
     grid = st.grid(len(counts), min_column_width=130)
     for label, count in counts.items():
@@ -28,16 +28,16 @@ def show(data: Responses) -> None:
 
 
 def show_exclusions(found: Sample) -> None:
-    """Whom and what the plan leaves out, rule by rule, and whether collection is over."""
+    """Show the plan's exclusions, rule by rule, and whether collection is complete."""
     if found.plan is None:
-        st.caption("No analysis plan applies: no rule excludes anybody, and everything here is exploratory.")
+        st.caption("No analysis plan applies: no exclusion rules, and everything here is exploratory.")
         _counts(found.data.excluded, found)
         return
     say = st.success if found.plan.final else st.warning
     say(found.plan.stopping)
     rules = found.plan.exclusions
     if rules.empty:
-        st.caption("The plan excludes nobody.")
+        st.caption("The plan has no exclusion rules.")
         return
     _counts(rules, found)
 
@@ -50,7 +50,7 @@ def _counts(rules: pd.DataFrame, found: Sample) -> None:
     stay = found.data.frame
     with st.expander(
         f"Excluded: {people:,} participants and {answers:,} responses; "
-        f"{stay['participant'].nunique():,} participants and {len(stay):,} responses stay",
+        f"{stay['participant'].nunique():,} participants and {len(stay):,} responses remain",
         expanded=answers > 0,
     ):
         numbers.table(rules, "exclusions")

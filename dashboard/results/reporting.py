@@ -1,4 +1,4 @@
-"""The report and everything in it, to take away."""
+"""The report and its parts, to download."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ WORDS = {
 
 
 def show(found: AnalysisResult, manifest: Manifest | None) -> None:
-    """Written beside the page, then files."""
+    """Write the report in the background, then offer its files."""
     numbers.heading("Report", found.label)
     st.caption(
-        "The answer, figures and tables, planned apart from exploratory, with the hashes of rows, study, plan and "
-        "code and the versions: the same rows, study, plan, code and versions give the "
-        "same bytes, here and by the verb `analyze`."
+        "Findings, figures and tables, preregistered and exploratory analyses apart, with the hashes of rows, study, "
+        "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
+        "with the command `analyze`."
     )
     live.draw_when_ready(work.make_report_task(found, manifest), _files, "report")
 

@@ -1,4 +1,4 @@
-"""Choose responses: those collected with a study, or a file, its columns mapped by hand."""
+"""Choose responses: those collected with a study, or a file with columns mapped by hand."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from study.workspace.workspace import bundle_named, bundles, home, study_name
 UPLOAD = "A CSV file of mine"
 NONE = "Not in the file"
 MOST_MB = 200
-"""Of an uploaded file: two million answers."""
+"""Of an uploaded file: two million responses."""
 FRESH_S = 15
-"""Answers that came in since are seen after this; people who begin or end are seen at once."""
+"""Responses that came in since are seen after this; people who begin or end are seen at once."""
 
 
 @dataclass(frozen=True)
 class ChosenResponses:
-    """Responses fit for analysis, and the frozen study that they answer, if it is known."""
+    """Responses fit for analysis, and the frozen study that they belong to, if it is known."""
 
     data: Responses
     bundle: Bundle | None
@@ -41,7 +41,7 @@ class ChosenResponses:
 
     @property
     def interim_analyses(self) -> tuple[InterimAnalysis, ...] | None:
-        """The declared looks that were made at the study's answers; None where that is not known."""
+        """Return the interim analyses made of the study's responses; None if unknown."""
         if self.data.has_simulated:
             return ()
         return (
@@ -59,7 +59,7 @@ def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
     return {name: functools.partial(_load_collected, digest(str(home()), name, seen[name]), name) for name in names}
 
 
-@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the answers …")
+@st.cache_resource(max_entries=4, ttl=FRESH_S, show_spinner="Reading the responses …")
 def _load_collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
     return service.get_service().researcher.responses(_name, ("live", "sim"))
 
@@ -91,15 +91,15 @@ def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") ->
 
 
 def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
-    """Answers to one frozen study; another build of the same name has other trials and is another study."""
+    """Select the responses to one frozen study; another build of the same name has other trials."""
     if "study_hash" not in frame or frame["study_hash"].nunique() < 2:
         return frame
     counts = frame.groupby("study_hash").agg(answers=("study_hash", "size"), last=("received_at", "max"))
     hashes = list(counts.sort_values("last", ascending=False).index)
     chosen = st.selectbox(
-        "Version of the study, the one answered last first",
+        "Version of the study, latest responses first",
         hashes,
-        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} answers)",
+        format_func=lambda name: f"{name[:12]}… ({counts['answers'][name]:,} responses)",
         key=f"{place}_version",
         width=420,
     )
@@ -107,18 +107,18 @@ def _of_one_version(frame: pd.DataFrame, place: str) -> pd.DataFrame:
 
 
 def _of_one_kind(frame: pd.DataFrame, place: str) -> pd.DataFrame:
-    """Participants' answers where there are any; simulated people's otherwise, or when asked for. Never both."""
+    """Select participants' responses if there are any; simulated ones otherwise, or on request. Never both."""
     kinds = set(frame["mode"]) if "mode" in frame else set()
     if kinds != {"live", "sim"}:
         return frame
     simulated = st.toggle(
-        "Show simulated people instead of participants", key=f"{place}_simulated", bind="query-params"
+        "Show simulated participants instead of participants", key=f"{place}_simulated", bind="query-params"
     )
     return frame[frame["mode"] == ("sim" if simulated else "live")].reset_index(drop=True)
 
 
 def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
-    """The frozen study behind collected answers."""
+    """Return the frozen study of collected responses."""
     if "study_hash" not in frame or frame.empty:
         return None
     folders = {status.study_hash: status.folder for status in service.get_service().researcher.studies()}
@@ -127,9 +127,9 @@ def _find_bundle(frame: pd.DataFrame) -> Bundle | None:
 
 
 def _file(place: str) -> ChosenResponses | None:
-    file = st.file_uploader("One row per answer", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
+    file = st.file_uploader("One row per response", type="csv", key=f"{place}_file", max_upload_size=MOST_MB)
     if file is None:
-        st.info("Choose a CSV file with one row per answer.")
+        st.info("Choose a CSV file with one row per response.")
         return None
     raw = _parse_file(file.file_id, file)
     mapping = _mapping([str(column) for column in raw.columns], place)
@@ -159,18 +159,18 @@ def _column(ours: str, columns: list[str], place: str) -> str | None:
 
 
 def _choose_study(place: str) -> Bundle | None:
-    """The study that the file's answers belong to, as the reader says: its plan is executed, its trials are known."""
+    """Choose the study that the file's responses belong to, for its plan and its trials."""
     built = sorted({study_name(folder) for folder in bundles(home())})
     if not built:
         return None
     name = st.selectbox(
-        "Answers to the study",
+        "Responses to the study",
         built,
         index=None,
-        placeholder="None that is built here",
+        placeholder="None of the built studies",
         key=f"{place}_of",
         width=420,
-        help="Its analysis plan is executed as it was frozen, and its trials can be set beside the answers.",
+        help="Its analysis plan is run as it was frozen, and its trials can be related to the responses.",
     )
     return None if name is None else bundle_named(home(), name)
 
@@ -180,6 +180,6 @@ def _parse_file(key: str, _file: Any) -> pd.DataFrame:  # noqa: ARG001
     return responses.parse(_file.getvalue(), _file.name)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Checking the answers …")
+@st.cache_resource(max_entries=4, show_spinner="Checking the responses …")
 def _prepare_responses(key: str, _raw: pd.DataFrame, _mapping: dict[str, str], _name: str) -> Responses:  # noqa: ARG001
     return responses.prepare(_raw, _mapping, name=_name)

@@ -196,7 +196,7 @@ def _api(name: str, method: str, work: Work) -> Route:
 
 
 def _run_guarded(work: Work, call: PageRequest) -> tuple[int, Any]:
-    """What came of it; of a refusal ``error`` is for the participant, in their language, the rest for programs."""
+    """Return the result; in a refusal ``error`` is for the participant, in their language, the rest for programs."""
     try:
         _admit(call)
         return work(door.get_service().participant, call)
@@ -284,9 +284,9 @@ def _read_asset(study: str, sha256: str) -> bytes | None:
 
 
 async def _asset(request: Request) -> Response:
-    """A picture. No Last-Modified: files are written in an order that could tell what belongs together."""
+    """Serve an image. No Last-Modified: files are written in an order that could tell what belongs together."""
     sha256 = request.path_params["sha256"]
     content = await run_in_threadpool(_read_asset, request.path_params["study"], sha256)
     if content is None:
-        return _json(404, {"error": "No such picture."})
+        return _json(404, {"error": "No such image."})
     return Response(content, media_type="image/webp", headers=IMMUTABLE)

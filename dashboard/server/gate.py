@@ -33,7 +33,7 @@ class Gate:
     app
         What is inside.
     public
-        Routes that anybody may ask for: exactly these, no path that only looks like them.
+        Routes that need no login: exactly these, no path that only looks like them.
     """
 
     def __init__(self, app: ASGIApp, public: Sequence[BaseRoute]) -> None:
@@ -96,7 +96,7 @@ class _Watched:
 
 
 def find_refusal(asked: HTTPConnection) -> tuple[int, str] | None:
-    """Code and sentence for who may not see the researcher's pages; None for who may."""
+    """Return code and sentence for a request without access to the researcher's pages; None with access."""
     try:
         standing = service.get_service().access.find_login_state(asked.cookies.get(COOKIE, ""))
     except ForetellError as error:
@@ -105,7 +105,7 @@ def find_refusal(asked: HTTPConnection) -> tuple[int, str] | None:
 
 
 def _answer(request: Request, code: int, sentence: str) -> Response:
-    """A person is shown the way; a program is told the code."""
+    """Redirect a browser to the login page; answer a program with the code."""
     if code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse(LOGIN, 303, headers=FRESH)
     return PlainTextResponse(sentence, code, headers=FRESH)

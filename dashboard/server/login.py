@@ -95,7 +95,7 @@ async def _enter(request: Request) -> Response:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > MOST_BYTES:
-                    return await page(request, "This is no password.", 413)
+                    return await page(request, "This is not a password.", 413)
     except (ClientDisconnect, TimeoutError):
         return Response(status_code=408, headers=HEADERS)
     sent = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True).get("password", [""])[0]

@@ -58,7 +58,7 @@ _ERRORS = [
     "unsupported_response_type",
 ]
 _KEY = secrets.token_urlsafe(32)
-_AGAIN = "This login was not begun here, or more than ten minutes ago. Begin again."
+_AGAIN = "This login was not started here, or more than ten minutes ago. Log in again."
 _log = logging.getLogger("foretell.sso")
 
 
@@ -102,7 +102,7 @@ class _Sealed:
 
 
 class _Client(StarletteOAuth2App):  # type: ignore[misc]
-    """Authlib's client of one provider, made anew for each request: metadata and keys are never older than that."""
+    """Authlib's client of one provider, made again for each request: metadata and keys are never older than that."""
 
     server_metadata: dict[str, Any]
 
@@ -193,7 +193,7 @@ def _provider() -> Provider | None:
 
 
 async def _explain_error(request: Request, provider: Provider, error: Exception) -> Response:
-    """One sentence for whatever went wrong: a provider may be away, or answer anything."""
+    """Show one sentence for any error: a provider may be unreachable, or reply anything."""
     name = provider.name
     match error:
         case Refusal():

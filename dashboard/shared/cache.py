@@ -1,7 +1,7 @@
-"""What all sessions share: classifiers, and picture sets with the AI's answers.
+"""What all sessions share: classifiers, and image sets with the AI's predictions.
 
-Every cache has one text as its key and a limit; none is ever cleared, because that would empty it for everybody.
-Maps are kept where they are made (`dashboard.shared.jobs`).
+Every cache has one text as its key and a limit; none is ever cleared, because that would empty it for all sessions.
+Heatmaps are kept where they are made (`dashboard.shared.jobs`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SCENE_COUNT = 200
 BUILT_IN = "scenes"
 SPLITS = ("adversarial", "standard")
 MODELS, SETS, RULES = "models", "pictures", "rules"
-"""Folders of the workspace: Python files that are classifiers, folders that are picture sets, files of assertions."""
+"""Folders of the workspace: Python files that are classifiers, folders that are image sets, files of assertions."""
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """A picture set and what a classifier, with its categories, says of each picture of it."""
+    """An image set with a classifier's predictions and categories."""
 
     images: ImageSet
     answers: Predictions
@@ -46,18 +46,18 @@ class Gallery:
 
     @property
     def has_known_label(self) -> NDArray[np.bool_]:
-        """(N,): whether a picture's label is a class of the classifier, so that right and wrong mean something."""
+        """(N,): whether an image's label is a class of the classifier, so that right and wrong mean something."""
         known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
         return known
 
     def describe_prediction(self, i: int) -> tuple[str, str, float]:
-        """The truth of a picture, what the classifier says, and how sure it is."""
+        """Return the true class of an image, its predicted class, and the confidence."""
         truth = self.images.categories[self.images.labels[i]]
         return truth, plain(self.categories[self.answers.predicted[i]]), float(self.answers.probability[i])
 
 
 def list_models() -> list[str]:
-    """Names of the classifiers that are here: built in, the workspace's own files, torchvision's with weights."""
+    """List the available classifiers: built in, the workspace's own files, torchvision's with weights."""
     own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
     return [BUILT_IN, *own, *list_downloaded_models()]
 
@@ -73,7 +73,7 @@ def find_model_spec(name: str) -> tuple[str, Path]:
 
 
 def load_classifier(name: str) -> Classifier:
-    """A classifier of `list_models`; a file that was changed is read anew."""
+    """Load a classifier of `list_models`; a changed file is read again."""
     spec, base = find_model_spec(name)
     file = base / name
     return _classifier(digest(spec, str(base), file.read_bytes() if file.is_file() else b""), name)
@@ -85,7 +85,7 @@ def _classifier(key: str, _name: str) -> Classifier:  # noqa: ARG001
 
 
 def list_image_sets() -> list[str]:
-    """Names of the workspace's own picture sets: folders with one folder per category."""
+    """List the workspace's own image sets: folders with one folder per category."""
     return sorted(path.name for path in (home() / SETS).glob("*") if path.is_dir())
 
 
@@ -97,7 +97,7 @@ def find_image_source(name: str) -> tuple[ImageSource, Path]:
 
 
 def start_gallery_job(model: str, name: str) -> Job:
-    """The job that opens a picture set and asks a classifier about it; its result is a `Gallery`."""
+    """Start the job that opens an image set and classifies it; its result is a `Gallery`."""
     asked, folder, source = load_classifier(model), home(), find_image_source(name)
 
     def work(progress: Progress) -> Gallery:

@@ -1,4 +1,4 @@
-"""Files to take away."""
+"""Downloads."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ import streamlit as st
 
 
 def offer_download(label: str, content: Callable[[], bytes | str], name: str, mime: str) -> None:
-    """A file to download; its content is made when it is asked for."""
+    """Offer a download; its content is made on request."""
     st.download_button(label, content, name, mime, on_click="ignore", type="tertiary", icon=":material/download:")

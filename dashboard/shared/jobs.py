@@ -1,4 +1,4 @@
-"""Long work beside the pages: a few threads for all sessions, each piece of work once, with progress and cancel.
+"""Background jobs of the pages: a few threads for all sessions, each piece of work once, with progress and cancel.
 
 What is done stays, so a page that was left finds it. Nothing here knows Streamlit: a page asks again and again.
 """
@@ -42,7 +42,7 @@ class Job:
     key
         What its result depends on, as one SHA-256.
     state, result, error
-        How it stands; what came of it, or the sentence that says why nothing did.
+        The state; the result, or the error message.
     progress
         (done, total, what) of the last report.
     """
@@ -154,7 +154,7 @@ class Pool:
                 job.run()  # ends at once
 
     def forget(self, key: str) -> None:
-        """Let what has ended be begun anew when it is asked for again."""
+        """Drop a finished job so that the next request restarts it."""
         with self._changed:
             if (job := self._jobs.get(key)) is not None and job.has_ended:
                 del self._jobs[key]
@@ -174,7 +174,7 @@ class Pool:
         if len(waiting) >= MOST_WAITING:
             oldest = min(waiting, key=lambda job: job.wanted)
             if time.monotonic() - oldest.wanted < WANTED_S:
-                raise ForetellError(f"{MOST_WAITING} pieces of work are waiting already: stop some, or wait a little.")
+                raise ForetellError(f"{MOST_WAITING} jobs are waiting already. Stop some, or try again later.")
             del self._jobs[oldest.key]
         ended = [key for key, job in self._jobs.items() if job.has_ended]
         for key in ended[: max(0, len(ended) - MOST_KEPT + 1)]:
@@ -191,7 +191,7 @@ class Pool:
             job.run()
 
     def _next(self) -> Job | None:
-        """Of what waits: first what somebody looks at, then the shortest."""
+        """Return the next waiting job: first those a page shows, then the shortest."""
         now = time.monotonic()
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
         return min(waiting, key=lambda job: (now - job.wanted > WANTED_S, job.seconds), default=None)

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 IMAGE_KEY = "picture"
-"""In the session and in the link: the chosen picture, ``set/number``."""
+"""In the session and in the link: the chosen image, ``set/number``."""
 IMAGES_KEY = "pictures"
-"""In the session and in the link: the numbers of several chosen pictures of a set, with commas."""
+"""In the session and in the link: the numbers of several chosen images of a set, with commas."""
 STOPPED_KEY = "explore_stopped"
 """In the session: keys of work that was stopped here and is not begun again unasked."""
 STARTED_KEY = "explore_begun"

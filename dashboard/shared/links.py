@@ -1,4 +1,4 @@
-"""Parts of a link that name something that is not here: said on the page, never replaced in silence."""
+"""Report parts of a link that name something that does not exist, instead of replacing them silently."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _UNKNOWN = "link_unknown"
 def check(key: str, options: Iterable[Any], what: str) -> None:
     """Note a value of the link that is not among a widget's options; call it before the widget is drawn.
 
-    A widget bound to the query parameter ``key`` falls back to its default without a word.
+    A widget bound to the query parameter ``key`` falls back to its default without a message.
     """
     given, known = st.query_params.get_all(key), {str(option) for option in options}
     for value in given:
         if value not in known:
-            note(key, f"The link names the {what} “{value}”, which is not here.")
+            note(key, f"The link names the {what} “{value}”, which does not exist here.")
 
 
 def note(key: str, sentence: str) -> None:
@@ -71,4 +71,4 @@ def show() -> None:
             del noted[key]
             continue
         noted[key] = (sentence, now)
-        st.warning(escape_markdown(f"{sentence} Another one is shown."))
+        st.warning(escape_markdown(f"{sentence} Another one is shown instead."))

@@ -16,9 +16,9 @@ from dashboard.shared.messages import escape_markdown, show_errors
 
 POLL_S = 0.7
 AT_ONCE_S = 0.5
-"""What is made in this time is simply there."""
+"""Work that is done in this time is shown without a progress bar."""
 HESITATE_S = 30.0
-"""A map that takes longer is begun by a click."""
+"""Work that takes longer starts by a click."""
 Drawn = TypeVar("Drawn")
 
 
@@ -60,7 +60,7 @@ class JobCollector:
 
     @property
     def running(self) -> list[Job]:
-        """What is not finished yet."""
+        """Return the jobs that are not finished yet."""
         return [job for job in self.jobs if not job.has_ended]
 
 
@@ -91,7 +91,7 @@ def draw_live(collect: Callable[[JobCollector], Drawn], draw: Callable[[Drawn], 
 
 
 def await_result(job: Job) -> Any:
-    """What comes of a job that the rest of the page needs; None while it is made, with a bar and a way to stop it.
+    """Return the result of a job that the rest of the page needs; None while it runs, with a bar and a stop button.
 
     Raises
     ------
@@ -99,9 +99,9 @@ def await_result(job: Job) -> Any:
         Nothing came of it.
     """
     if not job.has_ended and job.key in _keys(STOPPED_KEY):
-        pool().cancel(job.key)  # the page asked for it anew
+        pool().cancel(job.key)  # the page asked for it again
     if job.key in _keys(STOPPED_KEY) and (not job.has_ended or job.state == "cancelled"):
-        st.button("Go on", key=f"begin_{job.key}", on_click=begin, args=([job.key],), type="primary")
+        st.button("Resume", key=f"begin_{job.key}", on_click=begin, args=([job.key],), type="primary")
         return None
     if not job.wait(AT_ONCE_S):
 
@@ -115,13 +115,13 @@ def await_result(job: Job) -> Any:
         st.fragment(part, run_every=POLL_S)()
         return None
     if job.state == "failed":
-        pool().forget(job.key)  # a folder can be mended
+        pool().forget(job.key)  # a folder can be corrected
         raise ForetellError(job.error)
     return job.result
 
 
 def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str = "") -> None:
-    """Draw what comes of one request as soon as it is there, and until then how far it is, with a way to stop it."""
+    """Draw the result of one request as soon as it is there; until then its progress, with a stop button."""
 
     def collect(asking: JobCollector) -> Job | None:
         return asking(request)
@@ -138,7 +138,7 @@ def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str 
 
 
 def get_result(request: JobRequest, name: str) -> Any:
-    """What comes of one request, for the rest of the page; None until it is there, with its progress or its error.
+    """Return the result of one request for the rest of the page; None until then, with progress or error.
 
     What is drawn of it outside of the part that is drawn again and again can lead to another view by a click.
     """
@@ -148,16 +148,16 @@ def get_result(request: JobRequest, name: str) -> Any:
 
 
 def describe_state(job: Job | None) -> str:
-    """What stands where something is not there yet."""
+    """Return the text shown in place of a missing result."""
     if job is None:
-        return "Not made yet."
+        return "Not computed yet."
     if job.state == "failed":
         return job.error
-    return "Being made …" if job.state == "running" else "Waiting …"
+    return "Computing …" if job.state == "running" else "Waiting …"
 
 
 def _controls(asking: JobCollector, name: str) -> None:
-    """Bars of what runs, each with a way to stop it; a button for what waits for a click."""
+    """Draw progress bars, each with a stop button, and a button for work that waits for a click."""
     running = asking.running
     for job in running:
         if job.state == "running":
@@ -172,22 +172,22 @@ def _controls(asking: JobCollector, name: str) -> None:
             st.button("Stop all", key=f"stop_all{name}", on_click=_stop, args=([job.key for job in running],))
         if asking.held:
             about = f" ({format_duration(asking.seconds)})" if asking.seconds else ""
-            what = "it" if len(asking.held) == 1 else f"the {len(asking.held)} that are not there"
-            st.button(f"Make {what}{about}", key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
+            what = "" if len(asking.held) == 1 else f" the {len(asking.held)} missing"
+            st.button(f"Compute{what}{about}", key=f"begin{name}", on_click=begin, args=(asking.held,), type="primary")
 
 
 def describe_progress(job: Job) -> str:
-    """How far a job is, and how long it takes yet."""
+    """Describe the progress of a job and its remaining time."""
     done, total, what = job.progress
     if not total:
-        return "Beginning"
+        return "Starting"
     left = job.remaining_s
     rest = f", {format_duration(left)} left" if left is not None else ""
     return f"{what[:1].upper()}{what[1:]}: {done:,} of {total:,}{rest}"
 
 
 def format_duration(seconds: float) -> str:
-    """About how long, in words: ``"about 20 s"``, ``"about 3 min"``."""
+    """Format an approximate duration: ``"about 20 s"``, ``"about 3 min"``."""
     if seconds < 1:
         return "less than a second"
     if seconds < 90:
@@ -207,6 +207,6 @@ def _stop(keys: list[str]) -> None:
 
 
 def begin(keys: list[str]) -> None:
-    """Let long work begin: for a button's click."""
+    """Start long work after a click."""
     st.session_state[STOPPED_KEY] = sorted(_keys(STOPPED_KEY) - set(keys))
     st.session_state[STARTED_KEY] = sorted(_keys(STARTED_KEY) | set(keys))

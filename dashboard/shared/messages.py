@@ -15,13 +15,13 @@ _MARKUP = re.compile(r"([\\`*$\[\]<>~|])")
 
 
 def escape_markdown(text: str) -> str:
-    """Text that Markdown shows as it is, line by line."""
+    """Escape text so that Markdown shows it as it is, line by line."""
     return _MARKUP.sub(r"\\\1", text).replace("\n", "  \n")
 
 
 @contextmanager
 def show_errors() -> Iterator[None]:
-    """A fault the user can mend ends the block and is said in a box."""
+    """Show an error that the user can correct in a box; it ends the block."""
     try:
         yield
     except (ForetellError, DataError) as error:

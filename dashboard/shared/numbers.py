@@ -1,4 +1,4 @@
-"""Tables and figures with the numbers behind them, each to take away, each labelled as planned or not."""
+"""Tables and figures with their numbers to download, each labelled as planned or exploratory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LONG = 14
 
 
 def heading(text: str, label: str) -> None:
-    """A heading with its label."""
+    """Draw a heading with its label."""
     st.subheader(f"{text} :{COLOURS[label]}-badge[{label}]", anchor=False)
 
 
 def table(frame: pd.DataFrame, name: str) -> None:
-    """A table to sort, and its file; ``name`` is that of the file."""
+    """Draw a sortable table and its download; ``name`` is that of the file."""
     height: Literal["content"] | int = "content" if len(frame) < LONG else 420
     st.dataframe(_format_numbers(frame), hide_index=True, key=f"table_{name}", height=height, placeholder="–")
     content = csv_text(frame)
@@ -35,7 +35,7 @@ def table(frame: pd.DataFrame, name: str) -> None:
 
 
 def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
-    """A figure, and under it its numbers."""
+    """Draw a figure with its numbers."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
     with st.expander("The numbers"):
         table(frame, name)

@@ -1,4 +1,4 @@
-"""A progress bar that is there as long as the work."""
+"""A progress bar for the duration of the work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from core.types import Progress
 
 @contextmanager
 def bar(first: str) -> Iterator[Progress]:
-    """A `core.types.Progress` on the page.
+    """Draw a `core.types.Progress` on the page.
 
-    Who clicks elsewhere cancels the work: Streamlit raises out of the next report.
+    A click elsewhere cancels the work: Streamlit raises out of the next report.
     """
     place = st.empty()
     place.progress(0.0, f"{first} …")

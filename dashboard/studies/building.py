@@ -26,8 +26,8 @@ def show(study: Study) -> None:
     """Show whether the study is built as its file is now, with buttons to check and to build it."""
     if study.bundle is None:
         st.info(
-            "Not built yet. Building makes every image and heatmap once and freezes them. **Check** says first what "
-            "the images allow, what is missing and how long the build takes."
+            "Not built yet. Building computes every image and heatmap once and freezes them. **Check** first reports "
+            "what the images allow, what is missing and how long the build takes."
         )
     elif study.has_changed:
         st.warning("The study file has changed since this study was built. Build it again to use the changes.")
@@ -53,14 +53,14 @@ def _buttons(study: Study, tasks: dict[str, Task]) -> None:
             "Build" if study.bundle is None else "Build again",
             type="primary" if urgent else "secondary",
             key=f"build_{study.name}",
-            help="What is already finished is not made again.",
+            help="Finished parts are not computed again.",
             on_click=_start,
             args=(tasks["build"],),
         )
         st.button(
             "Check",
             key=f"check_{study.name}",
-            help="Says what the images allow, what is missing and how long the build takes. Builds nothing.",
+            help="Reports what the images allow, what is missing and how long the build takes. Builds nothing.",
             on_click=_start,
             args=(tasks["check"],),
         )

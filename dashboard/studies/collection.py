@@ -16,14 +16,14 @@ from study.plan.config import Allocation
 
 
 def show(study: Study) -> None:
-    """Steps of a collection, those that are possible now."""
+    """Show the steps of a collection that are possible now."""
     building.show(study)
     if study.bundle is not None:
         _opening(study)
     if study.open_version is not None:
         _access(study)
         _links(study)
-        st.subheader("Who takes part", anchor=False)
+        st.subheader("Participation", anchor=False)
         st.table(
             workspace_studies.count_participants(study.open_version, study.conditions),
             border="horizontal",
@@ -41,12 +41,12 @@ def _opening(study: Study) -> None:
         people = st.number_input(
             "Participants per condition", 1, 10_000, default, 1, key=f"people_{study.name}", width=220
         )
-        label = "Start a collection" if current is None else "Add places"
+        label = "Start a collection" if current is None else "Raise the quota"
         if current is not None and current.study_hash != study.bundle.study_hash:
             label = "Open the new version"
-        kind: Literal["primary", "secondary"] = "primary" if label != "Add places" else "secondary"
+        kind: Literal["primary", "secondary"] = "primary" if label != "Raise the quota" else "secondary"
         start = st.button(label, type=kind, key=f"open_{study.name}")
-        if current is not None and st.button("Close it", key=f"close_{study.name}"):
+        if current is not None and st.button("Close", key=f"close_{study.name}"):
             service.get_acting_researcher().close_study(study.name)
             st.rerun()
     with show_errors():
@@ -54,11 +54,11 @@ def _opening(study: Study) -> None:
             service.get_acting_researcher().open_study(study.bundle.folder, int(people))
             st.rerun()
     if label == "Open the new version":
-        st.warning("A newer build than the open one is there. Who has begun goes on with the old one.")
+        st.warning("A newer build is available. Participants who have started will finish the old version.")
 
 
 def _access(study: Study) -> None:
-    """Who may start: a choice, and the ids of a closed list."""
+    """Choose who can start, and the ids of a closed list."""
     assert study.open_version is not None
     st.subheader("Access", anchor=False)
     modes = list(ACCESS)
@@ -74,7 +74,7 @@ def _access(study: Study) -> None:
     )
     typed = ""
     if mode == "list":
-        typed = st.text_area("IDs to add to the list, one a line", key=f"ids_{study.name}", height=120)
+        typed = st.text_area("IDs to add to the list, one per line", key=f"ids_{study.name}", height=120)
     ids = list(dict.fromkeys(line.strip() for line in typed.splitlines() if line.strip()))
     if (mode != current or ids) and st.button("Set access", key=f"set_access_{study.name}"):
         with show_errors():
@@ -88,13 +88,13 @@ def _links(study: Study) -> None:
     st.caption("For participants. A recruiter's id may be added: `?PROLIFIC_PID=…`, `?pid=…` or `?participant=…`.")
     link = f"{_origin()}/run/{quote(study.name)}"
     st.code(link, language=None)
-    st.caption("See it as a participant would, in one condition; previews take no place and are no data.")
+    st.caption("Preview the study as a participant sees it, in one condition. Previews are not data and use no quota.")
     with st.container(horizontal=True):
         for condition in study.conditions:
             st.link_button(f"Preview: {condition}", f"{link}?preview={quote(condition)}")
 
 
 def _origin() -> str:
-    """Scheme, host and port by which the page itself was reached."""
+    """Return the scheme, host and port of this page."""
     parts = urlsplit(st.context.url or "")
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "http://127.0.0.1:8501"

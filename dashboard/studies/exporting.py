@@ -1,4 +1,4 @@
-"""The answers as files to take away."""
+"""Export the responses as files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dashboard.studies.workspace_studies import Study, count_finished
 from study.collection.export import export
 from study.service import Mode
 
-WORDS = {"live": "Participants", "sim": "Simulated people", "preview": "Previews"}
+WORDS = {"live": "Participants", "sim": "Simulated participants", "preview": "Previews"}
 
 
 def show(study: Study) -> None:
-    """Which answers, then the files."""
+    """Choose the responses, then offer the files."""
     if not study.versions:
-        st.info("Nothing was collected yet.")
+        st.info("No responses have been collected yet.")
         return
     chosen = st.pills(
-        "Answers of",
+        "Responses of",
         get_args(Mode),
         selection_mode="multi",
         default=["live"] if count_finished(study, "live") else ["sim"],
@@ -31,12 +31,12 @@ def show(study: Study) -> None:
         key=f"export_{study.name}",
     )
     frame = service.get_service().researcher.responses(study.name, chosen)
-    st.caption(f"{len(frame):,} answers. One row each, pseudonymous; the data dictionary says what every column means.")
+    st.caption(f"{len(frame):,} responses, one row each, pseudonymous. The data dictionary describes every column.")
     if chosen and len(frame):
         st.dataframe(frame.head(100), hide_index=True, height=260)
     with st.container(horizontal=True):
         for label, name, mime in (
-            ("Answers (CSV)", f"{study.name}.csv", "text/csv"),
+            ("Responses (CSV)", f"{study.name}.csv", "text/csv"),
             ("Data dictionary (JSON)", "data-dictionary.json", "application/json"),
         ):
             st.download_button(

@@ -1,4 +1,4 @@
-"""Studies: what is there, and one of them from its file to its answers."""
+"""Studies: all studies, and one of them from its file to its responses."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Studies", anchor=False)
-    st.caption("A study is a file; building it freezes every picture and map; then people take part by a link.")
+    st.caption("A study is a file. Building it freezes every image and heatmap. Then participants take part by a link.")
     with show_errors():
         studies = list_studies(home(), service.get_service())
         if not studies:
-            st.info("No study is here yet. Put a study file into the folder `studies` of the workspace.")
+            st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
             return
         if len(studies) > 1:
             st.table(overview(studies), border="horizontal", hide_index=True)
         names = [study.name for study in studies]
         if st.query_params.get("study", names[0]) not in names:
-            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of those below.")
+            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
         _details(studies[names.index(st.selectbox("Study", names, key="study", bind="query-params", width=420))])
 
 

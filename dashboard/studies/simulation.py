@@ -1,4 +1,4 @@
-"""Let simulated people take part."""
+"""Run simulated participants."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ DEFAULT = parse_mixture(MIXTURE)
 
 
 def show(study: Study) -> None:
-    """Number, mixture and seed; then the work."""
+    """Choose number, mixture and seed; then simulate."""
     st.caption(
-        "Simulated people go through the same steps as real ones, are marked in every table, and are no evidence. "
-        "The same numbers again change nothing; more people are added to those there."
+        "Simulated participants take the same steps as real ones, are marked in every table, and are not evidence. "
+        "The same settings again add nothing; a larger number adds participants to the existing ones."
     )
     if study.open_version is None:
-        st.info("Start a collection first: simulated people take part like everybody else.")
+        st.info("Start a collection first. Simulated participants take part like real ones.")
         return
     with st.form(f"simulate_{study.name}"):
         left, right = st.columns(2)
-        people = left.number_input("Simulated people", 1, 2_000, 40, 4, key="simulate_people")
-        seed = right.number_input("Seed", 0, 2**31, 0, 1, key="simulate_seed")
+        people = left.number_input("Simulated participants", 1, 2_000, 40, 4, key="simulate_people")
+        seed = right.number_input("Random seed", 0, 2**31, 0, 1, key="simulate_seed")
         chosen = choose_mixture("simulate")
         go = st.form_submit_button("Simulate", type="primary", key="simulate_go")
     if go:
@@ -36,8 +36,8 @@ def show(study: Study) -> None:
 
 
 def choose_mixture(place: str) -> dict[str, float]:
-    """How often each theory of people occurs; ``place`` begins the names of the sliders in the session."""
-    st.caption("How often each kind of person occurs, as weights:")
+    """Choose how often each model of participants occurs; ``place`` begins the names of the sliders in the session."""
+    st.caption("How often each kind of simulated participant occurs, as weights:")
     columns = st.columns(len(THEORIES), gap="medium")
     return {
         name: column.slider(
@@ -56,8 +56,10 @@ def choose_mixture(place: str) -> dict[str, float]:
 def _simulate(name: str, people: int, chosen: dict[str, float], seed: int) -> None:
     with cache.one_at_a_time(f"simulate {name}") as ours, show_errors():
         if not ours:
-            st.info("People are being simulated in another window.")
+            st.info("Participants are being simulated in another window.")
             return
         with progress.bar("Simulating") as report:
             new = simulate(service.get_service(), name, people, chosen, seed, report)
-        st.success(f"{new:,} new answers." if new else "These people had taken part already: nothing was added.")
+        st.success(
+            f"{new:,} new responses." if new else "These simulated participants exist already: nothing was added."
+        )

@@ -1,4 +1,4 @@
-"""The trials of a bundle with everything that is known of them: for the researcher's eyes only."""
+"""The trials of a bundle with all their facts, for the researcher only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUE = "True explanations"
 
 
 def show(bundle: Bundle) -> None:
-    """A page of trials, and what was dropped when the study was built."""
+    """Show a page of trials, and what was dropped when the study was built."""
     manifest = bundle.manifest
     _show_dropped(manifest.dropped)
     kinds = {ALL: (*manifest.trials, *manifest.practice), "Practice": manifest.practice}
@@ -31,7 +31,7 @@ def show(bundle: Bundle) -> None:
     placebo = _placebo(manifest.conditions)
     found = kinds[kind]
     if not found:
-        st.info("There are none.")
+        st.info("No such trials.")
         return
     place = st.container()
     page = st.pagination(-(-len(found) // PER_PAGE), key=f"trial_page_{manifest.name}_{kind}")
@@ -42,7 +42,7 @@ def show(bundle: Bundle) -> None:
 
 
 def _placebo(conditions: tuple[str, ...]) -> Condition | None:
-    """Whose pictures are shown: the true explanations, or those of a placebo condition of this study."""
+    """Choose the images to show: the true explanations, or those of a placebo condition of this study."""
     offered = [name for name in conditions if CONDITIONS[name].placebo]
     if not offered:
         return None
@@ -51,7 +51,7 @@ def _placebo(conditions: tuple[str, ...]) -> Condition | None:
         [TRUE, *offered],
         key="trial_placebo",
         width=280,
-        help="A placebo says nothing of the AI's answer; participants see its pictures where the true ones would be.",
+        help="A placebo is uninformative about the prediction; participants see its images instead of the true ones.",
     )
     return None if chosen == TRUE else CONDITIONS[chosen]
 
@@ -60,14 +60,14 @@ def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
     right = trial.truth == trial.target
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
-        st.badge("AI right" if right else f"AI wrong, truth: {trial.truth}", color="green" if right else "orange")
+        st.badge("AI right" if right else f"AI wrong, true class: {trial.truth}", color="green" if right else "orange")
     if placebo is None:
-        _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Map for {trial.target}")
+        _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
         with st.expander("Examples"):
             _examples(bundle, trial)
     else:
         _show_placebo(bundle, trial, placebo)
-    with st.expander("What is known"):
+    with st.expander("Details"):
         st.table(pd.DataFrame(list_facts(trial)), border="horizontal", hide_header=True, hide_index=True)
         for warning in trial.saliency.get("warnings", []):
             st.warning(escape_markdown(warning))
@@ -75,18 +75,18 @@ def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
 
 def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
     target, mapped = st.columns(2, wrap=False)
-    target.image(str(bundle.asset(plain)), caption="Picture", width="stretch")
+    target.image(str(bundle.asset(plain)), caption="Image", width="stretch")
     if covered is not None:
         mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
 
 
 def _show_placebo(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
-    """Exactly what participants of the condition see, under the words they read."""
+    """Show exactly what participants of the condition see, under the words they read."""
     shown = placebo.shown(trial)
     _pictures(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
     for category, samples in shown.examples.items():
         if samples:
-            st.caption(f"Placebo, said to be what the AI calls {escape_markdown(category)}")
+            st.caption(f"Placebo, presented as what the AI calls {escape_markdown(category)}")
             for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
                 place.image(str(bundle.asset(name)), width="stretch")
 
@@ -102,22 +102,22 @@ def _examples(bundle: Bundle, trial: Trial) -> None:
 
 
 def list_facts(trial: Trial) -> list[tuple[str, str]]:
-    """Facts of a trial that it has, in words and numbers."""
+    """List the facts of a trial."""
     teaching, saliency = trial.teaching, trial.saliency
     facts: list[tuple[str, Any, str]] = [
         ("Trial", f"{trial.id}, {LABELS[trial.trial_type]}", ""),
-        ("Truth", trial.truth, ""),
-        ("The AI's answer", f"{trial.target} ({trial.ai_probability:.1%})", ""),
-        ("Spread over", _format_uncertainty(trial), ""),
+        ("True class", trial.truth, ""),
+        ("Prediction", f"{trial.target} ({trial.ai_probability:.1%})", ""),
+        ("Uncertainty", _format_uncertainty(trial), ""),
         ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
         ("Learner's P before", teaching.get("p_prior"), ".3f"),
         ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
         ("Policy", teaching.get("policy"), ""),
-        ("Method of the map", saliency.get("method"), ""),
+        ("Heatmap method", saliency.get("method"), ""),
         ("Effective sample size", saliency.get("effective_samples"), ",.0f"),
         ("Largest standard error", saliency.get("standard_error"), ".3g"),
         ("Completeness residual", saliency.get("completeness"), "+.3%"),
-        ("Relevance of the map", trial.relevance, ".3f"),
+        ("Relevance of the heatmap", trial.relevance, ".3f"),
         ("Source", trial.source, ""),
     ]
     return [(name, f"{value:{form}}") for name, value, form in facts if value is not None]
@@ -136,5 +136,5 @@ def _format_uncertainty(trial: Trial) -> str | None:
 
 def _show_dropped(dropped: tuple[dict[str, str], ...]) -> None:
     if dropped:
-        with st.expander(f"{len(dropped)} group(s) of trials were dropped, and why"):
+        with st.expander(f"{len(dropped)} group(s) of trials dropped, with reasons"):
             st.table(pd.DataFrame(dropped), border="horizontal", hide_index=True)

@@ -118,15 +118,15 @@ def _study(
 
 
 def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.DataFrame:
-    """Per condition: places, participants who began and who are done, and simulated people who are done."""
+    """Count per condition: quota, started and completed participants, and completed simulated participants."""
     live, simulated = (status.sessions.get(mode, {}) for mode in ("live", "sim"))
     places = status.slots.get("live", {})
     rows = [
         {
             "Condition": condition,
-            "Places": sum(places.get(condition, {}).values()),
-            "Begun": sum(live.get(condition, {}).values()),
-            "Done": live.get(condition, {}).get("done", 0),
+            "Quota": sum(places.get(condition, {}).values()),
+            "Started": sum(live.get(condition, {}).values()),
+            "Completed": live.get(condition, {}).get("done", 0),
             "Simulated": simulated.get(condition, {}).get("done", 0),
         }
         for condition in conditions
@@ -135,14 +135,14 @@ def count_participants(status: StudyStatus, conditions: Sequence[str]) -> pd.Dat
 
 
 def count_finished(study: Study, mode: str) -> int:
-    """People of all versions who came to the end."""
+    """Count the participants of all versions who completed the study."""
     return sum(
         stages.get("done", 0) for version in study.versions for stages in version.sessions.get(mode, {}).values()
     )
 
 
 def overview(studies: Sequence[Study]) -> pd.DataFrame:
-    """The list of studies."""
+    """Return the list of studies as a table."""
     return pd.DataFrame(
         [
             {

@@ -12,13 +12,13 @@ from dashboard.teaching.jobs import LessonResult
 from study.analysis import plots
 
 LARGE = 0.09
-"""Side of an example's picture in the plane, as a share of its width."""
+"""Side of an example's image in the plane, as a share of its width."""
 LEAST_MARGIN = 0.05
 """Room above and below the learner's probabilities."""
 
 
 def plane(taught: LessonResult, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
-    """The pool on the two main axes of the learner's space, with the pictures of one policy's set; and the numbers.
+    """Draw the pool on the two main axes of the learner's space, with the images of one policy's set.
 
     ``names`` are the target category and the alternative.
     """
@@ -64,7 +64,7 @@ def places(taught: LessonResult, policy: str, names: tuple[str, str]) -> pd.Data
 
 
 def _pictures(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> None:
-    """The chosen examples' and the target's pictures, above their marks."""
+    """The chosen examples' and the target's images, above their marks."""
     wide = table["x"].max() - table["x"].min()
     high = table["y"].max() - table["y"].min()
     shown = table[table["chosen"] | (table["kind"] == "target picture")]
@@ -85,10 +85,10 @@ def _pictures(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> N
 
 
 def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
-    """The learner's probability, and her log-odds with their standard deviation, after each example."""
+    """Draw the learner's probability, and their log-odds with standard deviation, after each example."""
     after = "Examples seen"
     exact = table.assign(low=table["probability"], high=table["probability"])
-    p = plots.curves(exact, x="examples", y="probability", by="policy", title="P of the AI's answer", x_title=after)
+    p = plots.curves(exact, x="examples", y="probability", by="policy", title="P of the AI's prediction", x_title=after)
     spread = table.assign(low=table["log_odds"] - table["sd"], high=table["log_odds"] + table["sd"])
     odds = plots.curves(
         spread, x="examples", y="log_odds", by="policy", title="Log-odds ± sd", x_title=after, percent=False
@@ -99,7 +99,7 @@ def beliefs(table: pd.DataFrame) -> tuple[go.Figure, go.Figure]:
 
 
 def search(chosen: TeachingSet) -> tuple[go.Figure, pd.DataFrame]:
-    """The best probability so far against the sets scored."""
+    """Draw the best probability so far against the sets scored."""
     table = pd.DataFrame(chosen.curve, columns=["sets_scored", "best"])
     ends = [*table["sets_scored"], chosen.scored], [*table["best"], table["best"].iloc[-1]]
     figure = go.Figure(go.Scatter(x=ends[0], y=ends[1], mode="lines", line={"shape": "hv", "color": plots.PALETTE[0]}))

@@ -19,7 +19,7 @@ from study.workspace.provenance import code_digest
 from study.workspace.workspace import home
 
 THUMBNAIL = 112
-"""Side of an example's picture, px."""
+"""Side of an example's image, px."""
 _lock = threading.Lock()
 _last: list[tuple[str, ReopenedStudy]] = []
 

@@ -1,4 +1,4 @@
-"""One trial's teaching: its examples and others that were possible, what the learner makes of them, and the map."""
+"""The teaching of one trial: its examples, other possible sets, what the learner infers, and the saliency map."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXAMPLE = 76
 
 
 def choose_trial(bundle: Bundle) -> Trial:
-    """By its id, type and question."""
+    """Choose a trial by its id, type and question."""
     trials = {trial.id: trial for trial in (*bundle.manifest.trials, *bundle.manifest.practice)}
     return trials[
         st.selectbox(
@@ -46,11 +46,13 @@ def _format_trial(trial: Trial) -> str:
 
 
 def show(bundle: Bundle, trial: Trial) -> None:
-    """Everything about one trial."""
+    """Show everything about one trial."""
     right = trial.truth == trial.target
-    verdict = ":green-badge[AI right]" if right else f":orange-badge[AI wrong, truth: {escape_markdown(trial.truth)}]"
+    verdict = (
+        ":green-badge[AI right]" if right else f":orange-badge[AI wrong, true class: {escape_markdown(trial.truth)}]"
+    )
     st.subheader(
-        f"The AI says {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, "
+        f"The AI predicts {escape_markdown(trial.target)}, {trial.ai_probability:.0%}, "
         f"not {escape_markdown(trial.alternative)} {verdict}",
         anchor=False,
     )
@@ -64,9 +66,9 @@ def show(bundle: Bundle, trial: Trial) -> None:
 
 
 def _map(mapped: MapResult) -> None:
-    """The picture and its map; on request the map's standard error instead."""
+    """Draw the image and its saliency map, or on request its standard error."""
     error = mapped.explanation.error
-    wanted = error is not None and st.toggle(ERROR, key="map_error", help="How far chance alone may move the map.")
+    wanted = error is not None and st.toggle(ERROR, key="map_error", help="Sampling error of the saliency map.")
     drawing = figures.HeatmapDrawing(mapped.seen, mapped.explanation)
     picture, over = st.columns(2, wrap=False)
     picture.image(drawing.draw_input(), caption="What the AI saw", width="stretch", alt="What the AI saw")
@@ -79,7 +81,7 @@ def _map(mapped: MapResult) -> None:
         return
     values = mapped.explanation.map
     st.caption(
-        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; the map reaches from "
+        f"Standard error at most {float(error.max()):.3g}, typically {float(error.median()):.3g}; heatmap from "
         f"{float(values.min()):.3g} to {float(values.max()):.3g}."
     )
 
@@ -87,8 +89,8 @@ def _map(mapped: MapResult) -> None:
 def _facts(trial: Trial) -> None:
     """What was frozen of its teaching."""
     facts = {
-        "P before": ("p_prior", "{:.3f}", "Of the AI's answer, to a learner without examples."),
-        "P after": ("p_learner", "{:.3f}", "Of the AI's answer, after the trial's four examples."),
+        "P before": ("p_prior", "{:.3f}", "Of the AI's prediction, for a learner without examples."),
+        "P after": ("p_learner", "{:.3f}", "Of the AI's prediction, after the trial's four examples."),
         "Rank": ("rank", "{:.1%}", "Share of the random sets that do not teach better."),
         "Sets scored": ("sets_scored", "{:,}", None),
     }
@@ -107,13 +109,13 @@ def _lesson(taught: LessonResult, trial: Trial) -> None:
             _set(taught, policy, chosen, trial)
     with st.expander("The numbers"):
         numbers.table(taught.set_table(), "teaching-sets")
-    st.subheader("The pool as the learner sees it", anchor=False)
+    st.subheader("The example pool in the learner's space", anchor=False)
     policy = st.segmented_control(
-        "Pictures of the set", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
+        "Images of the set", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
     )
     numbers.chart(*teachingfigures.plane(taught, policy, (trial.target, trial.alternative)), "teaching-pool")
     st.caption(
-        f"The two main axes of the learner's prior covariance hold {taught.lesson.explained:.0%} of it: pictures that "
+        f"The two main axes of the learner's prior covariance hold {taught.lesson.explained:.0%} of it: images that "
         "are close teach alike."
     )
     _beliefs(taught.belief_table(), _own(taught, trial))

@@ -1,4 +1,4 @@
-"""Teaching: which examples a study shows with a picture, why these, and what a learner makes of them."""
+"""Teaching: the examples a study shows with an image, why these, and what a learner infers from them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from study.workspace.workspace import home
 
 
 def page() -> None:
-    """The whole page."""
+    """Draw the page."""
     st.title("Teaching", anchor=False)
-    st.caption(
-        "Examples are chosen so that a learner who sees them infers what the AI says. Look at one trial's lesson."
-    )
+    st.caption("Examples are chosen so that a learner who sees them infers the AI's prediction. Choose a trial.")
     with show_errors():
         studies = {study.name: study for study in list_studies(home(), service.get_service())}
         if not studies:
-            st.info("No study is here yet. Put a study file into the folder `studies` of the workspace.")
+            st.info("There is no study yet. Put a study file into the folder `studies` of the workspace.")
             return
         if st.query_params.get("study", next(iter(studies))) not in studies:
-            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of those below.")
+            st.error(f"There is no study {escape_markdown(st.query_params['study'])}. Choose one of the studies below.")
         left, right = st.columns(2)
         with left:
             study = studies[st.selectbox("Study", list(studies), key="study", bind="query-params")]

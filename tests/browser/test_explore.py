@@ -29,7 +29,7 @@ PATIENCE_MS = 90_000
 # Streamlit looks for its own address below the page's first, and finds it above.
 LOOKING = "the server responded with a status of 404"
 DURATION = re.compile(r"about [\d.]+ (s|min|h)\b|less than a second")
-PENDING = re.compile("Being made|Waiting")
+PENDING = re.compile("Computing …|Waiting")
 UNITS = "Units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
 SLOW = "view=Grid&methods=RISE&methods=Gradient&rise.samples=2000"
 
@@ -85,7 +85,7 @@ def finished(page: Page) -> None:
 
 def sheet(page: Page) -> bytes:
     """The pixels of the grid as they came from the server."""
-    source = page.get_by_role("img", name="Maps:").get_attribute("src")
+    source = page.get_by_role("img", name="Heatmaps:").get_attribute("src")
     return page.request.get(source if source.startswith("http") else f"{origin(page)}{source}").body()
 
 
@@ -146,7 +146,7 @@ def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) ->
     """What was clicked together, parameters too, is in the address and in the link that is offered."""
     opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
     page.get_by_role("radio", name="Grid").click()
-    expect(page.get_by_role("img", name="Maps:")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_role("img", name="Heatmaps:")).to_be_visible(timeout=PATIENCE_MS)
     finished(page)
     # At once, without a further click in the new view.
     assert parse_qs(urlsplit(offered_link(page)).query) == parse_qs(urlsplit(page.url).query)
@@ -177,7 +177,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
     page.get_by_role("radio", name="Outline").click()  # the page answers while maps are made
     expect(page.get_by_text("Inside the line, %")).to_be_visible(timeout=10_000)
     page.get_by_role("link", name="Home").click()
-    expect(page.locator("h1")).to_have_text("Do explanations help people foretell an AI?", timeout=PATIENCE_MS)
+    expect(page.locator("h1")).to_have_text("Do explanations help people predict an AI?", timeout=PATIENCE_MS)
     opened(page, f"{explorer.url}/explore?{SLOW}")
     assert sheet(page) != first
     page.get_by_text("Numbers: certificates and measures").click()
@@ -187,7 +187,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
 def test_stopped_work_ends_and_waits_for_a_click(explorer: Server, page: Page) -> None:
     page.goto(f"{explorer.url}/explore?view=Grid&methods=RISE&rise.samples=5999")
     stop = page.get_by_role("button", name="Stop all")
-    begin = page.get_by_role("button", name="Make the 3 that are not there")
+    begin = page.get_by_role("button", name="Compute the 3 missing")
     expect(stop.or_(begin)).to_be_visible(timeout=PATIENCE_MS)
     if begin.is_visible():  # to a slow machine the work seems long: it asks before it begins
         begin.click()
@@ -209,10 +209,10 @@ def taken(page: Page, label: str) -> bytes:
 def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser, page: Page, tmp_path: Path) -> None:
     opened(page, f"{explorer.url}/explore?view=Grid&methods=Gradient&methods=RISE&rise.samples=64")
     page.get_by_role("button", name="Download").click()
-    picture, seen = (Image.open(io.BytesIO(content)) for content in (taken(page, "Picture (PNG)"), sheet(page)))
+    picture, seen = (Image.open(io.BytesIO(content)) for content in (taken(page, "Image (PNG)"), sheet(page)))
     smaller = np.asarray(picture.resize(seen.size), dtype=float)  # the page gets it as wide as a screen
     assert np.abs(smaller - np.asarray(seen.convert("RGB"), dtype=float)).mean() < 2
-    drawing = taken(page, "Picture (SVG)")
+    drawing = taken(page, "Image (SVG)")
     assert len(ElementTree.fromstring(drawing).findall("{http://www.w3.org/2000/svg}image")) == 3 + 2 * 4
     (tmp_path / "maps.svg").write_bytes(drawing)
     with chromium.new_context() as viewer:
@@ -221,8 +221,8 @@ def test_what_is_taken_away_is_what_is_seen(explorer: Server, chromium: Browser,
         expect(shown.locator("text").first).to_be_visible()
         widths = shown.evaluate("[...document.querySelectorAll('text')].map(t => t.getBBox().x + t.getBBox().width)")
         assert max(widths) <= float(ElementTree.fromstring(drawing).get("width") or 0)
-    (tmp_path / "maps.npz").write_bytes(taken(page, "Maps and certificates (NPZ)"))
-    (tmp_path / "again.py").write_bytes(taken(page, "Python that makes them again"))
+    (tmp_path / "maps.npz").write_bytes(taken(page, "Heatmaps and certificates (NPZ)"))
+    (tmp_path / "again.py").write_bytes(taken(page, "Python script to reproduce them"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "again.py"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     with np.load(tmp_path / "maps.npz") as maps, np.load(tmp_path / "again.npz") as again:
@@ -237,18 +237,18 @@ def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: 
     page.get_by_role("spinbutton", name="Channel").press("Enter")
     expect(page.get_by_test_id("stHeading").nth(1)).to_have_text("features.3.2, channel 40", timeout=PATIENCE_MS)
     finished(page)
-    made = page.get_by_role("img", name="Made for the unit")
+    made = page.get_by_role("img", name="Synthesised for the unit")
     expect(made).to_have_count(3)
-    expect(page.get_by_role("img", name="Found for the unit")).to_have_count(9)
+    expect(page.get_by_role("img", name="Top image of the unit")).to_have_count(9)
     page.get_by_role("button", name="Download").click()
     with np.load(io.BytesIO(taken(page, "Inputs (NPZ)"))) as arrays:
-        said = [f"Made for the unit: start {k}: {value:.4g}" for k, value in enumerate(arrays["activations"])]
+        said = [f"Synthesised for the unit: start {k}: {value:.4g}" for k, value in enumerate(arrays["activations"])]
         assert [made.nth(k).get_attribute("alt") for k in range(3)] == said
         inputs = torch.from_numpy(arrays["inputs"])
     with open_classifier("scenes", ROOT).exclusive() as module, torch.no_grad():
         answers = module.features[:4](inputs)[:, 40].mean((1, 2))
     np.testing.assert_allclose(answers.numpy(), [float(text.rsplit(" ", 1)[1]) for text in said], rtol=1e-3)
-    sheets = [Image.open(io.BytesIO(taken(page, f"Pictures {which} (PNG)"))) for which in ("made", "found")]
+    sheets = [Image.open(io.BytesIO(taken(page, f"{which} images (PNG)"))) for which in ("Synthesised", "Top")]
     assert [sheet.width for sheet in sheets] == [16 + 3 * (224 + 16), 16 + 3 * (3 * 150 + 2 * 6 + 16)]
 
 
@@ -258,7 +258,7 @@ def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) 
     says, truth = (text.split("\n")[0] for text in cell.locator("span").all_inner_texts())
     cell.click()
     heading = page.get_by_test_id("stHeading").nth(1)
-    expect(heading).to_contain_text(f"The AI says {says.rsplit(' ', 1)[0]}", timeout=PATIENCE_MS)
+    expect(heading).to_contain_text(f"The AI predicts {says.rsplit(' ', 1)[0]}", timeout=PATIENCE_MS)
     expect(heading).to_contain_text(truth)
     expect(page.get_by_role("radio", name="One map")).to_be_checked()
 
@@ -277,7 +277,7 @@ def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, w
 def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
     """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
     opened(page, f"{explorer.url}/explore?view=Debugging&source=Ordinary")
-    expect(page.get_by_text("200 pictures; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
     field = page.locator(".nsewdrag").first
     field.scroll_into_view_if_needed()
     box = field.bounding_box()
@@ -289,7 +289,7 @@ def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explor
     for x, y in at[1:]:
         page.mouse.move(x, y, steps=5)
     page.mouse.up()
-    expect(page.get_by_text("200 pictures;")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(page.get_by_text("200 images;")).to_have_count(0, timeout=PATIENCE_MS)
     finished(page)
     sure = [int(text.split()[-1].rstrip("%")) for text in page.locator(".grid figure + span").all_text_contents()]
     assert 0 < len(sure) < 60
@@ -297,4 +297,4 @@ def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explor
     first = page.locator(".grid button").first
     says = first.locator("figure + span").inner_text().split()[0]
     first.click()
-    expect(page.get_by_test_id("stHeading").nth(1)).to_contain_text(f"The AI says {says}", timeout=PATIENCE_MS)
+    expect(page.get_by_test_id("stHeading").nth(1)).to_contain_text(f"The AI predicts {says}", timeout=PATIENCE_MS)

@@ -19,7 +19,7 @@ from tests.study.analysis.simulated import study
 pytestmark = pytest.mark.browser
 
 PATHS = {
-    "": "Do explanations help people foretell an AI?",
+    "": "Do explanations help people predict an AI?",
     "explore?method=Gradient": "Explore",
     "studies": "Studies",
     "studies?section=Trials": "Studies",
@@ -87,10 +87,10 @@ def test_a_thumbnail_is_picked_by_click_and_by_key(researcher: Server, page: Pag
     expect(grid).to_have_count(20)
     expect(grid.nth(0)).to_have_attribute("aria-pressed", "true")
     for number, press in ((7, grid.nth(7).click), (3, lambda: grid.nth(3).press("Enter"))):
-        says = (grid.nth(number).get_attribute("title") or "").removeprefix("The AI says ").split(":")[0]
+        says = (grid.nth(number).get_attribute("title") or "").removeprefix("The AI predicts ").split(":")[0]
         press()
         expect(grid.nth(number)).to_have_attribute("aria-pressed", "true", timeout=PATIENCE_MS)
-        expect(heading).to_contain_text(f"The AI says {says}", timeout=PATIENCE_MS)
+        expect(heading).to_contain_text(f"The AI predicts {says}", timeout=PATIENCE_MS)
         expect(page.locator(".grid button[aria-pressed=true]")).to_have_count(1)
         finished(page)
 
@@ -111,7 +111,7 @@ def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path
     page.get_by_text("Upload", exact=True).click()
     page.locator("input[type=file]").set_input_files(tmp_path / "notes.png")
     alert = page.get_by_test_id("stAlertContentError")
-    expect(alert).to_have_text("notes.png cannot be read as a picture. Give a PNG, JPEG or WebP file.")
+    expect(alert).to_have_text("notes.png cannot be read as an image. Choose a PNG, JPEG or WebP file.")
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])

@@ -34,7 +34,7 @@ def test_in_by_the_provider_and_an_act_under_her_name(tmp_path: Path, chromium: 
             expect(page).to_have_url(f"{server.url}/")
             page.goto(f"{server.url}/monitor")
             page.get_by_role("button", name="Pause").click(timeout=PATIENCE_MS)
-            expect(page.get_by_role("button", name="Go on")).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_role("button", name="Resume")).to_be_visible(timeout=PATIENCE_MS)
             page.get_by_role("link", name="Log out").click(timeout=PATIENCE_MS)
             expect(page.get_by_text("You are logged in as ada@example.org.")).to_be_visible()
             page.get_by_role("button", name="Log out").click()

@@ -16,7 +16,7 @@ from study.workspace.workspace import VARIABLE
 
 PATIENCE_S = 240
 """A machine that does much else is slow; nothing here waits for the clock."""
-WAITING = ("Being made", "Waiting", "more waiting")
+WAITING = ("Computing …", "Waiting", "more waiting")
 
 
 @pytest.fixture

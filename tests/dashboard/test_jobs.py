@@ -141,7 +141,7 @@ def test_too_much_waiting_is_refused_and_what_was_left_makes_room(monkeypatch: p
     pool.ask("busy", busy)
     assert busy.began.wait(PATIENCE_S)
     waiting: list[Job] = [pool.ask(str(number), lambda progress: 1) for number in range(2)]
-    with pytest.raises(ForetellError, match="2 pieces of work are waiting already"):
+    with pytest.raises(ForetellError, match="2 jobs are waiting already"):
         pool.ask("more", lambda progress: 1)
     monkeypatch.setattr(jobs, "WANTED_S", 0.0)
     assert pool.ask("more", lambda progress: 1).state == "waiting"

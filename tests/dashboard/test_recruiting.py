@@ -71,7 +71,7 @@ def test_withdrawing_leaves_a_database_that_verifies(codes: list[str], workspace
     database = workspace / "foretell.db"
     assert run("withdraw", codes[0]) == (0, "Erased.\n")
     code, output = run("verify", str(database))
-    assert (code, "2 people" in output) == (0, True)
+    assert (code, "2 participants" in output) == (0, True)
     with sqlite3.connect(database) as db:
         db.execute("DROP TRIGGER response_no_update")
         db.execute("UPDATE response SET rt_ms = 1 WHERE seq = 20")

@@ -222,7 +222,7 @@ def test_an_answer_counts_once_and_where_it_was_asked_for(
 ) -> None:
     """Catches a callback replayed with its cookies, sent to another browser (login CSRF), or never asked for."""
     with httpx.Client(base_url=server.url) as victim:
-        assert said(victim.get(back(http).headers["location"])).startswith("This login was not begun here")
+        assert said(victim.get(back(http).headers["location"])).startswith("This login was not started here")
         answer = back(http).headers["location"]
         victim.get("/login/sso")
         assert victim.get(answer).status_code == 400

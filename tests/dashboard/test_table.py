@@ -73,8 +73,8 @@ def test_a_row_shares_one_limit_or_each_map_has_its_own_and_the_sheet_says_which
         assert all(f"scale ±{scale.limit:.3g}" in words(replace(made, scaling="Own")) for scale in own)
     gradient, rise = (made.scales(method)[0].limit for method in METHODS)
     assert gradient != rise
-    assert "one scale for the maps of a method" in words(made)
-    assert "each map on its own scale" in words(replace(made, scaling="Own"))
+    assert "one scale for the heatmaps of a method" in words(made)
+    assert "each heatmap on its own scale" in words(replace(made, scaling="Own"))
 
 
 def test_another_scale_makes_another_picture(made: HeatmapTable) -> None:
@@ -103,7 +103,7 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapT
     assert "completeness +1.23%" in text
     for curve in (found.deletion, found.insertion):
         assert f"{curve.measure} {float(curve.area[0]):.3f} (probability, {curve.substrate} instead, 50 steps)" in text
-    assert f"mass on the object {found.mass:.0%}" in text
+    assert f"relevance mass on the object {found.mass:.0%}" in text
     lines = [item for item in table.draw_sheet(shown).items if isinstance(item, canvas.Line)]
     assert [len(line.points) for line in lines] == [51, 51]
 

@@ -147,4 +147,4 @@ def test_the_verbs(tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv(VARIABLE, str(tmp_path / "new"))
     done = run.invoke(cli.build_app(), ["restore", str(tmp_path / "again")], catch_exceptions=False)
     assert done.exit_code == 0
-    assert "are what they were" in done.output
+    assert "match the backup" in done.output

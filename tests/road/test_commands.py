@@ -115,7 +115,7 @@ def test_a_port_in_use_is_named():
         port = other.getsockname()[1]
         done = run("serve", "--no-demo", "--no-browser", "--port", port)
     assert done.returncode == 2
-    assert f"Port {port} is in use. Stop what uses it, or choose another: --port {port + 1}" in done.stderr
+    assert f"Port {port} is in use. Stop the program that uses it, or choose another: --port {port + 1}" in done.stderr
 
 
 def test_explain_writes_map_picture_and_certificate(picture, tmp_path):
@@ -177,7 +177,7 @@ def test_versions_of_a_study_are_not_pooled(capsys):
     )
     kept = newest_version(frame)
     assert kept["study_hash"].unique().tolist() == ["a" * 64]
-    assert "1 answers to earlier versions of the study are left out" in capsys.readouterr().out
+    assert "1 responses to earlier versions of the study are left out" in capsys.readouterr().out
     assert newest_version(kept) is kept
 
 

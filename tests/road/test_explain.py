@@ -83,7 +83,7 @@ def test_kill_9_loses_little_and_the_same_command_finishes(tmp_path):
     assert 8 * KILLS <= len(times) < 2 * PICTURES
     done = run(*arguments, out)
     assert done.returncode == 0, done.stderr
-    assert f"{2 * PICTURES - len(times)} maps written to {out}, {len(times)} were there." in done.stdout
+    assert f"{2 * PICTURES - len(times)} heatmaps written to {out}, {len(times)} existed." in done.stdout
     assert all(path.stat().st_mtime_ns == made for path, made in times.items())
     run(*arguments, again)
     assert len(finished(out)) == 2 * PICTURES
@@ -100,7 +100,7 @@ def test_pictures_come_as_files_folders_and_patterns(tmp_path):
         out = tmp_path / str(k)
         done = run("explain", "--image", *given, "--method", "gradient", "--out", out)
         assert done.returncode == 0, done.stderr
-        assert "4 maps written" in done.stdout
+        assert "4 heatmaps written" in done.stdout
         assert (out / ("even/00.gradient.json" if k < 2 else "00.gradient.json")).is_file()
 
 

@@ -1,4 +1,4 @@
-"""Which pictures of a set break the rules in a file of the workspace: how many, of what categories, and which."""
+"""Assertions: which images of a set break the rules in a file of the workspace, by rule and category."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ OnPick = Callable[[int], None]
 
 
 def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
-    """The choice of a file, and what comes of it; where there is none, where to put one."""
+    """Choose a file and show its results; without a file, say where to put one."""
     offered = cache.list_rule_files()
     if not offered:
         st.info(
-            f"No file of assertions is here: put a Python file of functions (picture, answer) into "
+            f"There is no file of assertions. Put a Python file of functions (picture, answer) into "
             f"{escape_markdown(str(home() / cache.RULES))}, as docs/how-to/debug-a-model.md shows."
         )
         st.code(f"from PIL import ImageOps\n\n\n{EXAMPLE}", language="python")
@@ -49,7 +49,7 @@ def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name
         key="rules",
         bind="query-params",
         width=320,
-        help="The Python files in the workspace's folder `rules/`. The one that is chosen is executed.",
+        help="The Python files in the workspace's folder `rules/`. The selected file is executed.",
     )
     if chosen == NOT:
         return
@@ -68,26 +68,26 @@ def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: O
     with right:
         st.table(sentences(report), border="horizontal", hide_index=True)
     st.caption(
-        "Broken: of the pictures that a rule says something of, the share that break it, with 95 % intervals as if the "
-        "pictures were drawn at random."
+        "Broken: the share of images that break a rule, among those it applies to. The 95% intervals treat the images "
+        "as a random sample."
     )
     rule = st.selectbox("Rule", list(report), key="rule", bind="query-params", width=320)
     worst = found.worst(rule)
     if worst:
         picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
     else:
-        st.caption("No picture breaks it.")
+        st.caption("No image breaks it.")
     with st.expander("The numbers"):
-        st.caption(f"{escape_markdown(rule)}, by category of the label")
+        st.caption(f"{escape_markdown(rule)}, by labelled category")
         numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
-        st.caption("Every picture: 0 a rule holds, above 0 how badly it is broken, empty where it says nothing")
+        st.caption("All images: 0 if the rule holds, above 0 for how badly it is broken, empty if it does not apply")
         numbers.table(found.table, f"{name}.pictures")
 
 
 def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
-    """Of each rule the share of pictures that break it, from the top down, with its interval."""
+    """Draw the share of images that break each rule, with its interval."""
     table = overall(report)
     share = table["share"].to_numpy()
     drawn = go.Figure(
@@ -103,7 +103,7 @@ def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
                 "color": "#777",
             },
             customdata=table[["broken", "applied"]],
-            hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} pictures: %{x:.1%}<extra></extra>",
+            hovertemplate="%{customdata[0]:,} of %{customdata[1]:,} images: %{x:.1%}<extra></extra>",
         )
     )
     drawn.update_layout(
@@ -116,7 +116,7 @@ def figure(report: Mapping[str, Mapping[str, Any]]) -> go.Figure:
 
 
 def sentences(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """A row a rule: what it says, and how often it is broken."""
+    """Return one row per rule: what it says, and how often it is broken."""
     return pd.DataFrame(
         {
             "Rule": [escape_markdown(_format_rule(rule, one["says"])) for rule, one in report.items()],
@@ -133,17 +133,17 @@ def _format_rule(rule: str, says: str) -> str:
 
 
 def _space_words(rule: str) -> str:
-    """A function's name as words, which a narrow page can break."""
+    """Format a function's name as words, which a narrow page can wrap."""
     return rule.replace("_", " ")
 
 
 def overall(report: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """A row a rule, in numbers."""
+    """Return one row per rule, in numbers."""
     return pd.DataFrame([{"rule": rule, **_counts(one), "says": one["says"]} for rule, one in report.items()])
 
 
 def by_category(one: Mapping[str, Any]) -> pd.DataFrame:
-    """A row for each category of which a rule says something, the most often broken first."""
+    """Return one row per category that a rule applies to, the most often broken first."""
     table = pd.DataFrame([{"category": name, **_counts(of)} for name, of in one["by_category"].items()])
     return table.sort_values("share", ascending=False, kind="stable")
 
@@ -153,7 +153,7 @@ def _counts(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def evidence(found: AssertionResults, rule: str, i: int) -> list[str]:
-    """How badly a picture breaks a rule, and what the AI says of it."""
+    """Describe how badly an image breaks a rule, with its label and prediction."""
     row, severities = found.table.iloc[i], found.table[rule].dropna()
     how = "breaks it" if set(severities) <= {0, 1} else f"broken by {row[rule]:.3g}"
-    return [how, f"Labelled {row['label']}; the AI says {row[PREDICTED]}, {row[CONFIDENCE]:.0%}."]
+    return [how, f"Labelled {row['label']}; the AI predicts {row[PREDICTED]}, {row[CONFIDENCE]:.0%}."]

@@ -1,4 +1,4 @@
-"""Can the AI's confidence be believed: how often it is right where it is so sure, before and after a temperature."""
+"""Calibration: accuracy by confidence, before and after temperature scaling."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from study.inquiry.debugging import DebuggingResults
 
 NONE = "–"
 COUNTS = 0.2
-"""Share of the figure's height that shows how many answers lie in each bin."""
+"""Share of the figure's height for the number of predictions in each bin."""
 
 
 def show(classifier: Classifier, found: DebuggingResults, name: str) -> None:
-    """The curve, the measures and what to make of them, once they are there; without labels, why there are none."""
+    """Show the curve, the measures and their meaning; without labels, why there are none."""
     known = int(found.has_known_label.sum())
     if known < LEAST:
         st.info(too_few(known))
@@ -49,9 +49,9 @@ def _draw_result(found: CalibrationResults, name: str) -> None:
 
 
 def figure(found: CalibrationResults) -> go.Figure:
-    """Accuracy against confidence by bin, with 95 % intervals and the diagonal; below, how many answers in each."""
+    """Draw accuracy against confidence by bin, with 95% intervals and the diagonal; below, the predictions per bin."""
     table = found.bins()
-    drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="right", x_title="confidence")
+    drawn = plots.curves(table, x="confidence", y="accuracy", by="answers", title="accuracy", x_title="confidence")
     for k, (_, part) in enumerate(table.groupby("answers", sort=False)):
         wide = (part["to"] - part["from"]) / len(found.predictions)
         drawn.add_bar(
@@ -61,7 +61,7 @@ def figure(found: CalibrationResults) -> go.Figure:
             marker={"color": plots.PALETTE[k]},
             yaxis="y2",
             showlegend=False,
-            hovertemplate="%{y:,} pictures<extra></extra>",
+            hovertemplate="%{y:,} images<extra></extra>",
         )
     shared = {"range": [-0.02, 1.02], "showgrid": False, "zeroline": False, "tickformat": ".0%"}
     drawn.update_layout(
@@ -69,7 +69,7 @@ def figure(found: CalibrationResults) -> go.Figure:
         yaxis={"range": [-0.02, 1.02], "domain": [COUNTS + 0.05, 1]},
         yaxis2={
             "domain": [0, COUNTS],
-            "title": "pictures",
+            "title": "images",
             "gridcolor": plots.GRID,
             "nticks": 3,
             "rangemode": "tozero",
@@ -81,7 +81,7 @@ def figure(found: CalibrationResults) -> go.Figure:
 
 
 def make_measure_table(found: CalibrationResults) -> pd.DataFrame:
-    """A row a measure, before and after the temperature; what a temperature does not change stands once."""
+    """Return one row per measure, before and after temperature scaling; accuracy, which is unchanged, once."""
     right = found.accuracy
     rows = [("Accuracy", f"{right.value:.1%} {_limits(right.low, right.high)}", "the same")]
     for measure, told in MEASURE_FORMATS.items():
@@ -107,32 +107,32 @@ MEASURE_FORMATS: dict[str, Callable[[ConfidenceCalibration], str]] = {
     "Mean confidence": lambda one: f"{one.confidence:.1%}",
     "Expected calibration error": lambda one: f"{one.calibration.expected_error:.3f}",
     "Brier score, 0 to\u00a02": lambda one: f"{one.calibration.brier:.3f}",
-    "Confidence finds errors, AUROC": lambda one: _format_detection(one.detection),
+    "Error detection, AUROC": lambda one: _format_detection(one.detection),
 }
 
 
 def describe_calibration(found: CalibrationResults) -> str:
-    """What the numbers mean."""
+    """Describe what the numbers mean."""
     said = (
-        f"The AI is {found.given.confidence:.1%} sure on average and right about {found.accuracy.value:.1%} of "
-        f"{found.count:,} pictures: {_verdict(found.given.gap)}."
+        f"On {found.count:,} images the AI's mean confidence is {found.given.confidence:.1%} and its accuracy "
+        f"{found.accuracy.value:.1%}: {_verdict(found.given.gap)}."
     )
     if found.cooled is not None and found.temperatures is not None:
         said += (
-            f" After the temperature it is {found.cooled.confidence:.1%} sure: {_verdict(found.cooled.gap)}. Above 1 a "
-            "temperature makes every answer less sure, below 1 surer; what is answered stays. On the pictures that "
-            "it was fitted on it flatters itself: here every second picture has the one that suits the others best."
+            f" After temperature scaling it is {found.cooled.confidence:.1%}: {_verdict(found.cooled.gap)}. "
+            "A temperature above 1 lowers every confidence, one below 1 raises it; predictions do not change. To avoid "
+            "optimism, each half of the images is scaled by the temperature fitted to the other half."
         )
     return (
-        f"{said} Lines at the points are 95 % intervals; under the diagonal the AI is too sure. The expected error of "
-        "few pictures is above 0 by chance alone. AUROC: how often an error is less sure than a right answer; 0.5 is "
-        "chance."
+        f"{said} Lines at the points are 95% intervals; below the diagonal the AI is overconfident. With few images "
+        "the expected calibration error is above 0 by chance alone. AUROC: how often an error has lower confidence "
+        "than a correct prediction; 0.5 is chance."
     )
 
 
 def _verdict(gap: Gap) -> str:
-    """Overconfident or underconfident, by how much, or neither beyond chance."""
-    limits = f"95 %: {_points(gap.low)} to {_points(gap.high)}"
+    """Say whether the AI is over- or underconfident, by how much, or neither beyond chance."""
+    limits = f"95%: {_points(gap.low)} to {_points(gap.high)}"
     if gap.low <= 0 <= gap.high:
         return f"neither over- nor underconfident beyond chance ({_points(gap.value)} percentage points, {limits})"
     way = "over" if gap.value > 0 else "under"

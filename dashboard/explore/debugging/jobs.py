@@ -29,7 +29,7 @@ from study.workspace.workspace import home
 
 
 def start_debugging_job(model: str, name: str) -> Job:
-    """The job that opens a picture set, asks a classifier about it and looks for doubtful labels and outliers."""
+    """Return the job that opens an image set, asks a classifier about it and looks for label errors and outliers."""
     asked, folder, source = cache.load_classifier(model), home(), cache.find_image_source(name)
 
     def work(progress: Progress) -> DebuggingResults:
@@ -40,7 +40,7 @@ def start_debugging_job(model: str, name: str) -> Job:
 
 @dataclass(frozen=True)
 class NoiseRequest:
-    """A whole set asked `PASSES` times more by a registered sampler; what comes of it is a table, one row a picture."""
+    """A whole set asked `PASSES` times more by a registered sampler; what comes of it is a table, one row per image."""
 
     classifier: Classifier
     sampler: str
@@ -48,7 +48,7 @@ class NoiseRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answers depend on."""
+        """Return the SHA-256 of everything the result depends on."""
         return digest("set doubt", self.classifier.fingerprint, f"{self.sampler}|{PASSES}", self.images.digest)
 
     def compute(self, progress: Progress) -> pd.DataFrame:
@@ -92,13 +92,13 @@ class CalibrationRequest:
 
     @property
     def seconds(self) -> float:
-        """Nothing is asked anew."""
+        """Nothing is classified again."""
         return 0.0
 
 
 @dataclass(frozen=True)
 class AssertionsRequest:
-    """A set run through the assertions of a file; ``content`` are its bytes, so that a changed file is run anew."""
+    """A set run through the assertions of a file; ``content`` are its bytes, so that a changed file is run again."""
 
     classifier: Classifier
     file: Path

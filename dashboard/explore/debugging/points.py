@@ -1,4 +1,4 @@
-"""Every picture of a set as a point, coloured by what there is to tell apart."""
+"""All images of a set as points, coloured by kind of error, prediction or label."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from study.analysis.plots import INK, MARKS, PALETTE
 from study.inquiry.debugging import DebuggingResults
 
-RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Right", "Ordinary error", "Confident error", "Truth not known")
-OTHER, ALL = "Others", "Pictures"
+RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Correct", "Other error", "Confident error", "True class unknown")
+OTHER, ALL = "Others", "Images"
 KIND_STYLES = {
     RIGHT: ("#0072B2", "circle"),
     ORDINARY: ("#E69F00", "square"),
@@ -26,32 +26,32 @@ KIND_STYLES = {
 }
 """Colours of Okabe & Ito (2008) as in the figures of the results, each with a mark of its own."""
 HOVER_TEMPLATE = "%{customdata[3]}<br>AI: %{customdata[1]}<br>label: %{customdata[2]}<extra></extra>"
-"""What stands beside a point under the mouse."""
+"""The text at a point under the mouse."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is told of each picture along one side."""
+    """The values of the images along one axis."""
 
     title: str
     values: NDArray[np.floating]
 
 
 def kinds(found: DebuggingResults, confident: float) -> list[str]:
-    """Of each picture how the AI fares with it; an error is confident from this probability on."""
+    """Classify each image as correct or a kind of error; errors are confident from this probability on."""
     answers = found.answers
     errors = np.where(answers.probability >= confident, CONFIDENT, ORDINARY)
     return [str(kind) for kind in np.where(~found.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
 
 
 def commonest(names: Sequence[str]) -> list[str]:
-    """Names of which those that have no colour left are `OTHER`."""
+    """Return the names, with those that have no colour left as `OTHER`."""
     kept = set(pd.Series(names).value_counts().index[: len(PALETTE)])
     return [name if name in kept else OTHER for name in names]
 
 
 def figure(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> go.Figure:
-    """The points, each with its picture's number to be chosen by; many are drawn by WebGL."""
+    """Draw the points, each with its image's number for selection; many are drawn by WebGL."""
     order = _order(groups)
     looks = KIND_STYLES | dict(
         zip([g for g in order if g not in KIND_STYLES], zip(PALETTE, MARKS, strict=True), strict=False)
@@ -94,7 +94,7 @@ def _frame(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> 
 
 
 def _order(groups: Sequence[str]) -> list[str]:
-    """Groups in the order of the legend: as they are declared, or the commonest first, and the others last."""
+    """Return the groups in the order of the legend: as declared, or the most frequent first, and others last."""
     there = list(pd.Series(groups).value_counts().index)
     return sorted(
         there, key=lambda group: KINDS.index(group) if group in KINDS else there.index(group) + 99 * (group == OTHER)

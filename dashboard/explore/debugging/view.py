@@ -1,4 +1,4 @@
-"""Where the AI goes wrong in a set: all pictures as points, doubtful labels, outliers, calibration, rules."""
+"""Debugging: where the AI errs in a set, with points, likely label errors, outliers, calibration and rules."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
 ENTROPY = "Entropy of the answer"
 BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
 CONFIDENT = 80
-"""Probability in per cent from which on an error is called confident, unless another is chosen."""
+"""Probability in per cent from which an error counts as confident by default."""
 HARDLY = 0.5
-"""Share of right answers under which labels should not be judged by them."""
+"""Accuracy below which the predictions should not judge labels."""
 JUDGES: dict[Judge, str] = {
     "answers": "The AI's answers",
     "features": "A reader of its features",
     "both": "Where both agree",
 }
 
-READER = "A linear reader of its features, trained without the picture that it judges, holds on training pictures too."
-NO_READER = f"There is no second judge, a reader of its features: for this some label has fewer than {FOLDS} pictures."
+READER = "A linear probe of its features, trained without the image that it judges, is valid on training images too."
+NO_READER = f"There is no linear probe as a second judge, because some label has fewer than {FOLDS} images."
 
 OnPick = Callable[[int], None]
 
 
 def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None:
-    """One of `SECTIONS` of the set ``name``; a click on a picture is ``picked``."""
+    """Show one of `SECTIONS` of the set ``name``; a click on an image is ``picked``."""
     section = st.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
@@ -71,13 +71,13 @@ def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None
 
 def _file(found: DebuggingResults, name: str) -> None:
     content = found.table()
-    files.offer_download("Every picture (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
+    files.offer_download("All images (CSV)", lambda: csv_text(content), f"{name}.debugging.csv", "text/csv")
 
 
 def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, picked: OnPick) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         places = PLACES if found.places is not None else PLACES[:1]
-        place = st.selectbox("Place by", places, key="place", bind=BIND, width=220)
+        place = st.selectbox("Position by", places, key="place", bind=BIND, width=220)
         noise = _noise_box() if place == CONFIDENCE else ENTROPY
         measure = _measure_box() if noise != ENTROPY else ""
         groups = _groups(found)
@@ -94,22 +94,20 @@ def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, pi
     )
     among = {int(point["customdata"][0]) for point in chosen.selection.points}
     if not among:
-        st.caption("Draw around points, or tap one, to see these pictures alone; a double click lets them go.")
+        st.caption("Draw around points, or tap one, to see only those images. Double-click to clear the selection.")
     picker.show_whole_set(gallery, name, picked, among or None)
 
 
 def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
-    """Confidence and doubt; None until the answers under noise are there."""
-    confidence = Axis("confidence: probability of the answer", found.answers.probability)
+    """Return confidence and uncertainty; None until the predictions under noise are computed."""
+    confidence = Axis("confidence: probability of the prediction", found.answers.probability)
     if noise == ENTROPY:
-        return confidence, Axis("entropy of the answer, bits", found.answers.entropy)
+        return confidence, Axis("entropy of the prediction, bits", found.answers.entropy)
     table: pd.DataFrame | None = get_result(NoiseRequest(cache.load_classifier(model), noise, found.images), "_noise")
     if table is None:
         return None
     error = table[f"{measure}_error"]
-    st.caption(
-        f"Standard error from the {PASSES} passes: half below {error.median():.3f}, none above {error.max():.3f}."
-    )
+    st.caption(f"Standard error from the {PASSES} passes: median {error.median():.3f}, maximum {error.max():.3f}.")
     return confidence, Axis(
         f"{format_name(measure).lower()} under {format_name(noise).lower()}", table[measure].to_numpy()
     )
@@ -126,7 +124,7 @@ def _plane(found: DebuggingResults) -> tuple[Axis, Axis]:
 
 def _noise_box() -> str:
     return st.selectbox(
-        "Doubt",
+        "Uncertainty",
         [ENTROPY, *doubt.OFFERED],
         format_func=lambda name: name if name == ENTROPY else f"{format_name(name)}, {PASSES} passes",
         key="doubt",
@@ -142,7 +140,7 @@ def _measure_box() -> str:
 
 
 def _groups(found: DebuggingResults) -> list[str]:
-    """The group of each picture by the chosen colouring; of error types only where labels are known."""
+    """Return the group of each image by the chosen colouring; error types only if labels are known."""
     known = bool(found.has_known_label.any())
     offered = [*([BY_KIND] if known else []), BY_PREDICTION, BY_LABEL, BY_NOTHING]
     by = st.selectbox("Colour by", offered, key="colour", bind=BIND, width=180)
@@ -158,22 +156,22 @@ def _groups(found: DebuggingResults) -> list[str]:
 def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.labels is None:
         st.info(
-            "Labels are judged by an AI that knows two or more of them and ends in one linear layer: name the folders "
-            "as the classifier names its classes."
+            "Label errors are found by an AI that has two or more of the labels as classes and ends in one linear "
+            "layer. Name the folders like the classifier's classes."
         )
         return
     judge = _judge_box(found)
     doubtful, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
     st.caption(
-        f"Doubtful by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,} labels. "
-        "The predictions are evidence where it was not trained on these pictures, and cannot tell a "
-        "wrong label from an error that it is sure of;"
-        f" it is right about {right:.0%} of them. {NO_READER if found.read is None else READER} Look at the "
-        "pictures, the likeliest first, and at how their nearest in the AI's features are labelled."
+        f"Likely label errors by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,}. "
+        "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
+        f"wrong label from a confident error; the AI is right about {right:.0%} of these images. "
+        f"{NO_READER if found.read is None else READER} Inspect the images, the likeliest errors first, and "
+        "the labels of their nearest neighbours in the AI's features."
     )
     if right < HARDLY:
         st.warning(
-            "The AI errs too often on these pictures to judge their labels: most of these are likely its own errors."
+            "The AI errs too often on these images to judge their labels: most of these are likely its own errors."
         )
     if doubtful:
         picker.show_ranked(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
@@ -182,7 +180,7 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
 
 
 def _judge_box(found: DebuggingResults) -> Judge:
-    """Which road doubts the labels, with how many each finds; the answers alone where there is no other."""
+    """Choose the method that finds label errors, with counts; the predictions if there is no other."""
     if found.read is None:
         return "answers"
     judge: Judge = st.segmented_control(
@@ -199,14 +197,12 @@ def _judge_box(found: DebuggingResults) -> Judge:
 
 def _outliers(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.near is None:
-        st.info(
-            "Outliers are found among two or more pictures, in the features of an AI that ends in one linear layer."
-        )
+        st.info("Outliers are found among two or more images, in the features of an AI that ends in one linear layer.")
         return
     ranked = found.outliers()
     st.caption(
-        f"The farthest first: by the distance of the {found.near.indices.shape[1]}th nearest picture in the AI's "
-        "features (0 the same, 1.41 nothing in common). Of such pictures the AI has seen few, or they belong elsewhere."
+        f"Farthest first, by the distance to the {found.near.indices.shape[1]}th nearest image in the AI's features "
+        "(0: the same; 1.41: nothing in common). The AI saw few such images in training, or they belong elsewhere."
     )
     picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
     with st.expander("The numbers"):

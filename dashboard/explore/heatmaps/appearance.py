@@ -1,4 +1,4 @@
-"""How maps are shown, and on what scale."""
+"""Choose how heatmaps are drawn, and on what scale."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
         required=True,
         key="style",
         bind=BIND,
-        help="Colours: over the grey image. Outline: a line around what speaks most for the class. "
+        help="Colours: over the grey image. Outline: a line around the strongest evidence for the class. "
         "Heatmap alone: without the image.",
     )
     opacity, percent = 0.8, 10.0
@@ -41,7 +41,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
             key=clip_key,
             bind=BIND,
             width=180,
-            help="So many of the strongest pixels all get the full colour. More makes weaker values visible.",
+            help="This share of the strongest pixels gets the full colour. A larger share makes weaker values visible.",
         )
     if style == "Colours":
         opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
@@ -58,20 +58,20 @@ def choose_scaling(default: Scaling = "Shared", key: str = "scale") -> Scaling:
         required=True,
         key=key,
         bind=BIND,
-        help="Methods have different units, so maps of different methods never share a scale. "
-        "Shared: the maps of one method compare. Own: each map uses all its colours.",
+        help="Methods have different units, so heatmaps of different methods never share a scale. "
+        "Shared: heatmaps of one method can be compared. Own: each heatmap uses the full range of colours.",
     )
     return chosen
 
 
 def choose_faithfulness() -> bool:
-    """Whether the maps' faithfulness is measured too."""
+    """Choose whether to measure the faithfulness of the heatmaps too."""
     return st.toggle(
         "Faithfulness",
         key="faithfulness",
         bind=BIND,
-        help="Deletion and insertion: what the AI says as the map's strongest pixels go or come. "
-        "Where the object is known: how much of the map lies on it. Infidelity: what the map does not foretell of what "
-        "covered squares take away. For one map also whether it hangs on what the network has learnt, and how far it "
-        "moves when the picture hardly does.",
+        help="Deletion and insertion: the AI's confidence as the strongest pixels are removed or added. "
+        "If the object is known: the share of the evidence on it. Infidelity: how poorly the heatmap predicts the "
+        "effect of covering squares. For a single image also: whether the heatmap depends on the trained weights, and "
+        "how much it changes when the image barely does.",
     )

@@ -1,4 +1,4 @@
-"""From what is chosen to cells: the classifier's answers, the classes to explain, the maps as far as they are there."""
+"""Turn choices into cells: the predictions, the classes to explain, and the heatmaps computed so far."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PREDICTION = "The AI's answer"
 
 @dataclass(frozen=True)
 class ClassifiedImage:
-    """A picture as a classifier sees it, and what it says of it."""
+    """An image as a classifier sees it, with its prediction."""
 
     model: str
     chosen: ChosenImage
 
     @cached_property
     def classifier(self) -> Classifier:
-        """The classifier of the name."""
+        """Load the classifier."""
         return cache.load_classifier(self.model)
 
     @cached_property
@@ -50,32 +50,32 @@ class ClassifiedImage:
 
     @cached_property
     def ranked_classes(self) -> list[int]:
-        """The classes, the likeliest first."""
+        """Return the classes, the likeliest first."""
         found: list[int] = self.probabilities.argsort(descending=True).tolist()
         return found
 
     @property
     def predicted_class(self) -> int:
-        """The classifier's answer."""
+        """Return the predicted class."""
         return self.ranked_classes[0]
 
     @property
     def truth(self) -> int | None:
-        """The class of the picture's truth, where it is known and the classifier has it."""
+        """Return the true class, if it is known and the classifier has it."""
         names = [plain(name) for name in self.classifier.categories]
         return names.index(self.chosen.truth) if self.chosen.truth in names else None
 
     @property
     def verdict(self) -> str:
-        """Whether the prediction is right; empty where the true class is not known."""
+        """Say whether the prediction is right; empty if the true class is unknown."""
         if self.chosen.truth is None:
             return ""
         if self.truth is None:
             return f"not scored: this network has no class {self.chosen.truth}"
-        return "right" if self.truth == self.predicted_class else f"wrong, truth: {self.chosen.truth}"
+        return "right" if self.truth == self.predicted_class else f"wrong, true class: {self.chosen.truth}"
 
     def format_confidence(self, k: int) -> str:
-        """A class and how likely it is to the classifier."""
+        """Format a class with its predicted probability."""
         return f"{plain(self.classifier.categories[k])} {float(self.probabilities[k]):.1%}"
 
     def column(self, *lines: str) -> Column:
@@ -92,7 +92,7 @@ def class_names(classifier: Classifier) -> list[str]:
 
 
 def target_box(classifier: Classifier) -> str:
-    """The class to explain, by name, or `PREDICTION`."""
+    """Choose the class to explain, by name, or `PREDICTION`."""
     return st.selectbox("Explain", [PREDICTION, *class_names(classifier)], key="target", bind="query-params", width=220)
 
 
@@ -105,7 +105,7 @@ def target_of(seen: ClassifiedImage, name: str) -> int | None:
 
 
 def cell_of(asking: JobCollector, request: MapRequest, column: Column, *, measured: bool) -> Cell:
-    """The map as far as it is there, with its measures if they are wanted."""
+    """Return the heatmap as far as it is computed, with its measures if requested."""
     job = asking(request)
     if job is None or job.state != "done":
         return Cell(request, note=describe_state(job))
@@ -117,7 +117,7 @@ def cell_of(asking: JobCollector, request: MapRequest, column: Column, *, measur
 
 
 def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
-    """The cell with what many more maps of the method say of it, as soon as they are there."""
+    """Add the robustness of the method to a cell, as soon as it is computed."""
     if cell.faithfulness is None:
         return cell
     job = asking(RobustnessRequest(cell.request))

@@ -1,4 +1,4 @@
-"""What is known of a map's truth, beside the map."""
+"""The certificate of a heatmap: warnings and measures of its reliability."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dashboard.shared.messages import escape_markdown
 
 
 def show(certificate: Certificate, category: str) -> None:
-    """Warnings first, then the numbers; where everything else stands, in an expander."""
+    """Show warnings first, then the numbers, and everything else in an expander."""
     for warning in certificate.warnings:
         st.warning(escape_markdown(warning))
     st.table(pd.DataFrame(facts(certificate, category)), border="horizontal", hide_header=True, hide_index=True)
@@ -26,21 +26,21 @@ def show(certificate: Certificate, category: str) -> None:
 
 
 def facts(certificate: Certificate, category: str) -> list[tuple[str, str]]:
-    """What applies to the method, in words and numbers."""
+    """List the facts that apply to the method."""
     known = [
         ("Explained class", f"{category} ({certificate.probability:.1%})"),
         ("Completeness residual", _percent(certificate.completeness)),
-        ("Share of the logit in the map", _share(certificate.conservation)),
+        ("Share of the logit in the heatmap", _share(certificate.conservation)),
         ("Effective sample size", _samples(certificate)),
         ("Largest standard error", _number(certificate.standard_error)),
-        ("Seed of the draws", None if certificate.seed is None else str(certificate.seed)),
+        ("Random seed", None if certificate.seed is None else str(certificate.seed)),
         ("Fingerprint", f"{certificate.fingerprint[:12]}…"),
     ]
     return [(name, value) for name, value in known if value is not None]
 
 
 def as_json(certificate: Certificate, category: str) -> str:
-    """The whole certificate as a file."""
+    """Format the whole certificate as JSON."""
     return json.dumps(certificate.as_dict() | {"category": category}, indent=1, ensure_ascii=False) + "\n"
 
 

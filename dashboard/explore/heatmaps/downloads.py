@@ -1,4 +1,4 @@
-"""What a reader takes away: pictures, arrays, certificates, the program that makes them again, and the link."""
+"""Downloads: images, arrays, certificates, the script that reproduces them, and the link."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from study.network.sources import plain
 
 
 def show_heatmap_downloads(shown: HeatmapTable, stem: str) -> None:
-    """Two buttons: the files of maps, and the link to what is seen."""
+    """Draw two buttons: the files of the heatmaps, and the link to this view."""
     made = any(cell.explanation is not None for _, cell in shown.cells)
     show_downloads((lambda: _files(shown, stem)) if made else None)
 
 
 def show_downloads(download: Callable[[], None] | None) -> None:
-    """Two buttons: what ``download`` draws, if there is any, and the link to what is seen."""
+    """Draw two buttons: what ``download`` draws, if anything, and the link to this view."""
     with st.container(horizontal=True):
         if download is not None:
             with st.popover("Download", icon=":material/download:"):
@@ -33,12 +33,12 @@ def show_downloads(download: Callable[[], None] | None) -> None:
             if popover.open:
                 st.code(make_link(), language=None, wrap_lines=True)
                 own = st.session_state.get("source") == OWN
-                said = "It opens this view." + (" Your own picture is not in it: it stays with you." if own else "")
+                said = "Opens this view." + (" Your own image is not in the link: it stays with you." if own else "")
                 st.caption(said)
 
 
 def make_link() -> str:
-    """The address of this very view."""
+    """Return the address of this view."""
     parts = urlsplit(st.context.url or "")
     query = [(key, value) for key in st.query_params for value in st.query_params.get_all(key)]
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(query)}"
@@ -48,26 +48,26 @@ def _files(shown: HeatmapTable, stem: str) -> None:
     made = [(column, cell) for column, cell in shown.cells if cell.explanation is not None]
     script = f"{stem}.py"
     files.offer_download(
-        "Picture (PNG)",
+        "Image (PNG)",
         lambda: figures.encode_png(canvas.render_png(table.draw_sheet(shown))),
         f"{stem}.png",
         "image/png",
     )
     files.offer_download(
-        "Picture (SVG)", lambda: canvas.render_svg(table.draw_sheet(shown)), f"{stem}.svg", "image/svg+xml"
+        "Image (SVG)", lambda: canvas.render_svg(table.draw_sheet(shown)), f"{stem}.svg", "image/svg+xml"
     )
     if len(made) == 1:
         values = made[0][1].explanation
         assert values is not None
         files.offer_download(
-            "Map (NPY)", lambda: figures.encode_npy(values.map[0]), f"{stem}.npy", "application/octet-stream"
+            "Heatmap (NPY)", lambda: figures.encode_npy(values.map[0]), f"{stem}.npy", "application/octet-stream"
         )
     files.offer_download(
-        "Maps and certificates (NPZ)", lambda: reproduce.build_npz(shown), f"{stem}.npz", "application/octet-stream"
+        "Heatmaps and certificates (NPZ)", lambda: reproduce.build_npz(shown), f"{stem}.npz", "application/octet-stream"
     )
     files.offer_download("Certificates (JSON)", lambda: _certificates(made), f"{stem}.json", "application/json")
     files.offer_download(
-        "Python that makes them again", lambda: reproduce.build_script(shown, script), script, "text/x-python"
+        "Python script to reproduce them", lambda: reproduce.build_script(shown, script), script, "text/x-python"
     )
 
 

@@ -1,4 +1,4 @@
-"""Many maps on one sheet: methods by pictures, by classes of one picture, or by two classifiers."""
+"""Many heatmaps on one sheet: methods by images, by classes of one image, or by two classifiers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ RANK_LABELS = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
 TRUTH = "The truth"
 MethodSettings = dict[str, dict[str, Any]]
 ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
-"""A picture as seen by a classifier, the class to explain (None: it has none such), and its column."""
+"""An image as seen by a classifier, the class to explain (None: it has no such class), and its column."""
 
 
 def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
-    """Each picture a column: the answer to it, or one class for all."""
+    """Show each image as a column: its predicted class, or one class for all."""
     if not seen:
         return
     with _controls():
@@ -42,14 +42,14 @@ def show_by_image(seen: Sequence[ClassifiedImage], methods: MethodSettings, seed
         return (
             s,
             target,
-            s.column(*filter(None, (f"says {s.format_confidence(s.predicted_class)}", s.verdict, explained))),
+            s.column(*filter(None, (f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained))),
         )
 
     show([column(s) for s in seen], methods, seed, "pictures")
 
 
 def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> None:
-    """Each class of one picture a column."""
+    """Show each class of one image as a column."""
     names = class_names(seen.classifier)
     known = [TRUTH] if seen.truth is not None else []
     chosen = st.multiselect(
@@ -83,7 +83,7 @@ def show_by_class(seen: ClassifiedImage, methods: MethodSettings, seed: int) -> 
 
 
 def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings, seed: int) -> None:
-    """The same picture and method, by two classifiers."""
+    """Show the same image and method for two classifiers."""
     with _controls():
         name = target_box(pair[0].classifier)
         show = _showing(pair[0].chosen.mask is not None, "Own")  # two networks have logits of different scales
@@ -91,7 +91,7 @@ def show_by_classifier(pair: Sequence[ClassifiedImage], methods: MethodSettings,
     def column(s: ClassifiedImage) -> ExplainedColumn:
         target = target_of(s, name)
         explained = "" if name == PREDICTION or target is None else f"explained: {s.format_confidence(target)}"
-        lines = (s.model, f"says {s.format_confidence(s.predicted_class)}", s.verdict, explained)
+        lines = (s.model, f"predicts {s.format_confidence(s.predicted_class)}", s.verdict, explained)
         return s, target, s.column(*filter(None, lines))
 
     show([column(s) for s in pair], methods, seed, "classifiers")
@@ -104,7 +104,7 @@ def _controls() -> Any:
 def _showing(
     object_known: bool, default: Scaling = "Shared"
 ) -> Callable[[list[ExplainedColumn], MethodSettings, int, str], None]:
-    """Controls of how maps are shown; then what shows them so."""
+    """Draw the controls of appearance; return the function that draws with them."""
     look = appearance.choose_style(object_known=object_known, clip=CLIP, clip_key="grid.clip")
     scaling = appearance.choose_scaling(default, "scale" if default == "Shared" else "pair.scale")
     measured = appearance.choose_faithfulness()
@@ -149,7 +149,7 @@ def _cell(
 def _draw(shown: HeatmapTable, stem: str) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
-    st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Maps: {told}", output_format="PNG")
+    st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
     downloads.show_heatmap_downloads(shown, stem)
     with st.expander("Numbers: certificates and measures"):
         st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in shown.cells]), hide_index=True)
@@ -168,7 +168,7 @@ def _picture(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
 
 
 def _digest(shown: HeatmapTable) -> str:
-    """All that the sheet depends on, as one SHA-256."""
+    """Return one SHA-256 of all that the sheet depends on."""
     cells = [
         f"{column.lines} {cell.request.key} {cell.note} {cell.explanation is None} {cell.faithfulness is None}"
         for column, cell in shown.cells

@@ -1,4 +1,4 @@
-"""What a reader takes away: all maps in one file, and the program that makes them again."""
+"""Export all heatmaps in one file, and the program that reproduces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 from dashboard.explore.table import Cell, Column, HeatmapTable
 
-SCRIPT = '''"""Makes the maps of maps.npz again. Run it in the folder of Foretell: python {name}"""
+SCRIPT = '''"""Reproduce the heatmaps of maps.npz. Run it in the folder of Foretell: python {name}"""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ MAPS = {maps}
 
 for name, network in CLASSIFIERS.items():
     if network.fingerprint != FINGERPRINTS[name]:
-        raise SystemExit(f"{{name}} is not the network the maps were made of: its weights or its structure differ.")
+        raise SystemExit(f"{{name}} is not the network of these heatmaps: its weights or its structure differ.")
 
 made = []
 for classifier, picture, method, target, seed, parameters in MAPS:
@@ -57,9 +57,9 @@ np.savez("again.npz", **{{f"map_{{k}}": one for k, one in enumerate(made)}})
 
 
 def build_npz(table: HeatmapTable) -> bytes:
-    """Every map that is there as ``map_<k>`` (H, W) float32, its standard error as ``error_<k>`` where it has one.
+    """Write every computed heatmap as ``map_<k>`` (H, W) float32, its standard error, if any, as ``error_<k>``.
 
-    ``facts`` is a JSON text with one entry per map: where it comes from, its key, its zero, its certificate.
+    ``facts`` is a JSON text with one entry per heatmap: where it comes from, its key, its zero, its certificate.
     """
     arrays, facts = {}, []
     for k, (column, cell) in enumerate(_list_computed_cells(table)):
@@ -81,7 +81,7 @@ def build_npz(table: HeatmapTable) -> bytes:
 
 
 def build_script(table: HeatmapTable, name: str) -> str:
-    """A whole Python program that makes the maps of `build_npz` again, bit for bit on the same machine."""
+    """Write a Python program that reproduces the arrays of `build_npz`, bit for bit on the same machine."""
     made = _list_computed_cells(table)
     sources = [column.source for column, _ in made]
     maps = [

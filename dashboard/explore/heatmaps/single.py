@@ -1,4 +1,4 @@
-"""One map: the picture, what the AI says of it, the map, and how far to trust it."""
+"""One image: its prediction, its heatmap, and how reliable the heatmap is."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIP = 0.5
 
 
 def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: int) -> None:
-    """Everything about one picture and one method."""
+    """Show everything about one image and one method."""
     _headline(seen)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium", key="explore_look"):
         target = target_of(seen, target_box(seen.classifier))
@@ -53,16 +53,16 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 
 
 def _headline(seen: ClassifiedImage) -> None:
-    """What the AI says, and whether it is right where that is known."""
+    """Show the prediction, and whether it is right if that is known."""
     badges, chosen = [], seen.chosen
     says = plain(seen.classifier.categories[seen.predicted_class])
     if seen.verdict:
         colour = "gray" if seen.truth is None else "green" if seen.verdict == "right" else "orange"
         badges.append(f":{colour}-badge[{escape_markdown(seen.verdict)}]")
     if chosen.context is not None:
-        badges.append(f":gray-badge[place: {chosen.context}]")
+        badges.append(f":gray-badge[context: {chosen.context}]")
     sure = float(seen.probabilities[seen.predicted_class])
-    st.subheader(" ".join([f"The AI says {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
+    st.subheader(" ".join([f"The AI predicts {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
 
 
 def _maps(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
@@ -80,15 +80,15 @@ def _maps(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None
     caption = f"{format_name(cell.request.method)}: {category}"
     over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
-        over = f"The {look.percent:g} % that speak most for {category}"
+        over = f"The {look.percent:g}% with most evidence for {category}"
     pictures = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
-    captions = ("What the AI saw", over, "The map alone, with its scale")
+    captions = ("What the AI saw", over, "Heatmap alone, with its scale")
     for place, picture, text in zip(places, pictures, captions, strict=True):
         place.image(picture, caption=text, width="stretch", alt=text)
 
 
 def _show_top_predictions(seen: ClassifiedImage, target: int) -> None:
-    st.subheader("What the AI considered", anchor=False)
+    st.subheader("Top 5 predictions", anchor=False)
     for k in seen.ranked_classes[:TOP]:
         name = escape_markdown(plain(seen.classifier.categories[k]))
         sure = float(seen.probabilities[k])
@@ -98,7 +98,7 @@ def _show_top_predictions(seen: ClassifiedImage, target: int) -> None:
 def _trust(seen: ClassifiedImage, cell: Cell) -> None:
     if cell.certificate is None:
         return
-    st.subheader("How far to trust this map", anchor=False)
+    st.subheader("Reliability of this heatmap", anchor=False)
     certificate.show(cell.certificate, plain(seen.classifier.categories[cell.request.target]))
     if cell.faithfulness is not None:
         _curves(cell.faithfulness)
@@ -107,7 +107,7 @@ def _trust(seen: ClassifiedImage, cell: Cell) -> None:
 
 
 def _curves(found: Faithfulness) -> None:
-    """What the AI says as the map's strongest pixels go and come."""
+    """Draw the AI's confidence as the strongest pixels are removed and added."""
     figure = go.Figure()
     for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
         figure.add_scatter(
@@ -120,7 +120,7 @@ def _curves(found: Faithfulness) -> None:
     figure.update_layout(
         height=230,
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        xaxis={"title": "pixels gone or come, %", "range": [0, 100]},
+        xaxis={"title": "pixels removed or added, %", "range": [0, 100]},
         yaxis={"title": found.deletion.output, "range": [0, 1.02]},
         legend={"orientation": "h", "y": 1.15},
     )
@@ -129,22 +129,22 @@ def _curves(found: Faithfulness) -> None:
     st.caption(
         f"Area under the curve: {table.format_area(found.deletion)}, smaller is better; "
         f"{table.format_area(found.insertion)}, larger is better."
-        + (f" Of the evidence: {places}." if places else "")
+        + (f" Localisation: {places}." if places else "")
         + f" {table.format_infidelity(found).capitalize()}."
     )
 
 
 def _robust(found: Robustness) -> None:
-    """Does the map hang on what the network has learnt, and does it stay while the picture hardly changes?"""
+    """Report whether the heatmap depends on the trained weights, and how stable it is under small changes."""
     forgetting, moved = found.randomisation, found.sensitivity
     left = float(forgetting.correlations[-1, 0])
     said = (
-        f"With all {len(forgetting.layers)} layers re-initialised the map's rank correlation with this is {left:.2f} "
-        f"(two maps of the trained network: {float(forgetting.repeatability[0]):.2f}). The picture changed by at most "
-        f"{moved.radius:.0%} moves the map by up to {float(moved.relative[0]):.0%} of its length "
+        f"With all {len(forgetting.layers)} layers re-initialised, the heatmap's rank correlation with this one is "
+        f"{left:.2f} (two heatmaps of the trained network: {float(forgetting.repeatability[0]):.2f}). Changes of the "
+        f"image by at most {moved.radius:.0%} move the heatmap by up to {float(moved.relative[0]):.0%} of its length "
         f"({len(moved.distances)} changes tried)."
     )
     if forgetting.is_flagged:
-        st.warning(f"This method hardly minds what the network has learnt. {said}")
+        st.warning(f"This method barely depends on the trained weights (it fails the randomisation check). {said}")
     else:
         st.caption(said)

@@ -1,4 +1,4 @@
-"""Figures of the Inside view: one for each question of the verb `inspect`, from its table."""
+"""Figures of the view of layers: one for each question of the command `layers`, from its table."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ LOSSES = "RdBu"
 
 
 def probes(table: pd.DataFrame) -> go.Figure:
-    """Accuracy of the readers by layer, each label's chance as a dotted line."""
-    figure = plots.intervals(table, x="layer", y="accuracy", by="of", title="Read right", percent=True)
+    """Draw the accuracy of the probes by layer, with chance as a dotted line."""
+    figure = plots.intervals(table, x="layer", y="accuracy", by="of", title="Probe accuracy", percent=True)
     for chance in table.groupby("of", sort=False)["chance"].first():
         figure.add_hline(y=chance, line=plots.DOTTED)
     return figure
 
 
 def similarity(table: pd.DataFrame) -> go.Figure:
-    """Mean canonical correlation of every layer with every other."""
+    """Draw the mean canonical correlation of every layer with every other."""
     wide = table.pivot(index="layer", columns="other", values="similarity")
     return _heat(
         wide.loc[_list_in_first_order(table["layer"]), _list_in_first_order(table["other"])],
@@ -37,7 +37,7 @@ def similarity(table: pd.DataFrame) -> go.Figure:
 
 
 def consistency(table: pd.DataFrame) -> go.Figure:
-    """What of each layer can be made again, order by order, and the rest."""
+    """Draw the share of each layer that can be reconstructed, order by order, and the rest."""
     pairs = [
         one if one == other else f"{one} from {other}"
         for one, other in zip(table["layer"], table["other"], strict=True)
@@ -51,7 +51,7 @@ def consistency(table: pd.DataFrame) -> go.Figure:
 
 
 def dissection(table: pd.DataFrame) -> go.Figure:
-    """Of each concept, how many units detect it."""
+    """Draw how many units detect each concept."""
     counts = table[table["detects"]].groupby(["layer", "concept"], sort=False).size().reset_index(name="units")
     counts = counts.sort_values("units", ascending=False, kind="stable")
     figure = px.bar(counts, x="concept", y="units", color="layer", color_discrete_sequence=plots.PALETTE)
@@ -59,7 +59,7 @@ def dissection(table: pd.DataFrame) -> go.Figure:
 
 
 def deletion(table: pd.DataFrame) -> go.Figure:
-    """What each class loses without a unit, of the units whose largest loss or gain is largest."""
+    """Draw what each class loses without a unit, for the units with the largest effects."""
     named = table.assign(unit=table["layer"] + ", " + table["unit"].astype(str))
     wide = named.pivot(index="unit", columns="class", values="drop")
     most = wide.abs().max(axis=1).nlargest(TOP)
@@ -68,24 +68,26 @@ def deletion(table: pd.DataFrame) -> go.Figure:
 
 
 def attacks(table: pd.DataFrame) -> go.Figure:
-    """What stays right under each attack, by radius."""
+    """Draw the accuracy under each attack, by radius."""
     shown = table.rename(columns={"right_low": "low", "right_high": "high"})
-    radius = "Grey levels by which a pixel may change"
-    return plots.curves(shown, x="grey_levels", y="right", by="attack", title="Still right", x_title=radius)
+    radius = "Largest change of a pixel, grey levels"
+    return plots.curves(shown, x="grey_levels", y="right", by="attack", title="Still correct", x_title=radius)
 
 
 def margins(table: pd.DataFrame) -> go.Figure:
-    """How far the pictures are from another answer, in each subspace; those that met none are left out."""
+    """Draw the distance of the images to another prediction, by subspace; images without one are left out."""
     figure = go.Figure()
     for k, way in enumerate(("anywhere", "discriminative", "random")):
         met = table[np.isfinite(table[way])]
         looks = {"marker": {"color": plots.PALETTE[k], "symbol": plots.MARKS[k]}, "line": {"color": plots.PALETTE[k]}}
         figure.add_box(y=met[way], name=way, boxpoints="all", text=met["picture"], showlegend=False, **looks)
-    return plots.apply_layout(figure, "Least change that changes the answer", percent=False).update_yaxes(type="log")
+    return plots.apply_layout(figure, "Smallest change that changes the prediction", percent=False).update_yaxes(
+        type="log"
+    )
 
 
 def frequencies(table: pd.DataFrame) -> go.Figure:
-    """How often the answer is right on the coarse and on the fine part; dotted, on whole pictures."""
+    """Draw the accuracy on the coarse and on the fine part; dotted, on whole images."""
     parts = [
         pd.DataFrame(
             {"cycles": table["cycles"], "part": name, "right": table[name]}
@@ -93,8 +95,8 @@ def frequencies(table: pd.DataFrame) -> go.Figure:
         )
         for name in ("coarse", "fine")
     ]
-    radius = "Cycles a picture that part them"
-    figure = plots.curves(pd.concat(parts), x="cycles", y="right", by="part", title="Right", x_title=radius)
+    radius = "Cut-off, cycles per image"
+    figure = plots.curves(pd.concat(parts), x="cycles", y="right", by="part", title="Accuracy", x_title=radius)
     return figure.add_hline(y=float(table["whole"].iloc[0]), line=plots.DOTTED)
 
 

@@ -1,4 +1,4 @@
-"""What the Inside view asks the pool for: a question of the verb `inspect`, of some pictures of a set."""
+"""What the Inside view asks the pool for: a question of the command `layers`, for some images of a set."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class InspectionRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         networks = (self.classifier.fingerprint, self.compared.fingerprint)
         return digest(
             "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)

@@ -1,4 +1,4 @@
-"""What the network holds inside and how near its boundaries are: the questions of the verb `inspect`."""
+"""What the layers represent and how near the decision boundaries are: the questions of the command `layers`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, LayerQuery, bloc
 
 BIND: Literal["query-params"] = "query-params"
 LEAST, COUNT, MOST = 20, 200, 2000
-"""Pictures asked about: at least, unless another number is chosen, and at most."""
+"""Images of a question: at least, by default, and at most."""
 READ = {
-    "probes": "Bars: 95 % intervals over held-out pictures. Dotted: chance.",
-    "similarity": "1: each layer is a linear map of the other. What unlike layers reach by chance stands in the table.",
-    "consistency": "Order 0: by a linear map; order k: what k hidden layers add. On pictures no map was trained on.",
-    "dissection": "A unit detects what it agrees with best where it agrees better than with masks of other pictures.",
-    "deletion": "What each class's own pictures lose when the unit is set to 0, of the units that matter most.",
-    "attacks": "95 % intervals. A bound from above: an attack that finds nothing proves nothing.",
-    "margins": "In units of the network's input, each point a picture. Those that met no other answer are left out.",
-    "frequencies": "95 % intervals. Dotted: how often it is right on the whole pictures.",
+    "probes": "Bars: 95% intervals over held-out images. Dotted: chance.",
+    "similarity": "1: each layer is a linear function of the other. The table has the similarity expected by chance.",
+    "consistency": "Order 0: by a linear function; order k: what k hidden layers add. On held-out images.",
+    "dissection": "A unit detects its best concept if the agreement is better than with the masks of other images.",
+    "deletion": "Loss of each class on its own images when a unit is set to 0, for the most effective units.",
+    "attacks": "95% intervals. An upper bound on robustness: an attack that finds nothing proves nothing.",
+    "margins": "In units of the network's input; each point an image. Images with unchanged predictions are left out.",
+    "frequencies": "95% intervals. Dotted: accuracy on the whole images.",
 }
 
 
 def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str]:
-    """The question with all that it is asked with, and the classifier that is compared."""
+    """Choose the question with its parameters, and the classifier to compare with."""
     question = st.selectbox("Question", list(QUESTIONS), format_func=format_name, key="question", bind=BIND)
     st.caption(escape_markdown(summary(QUESTIONS[question])))
     layers = _layers("Layers", classifier, "inside.layers") if question in LAYERED else ()
@@ -46,14 +46,14 @@ def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str
         other = st.selectbox("Compared with", names, names.index(model), key="inside.other", bind=BIND)
         other_layers = _layers("Its layers", cache.load_classifier(other), "inside.other_layers", "The same names")
     given = _form(question, classifier)
-    seed = int(st.number_input("Seed of the draws", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
+    seed = int(st.number_input("Random seed", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
     asked = LayerQuery(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
     return asked, other
 
 
 def choose_image_count() -> int:
-    """How many of the set are asked about at most."""
-    return int(st.number_input("Pictures at most", LEAST, MOST, COUNT, 1, key="inside.pictures", bind=BIND))
+    """Choose the maximum number of images."""
+    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="inside.pictures", bind=BIND))
 
 
 def _layers(label: str, classifier: Classifier, key: str, otherwise: str = "Chosen by the question") -> tuple[str, ...]:
@@ -72,12 +72,12 @@ def _form(question: str, classifier: Classifier) -> dict[str, str]:
         return {}
     with st.form(f"question_{question}", border=False):
         given = {field.name: str(parameters.show_parameter(question, field, classifier)) for field in fields}
-        st.form_submit_button("Ask again", width="stretch")
+        st.form_submit_button("Run again", width="stretch")
     return given
 
 
 def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images: ImageSet, count: int) -> None:
-    """The answer as a figure and a table, once it is there."""
+    """Show the result as a figure and a table, once it is computed."""
     st.subheader(format_name(asked.question), anchor=False)
     same = classifier.fingerprint == compared.fingerprint
     if asked.question == "consistency" and same and (not asked.other_layers or asked.layers == asked.other_layers):
@@ -96,10 +96,10 @@ def _draw_result(request: InspectionRequest, found: LayerResult) -> None:
     if question in FIGURES and len(found.table):
         st.plotly_chart(FIGURES[question](found.table), key="inside_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count
-        st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} pictures.")
+        st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} images.")
     numbers.table(found.table, name)
     files.offer_download(
-        f"{name}.json, how it was found", lambda: _format_facts(found.facts), f"{name}.json", "application/json"
+        f"{name}.json, how it was computed", lambda: _format_facts(found.facts), f"{name}.json", "application/json"
     )
 
 

@@ -20,7 +20,7 @@ PASSES = 100
 
 @dataclass(frozen=True)
 class UncertaintyResult:
-    """The answers to one picture: probabilities (T, K) of T passes, and each measure of uncertainty."""
+    """The predictions for one image: probabilities (T, K) of T passes, and each measure of uncertainty."""
 
     answers: Tensor
     measures: dict[str, Estimate]
@@ -37,7 +37,7 @@ class UncertaintyRequest:
 
     @property
     def key(self) -> str:
-        """SHA-256 over everything the answers depend on."""
+        """Return the SHA-256 of everything the result depends on."""
         settings = f"{self.sampler}|{self.seed}|{PASSES}"
         return digest("doubt", self.classifier.fingerprint, settings, tensor_digest(self.inputs))
 

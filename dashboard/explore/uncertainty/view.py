@@ -1,4 +1,4 @@
-"""How sure the AI is of one picture when it is asked again under noise."""
+"""Uncertainty of the prediction of one image, from repeated passes under noise."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from dashboard.shared.live import draw_when_ready
 
 NOT = "Not asked"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
-"""Laplace needs a prior learned over a training set, which only the command line has."""
+"""The Laplace approximation needs a posterior from a training set, which only the command line has."""
 TOP = 5
 MEANINGS = {
-    "doubt": "1 less the largest mean probability",
-    "entropy": "all uncertainty, in nats",
-    "mutual_information": "what knowing the weights would take away, in nats",
-    "variation_ratio": "labels drawn that are not the commonest",
+    "doubt": "1 minus the largest mean probability",
+    "entropy": "total uncertainty, in nats",
+    "mutual_information": "the part that knowing the weights would remove, in nats",
+    "variation_ratio": "share of sampled predictions that are not the most frequent one",
 }
 
 
 def show(seen: ClassifiedImage, seed: int) -> None:
-    """The choice of noise, and the answers under it."""
-    st.subheader("How sure it is", anchor=False)
+    """Choose the noise, and show the predictions under it."""
+    st.subheader("Uncertainty of the prediction", anchor=False)
     chosen = st.selectbox(
-        f"Asked {PASSES} times more, under noise",
+        f"{PASSES} repeated passes, under noise",
         [NOT, *OFFERED],
         format_func=format_name,
         key="noise",
         bind="query-params",
         width=320,
-        help="Noise on the weights or on what layers say stands for what training left open. If the answers differ, "
-        "the network does not know. The verb `uncertainty` does it for whole sets and says whether it finds errors.",
+        help="Noise on the weights or the activations represents what training left undetermined. If the predictions "
+        "differ, the network is uncertain. The command `uncertainty` does this for whole sets and tests whether "
+        "uncertainty detects errors.",
     )
     if chosen == NOT:
         return
@@ -51,13 +52,15 @@ def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.plotly_chart(figure(seen, found), key="doubt_answers", config={"displayModeBar": False})
-        st.caption("Bars: mean answer under noise, lines: nine of ten passes. Diamonds: the answer without noise.")
+        st.caption(
+            "Bars: mean prediction under noise; lines: middle 90% of the passes. Diamonds: prediction without noise."
+        )
     with right:
         st.table(make_measure_table(found), border="horizontal", hide_index=True)
 
 
 def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
-    """Mean and middle nine tenths of the passes for the likeliest classes, beside the answer without noise."""
+    """Draw mean and middle 90% of the passes for the likeliest classes, with the prediction without noise."""
     mean, names = found.answers.mean(0), class_names(seen.classifier)
     top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
     low, high = np.quantile(found.answers[:, top].numpy(), [0.05, 0.95], axis=0)
@@ -84,12 +87,12 @@ def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
 
 
 def make_measure_table(found: UncertaintyResult) -> pd.DataFrame:
-    """Each measure with its Monte Carlo error."""
+    """Return each measure with its Monte Carlo error."""
     rows = [
         {
             "Measure": format_name(name),
             "Value": f"{float(estimate.value[0]):.3f}\u00a0±\u00a0{float(estimate.error[0]):.3f}",
-            "What it is": MEANINGS[name],
+            "Meaning": MEANINGS[name],
         }
         for name, estimate in found.measures.items()
     ]

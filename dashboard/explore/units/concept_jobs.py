@@ -50,11 +50,11 @@ class InterventionRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         return digest("reliance", self.classifier.fingerprint, self.images.digest, str(CHANGED))
 
     def compute(self, progress: Progress) -> InterventionEffects:
-        """Draw the pictures again and again, and ask."""
+        """Draw the images under every value, and classify them."""
         rows, changes = draw_rows(len(self.images), 0, CHANGED), len(list_concepts(self.images))
         effects: dict[str, ConceptEffect] = {}
         for name, factor in self.images.factors.items():
@@ -87,7 +87,7 @@ class TcavRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         asked_for = f"{self.target}|{self.concept}|{'|'.join(self.layers)}|{SHOWN}|{RUNS}"
         return digest("push", self.classifier.fingerprint, self.images.digest, asked_for)
 

@@ -1,4 +1,4 @@
-"""What an AI relies on for a class: what changing the pictures does to it, and whether a layer's concept pushes it."""
+"""The concepts a class relies on: effects of changing the images, and concepts of the layers (TCAV)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ LEVEL = 0.05
 
 
 def show(classifier: Classifier, target: int, images: ImageSet) -> None:
-    """Both answers about one class; of a set whose pictures cannot be changed, where to ask."""
+    """Show both analyses of a class; for a set whose images cannot be changed, name the command to use."""
     st.markdown("**What it relies on**")
     if not images.factors:
         st.info(
-            f"What is in these pictures cannot be changed one thing at a time: put pictures of a concept, and others, "
-            f"into two folders and ask `python foretell.py concepts --target "
+            f"The content of these images cannot be changed one factor at a time. Put images of a concept, and other "
+            f"images, into two folders and run `python foretell.py concepts --target "
             f'"{plain(classifier.categories[target])}" --concept FOLDER --random FOLDER`.'
         )
         return
@@ -44,8 +44,8 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
     def draw(found: InterventionEffects) -> None:
         st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
-            f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this is "
-            f"put into {found.pictures:,} of the images, against the other values it can have, with 95% intervals. "
+            f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this "
+            f"factor is set in {found.pictures:,} of the images, compared with its other values, with 95% intervals. "
             "Orange: for the class. Blue: against it."
         )
 
@@ -53,7 +53,7 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
 
 
 def changes(found: InterventionEffects, target: int) -> go.Figure:
-    """Bars of the largest effects on a class, their intervals as lines."""
+    """Draw the largest effects on a class as bars, with intervals."""
     value = {name: float(effect.value[target]) for name, effect in found.effects.items()}
     largest = sorted(value, key=lambda name: abs(value[name]))[-TOP:]
     errors = [float(found.effects[name].error[target]) for name in largest]
@@ -62,20 +62,20 @@ def changes(found: InterventionEffects, target: int) -> go.Figure:
 
 
 def format_concept(concept: str) -> str:
-    """A concept as people write it: ``"context=sea"`` -> ``"context: sea"``."""
+    """Format a concept for display: ``"context=sea"`` -> ``"context: sea"``."""
     return concept.replace("=", ": ")
 
 
 def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
-    """The choice of concept and layers, and the test."""
+    """Choose concept and layers, and show the test."""
     concept = st.selectbox(
         "A concept in the layers (TCAV)",
         [NOT, *list_concepts(images)],
         format_func=format_concept,
         key="concept",
         bind="query-params",
-        help="In which direction of a layer the concept lies is learned from pictures with it and without it. If the "
-        "class's logit rises in that direction, more than in directions learned from nothing, the class goes by it.",
+        help="The direction of a concept in a layer is learned from images with and without it. If the class's logit "
+        "rises in that direction more than in random ones, the class is sensitive to the concept.",
     )
     if concept == NOT:
         return
@@ -102,15 +102,15 @@ def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:
     st.caption(
         f"Score: share of the images of {escape_markdown(name)} whose logit rises towards the concept. "
         f"p: how often one of "
-        f"{chance} concepts that are none pushes as hard, times the number of layers; {len(found) / (1 + chance):.3f} "
-        "is the least it can be. How much the class owes to the concept, the bars say."
+        f"{chance} random concepts has as large an effect, times the number of layers; its smallest possible value is "
+        f"{len(found) / (1 + chance):.3f}. The bars show how much the class depends on the concept."
     )
     for warning in (warning for one in found for warning in one.warnings):
         st.warning(escape_markdown(warning))
 
 
 def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
-    """A row a layer, with what to make of it."""
+    """Return one row per layer, with its interpretation."""
     return pd.DataFrame(
         {
             "Layer": [one.layer for one in found],

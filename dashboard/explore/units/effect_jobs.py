@@ -45,7 +45,7 @@ class ChannelEffectsRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         return digest(
             "effects", self.classifier.fingerprint, f"{self.unit.layer}|{self.unit.channel}|{MOST}", self.images.digest
         )

@@ -1,4 +1,4 @@
-"""What a channel does: what the classes lose without it, and the objects and contexts it lights up at."""
+"""The effects of a channel: what the classes lose without it, and the concepts it responds to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Z_95 = 1.96
 
 
 def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
-    """Both answers about one channel, once they are there."""
+    """Show both analyses of a channel, once they are computed."""
     st.markdown("**What it does**")
     draw_when_ready(
         ChannelEffectsRequest(classifier, unit, images), lambda found: _draw_result(classifier, found), "_effects"
@@ -33,19 +33,19 @@ def _draw_result(classifier: Classifier, found: ChannelEffects) -> None:
     with left:
         st.plotly_chart(losses(classifier, found), key="unit_losses", config={"displayModeBar": False})
         st.caption(
-            f"What the classes' probabilities lose on {found.pictures:,} of their own pictures when the channel is set "
-            "to 0, with 95% intervals. Orange: the channel supports the class. Blue: it speaks against it."
+            f"Loss in each class's probability on {found.pictures:,} of its own images when the channel is set "
+            "to 0, with 95% intervals. Orange: the channel supports the class. Blue: it opposes the class."
         )
     with right:
         if found.dissection is None:
-            st.info("Where the channel lights up can be named for sets that know where their objects are: the scenes.")
+            st.info("Concepts of a channel can be named only for sets with known object locations: the scenes.")
             return
         st.table(agreements(found.dissection), border="horizontal", hide_index=True)
         st.caption(_describe_detector(found.dissection))
 
 
 def losses(classifier: Classifier, found: ChannelEffects) -> go.Figure:
-    """Bars of the largest effects, their intervals as lines."""
+    """Draw the largest effects as bars, with intervals."""
     names, deletion = class_names(classifier), found.deletion
     drop, error = deletion.drop[0], deletion.error[0]
     largest = drop.abs().argsort(descending=True)[:TOP].flip(0)
@@ -54,7 +54,7 @@ def losses(classifier: Classifier, found: ChannelEffects) -> go.Figure:
 
 
 def bars(names: list[str], values: list[float], errors: list[float], title: str) -> go.Figure:
-    """Effects from the bottom up, to the right or to the left of 0, with 95 % intervals from their standard errors."""
+    """Draw effects as horizontal bars, with 95% intervals from their standard errors."""
     drawn = go.Figure(
         go.Bar(
             x=values,
@@ -69,18 +69,18 @@ def bars(names: list[str], values: list[float], errors: list[float], title: str)
 
 
 def agreements(found: Dissection) -> pd.DataFrame:
-    """The three concepts it agrees with best."""
+    """Return the three concepts the channel agrees with best."""
     best = found.agreement[0].argsort(descending=True)[:3].tolist()
     return pd.DataFrame(
         {
-            "Lights up at": [found.concepts[k] for k in best],
+            "Responds to": [found.concepts[k] for k in best],
             "Agreement (IoU)": [f"{float(found.agreement[0, k]):.3f}" for k in best],
         }
     )
 
 
 def _describe_detector(found: Dissection) -> str:
-    chance = f"{float(found.chance[0]):.3f} is the best it reaches when the masks are dealt to other pictures"
+    chance = f"{float(found.chance[0]):.3f} is the best it reaches with masks shuffled across images"
     if bool(found.detects[0]):
-        return f"It is a detector of the first: {chance}."
-    return f"It is a detector of none of them: {chance}, and .04 is the least that counts."
+        return f"It detects the first: {chance}."
+    return f"It detects none of them: {chance}, and the threshold is .04."

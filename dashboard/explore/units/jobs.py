@@ -1,4 +1,4 @@
-"""What the Units view asks the pool for: pictures made for a unit, and pictures found for it."""
+"""What the Units view asks the pool for: images synthesised for a unit, and the top images of a set."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from study.inquiry.units import VisualisationSettings
 
 @dataclass(frozen=True)
 class MaximiseRequest:
-    """Pictures to be made for a unit."""
+    """A request for images synthesised for a unit."""
 
     classifier: Classifier
     unit: Unit
@@ -33,7 +33,7 @@ class MaximiseRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the pictures depend on."""
+        """Return the SHA-256 of everything the result depends on."""
         return digest("made", *_of(self.classifier, self.unit), json.dumps(asdict(self.settings), sort_keys=True))
 
     def compute(self, progress: Progress) -> MaximisedImages:
@@ -60,7 +60,7 @@ class ExemplarsRequest:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 over everything the answer depends on."""
+        """Return the SHA-256 of everything the result depends on."""
         return digest("found", *_of(self.classifier, self.unit), self.images.digest, str(COUNT))
 
     def compute(self, progress: Progress) -> Exemplars:

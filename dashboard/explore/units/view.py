@@ -1,4 +1,4 @@
-"""What a unit of the AI answers to: pictures made for it, and the pictures of a set that drive it most."""
+"""What activates a unit: images synthesised for it, and the images of a set that drive it most."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MADE, FOUND = 170, (250, 340)
 
 
 def choose_unit(classifier: Classifier) -> Unit:
-    """The class, or the channel of a layer, which may have no such channel."""
+    """Choose a class, or a channel of a layer."""
     kind = st.segmented_control("Unit", KINDS, default=CLASS, required=True, key="unit", bind=BIND)
     if kind == CLASS:
         names = class_names(classifier)
@@ -49,7 +49,7 @@ def choose_unit(classifier: Classifier) -> Unit:
     channel = int(st.number_input("Channel", 0, step=1, key="unit.channel", bind=BIND))
     with suppress(ForetellError):  # `show` says it, where the pictures would be
         shape = _shape(classifier, layer)
-        places = f", each with {shape[1]} × {shape[2]} places" if len(shape) == 3 else ""
+        places = f", each with {shape[1]} × {shape[2]} positions" if len(shape) == 3 else ""
         st.caption(f"Channels 0 to {shape[0] - 1}{places}.")
     return Unit(channel, layer)
 
@@ -64,29 +64,29 @@ def _load_layer_shape(key: str, _classifier: Classifier, _layer: str) -> tuple[i
 
 
 def choose_settings() -> VisualisationSettings:
-    """How pictures are made for it."""
+    """Choose how images are synthesised."""
     how = st.segmented_control(
-        "Drawn as",
+        "Parameterisation",
         get_args(Parameterisation),
         default="fourier",
         required=True,
         format_func=format_name,
         key="unit.how",
         bind=BIND,
-        help="Fourier: waves of colour as strong as in natural pictures, shown a little moved. "
-        "Pixels: any picture at one distance from the mean colour.",
+        help="Fourier: waves of colour with the amplitudes of natural images, slightly shifted. "
+        "Pixels: any image at a fixed distance from the mean colour.",
     )
     starts = st.number_input("Starts", 1, MOST_STARTS, VisualisationSettings.starts, 1, key="unit.starts", bind=BIND)
     steps = st.number_input(
         "Steps from each", 1, MOST_STEPS, VisualisationSettings.steps, 1, key="unit.steps", bind=BIND
     )
-    seed = st.number_input("Seed of the draws", 0, MOST_SEED, 0, 1, key="seed", bind=BIND)
+    seed = st.number_input("Random seed", 0, MOST_SEED, 0, 1, key="seed", bind=BIND)
     return VisualisationSettings(how, int(starts), int(steps), int(seed))
 
 
 @dataclass(frozen=True)
 class UnitJobs:
-    """As far as it is there: the jobs that make and find pictures, None where they wait for a click."""
+    """The jobs that synthesise and find images; None while they wait for a click."""
 
     classifier: Classifier
     settings: VisualisationSettings
@@ -94,12 +94,12 @@ class UnitJobs:
     exemplars: Job | None
 
     def result(self, job: Job | None) -> MaximisedImages | Exemplars | None:
-        """What came of a job, if it is done."""
+        """Return the result of a job, if it is done."""
         return job.result if job is not None and job.state == "done" else None
 
 
 def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, images: ImageSet | None) -> None:
-    """Everything about one unit; without a set, only what is made for it.
+    """Show everything about one unit; without a set, only the synthesised images.
 
     Raises
     ------
@@ -135,24 +135,24 @@ def _capitalise(text: str) -> str:
 
 
 def _show_maximised(shown: UnitJobs, unit: Unit) -> None:
-    st.markdown("**Made for it**, each from a random start")
+    st.markdown("**Synthesised images**, each from a random start")
     drawn = shown.result(shown.maximised)
     if not isinstance(drawn, MaximisedImages):
         st.info(escape_markdown(describe_state(shown.maximised)))
         return
-    _tiles(tile_maximised(drawn), "Made for the unit", MADE)
+    _tiles(tile_maximised(drawn), "Synthesised for the unit", MADE)
     st.caption(units.describe_activation(shown.classifier, unit))
     _warn(drawn.warnings)
 
 
 def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
-    st.markdown(f"**Found for it** among the {len(images):,} pictures")
+    st.markdown(f"**Top images** of {len(images):,}")
     there = shown.result(shown.exemplars)
     if not isinstance(there, Exemplars):
         st.info(escape_markdown(describe_state(shown.exemplars)))
         return
     tiles = tile_exemplars(there)
-    _tiles(tiles, "Found for the unit", max(width for width in FOUND if width < tiles[0].image.width))
+    _tiles(tiles, "Top image of the unit", max(width for width in FOUND if width < tiles[0].image.width))
     st.caption(escape_markdown(units.describe_exemplars(there)))
     _warn(there.warnings)
 
@@ -174,19 +174,19 @@ def _files(shown: UnitJobs, drawn: MaximisedImages) -> None:
     top = there if isinstance(there, Exemplars) else None
     of, how, name = shown.classifier, shown.settings, units.stem(shown.classifier, drawn)
     files.offer_download(
-        "Pictures made (PNG)",
+        "Synthesised images (PNG)",
         lambda: figures.encode_png(units.draw_maximised_sheet(of, drawn, how)),
         f"{name}.png",
         "image/png",
     )
     if top is not None:
         files.offer_download(
-            "Pictures found (PNG)",
+            "Top images (PNG)",
             lambda: figures.encode_png(units.draw_exemplar_sheet(of, top)),
             f"{name}.top.png",
             "image/png",
         )
     files.offer_download("Inputs (NPZ)", lambda: units.npz(drawn, top), f"{name}.npz", "application/octet-stream")
     files.offer_download(
-        "Facts (JSON)", lambda: units.facts_text(of, drawn, how, top), f"{name}.json", "application/json"
+        "Metadata (JSON)", lambda: units.facts_text(of, drawn, how, top), f"{name}.json", "application/json"
     )

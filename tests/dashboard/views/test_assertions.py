@@ -84,7 +84,9 @@ def test_the_worst_pictures_come_first_with_how_bad_they_are(view, told, rules: 
     first = seen["ranked"][0]
     assert seen["lines"][0][0] == f"broken by {severities.max():.3g}"
     row = table.iloc[first]
-    assert seen["lines"][0][1] == f"Labelled {row['label']}; the AI says {row['predicted']}, {row['confidence']:.0%}."
+    assert (
+        seen["lines"][0][1] == f"Labelled {row['label']}; the AI predicts {row['predicted']}, {row['confidence']:.0%}."
+    )
     view(**LINK, rules="mine.py", rule="same_when_mirrored")
     assert {lines[0] for lines in seen["lines"]} == {"breaks it"}
 
@@ -104,7 +106,7 @@ def test_only_the_owners_files_are_offered_and_none_is_run_unasked(view, workspa
     assert not ran.exists()
     app = settled(app.selectbox(key="rules").select("other.py").run())
     assert ran.exists()
-    assert "No picture breaks it." in [caption.value for caption in app.caption]
+    assert "No image breaks it." in [caption.value for caption in app.caption]
 
 
 def test_where_there_is_no_file_the_page_says_where_to_put_one(view, workspace: Path) -> None:
@@ -174,5 +176,5 @@ def test_long_work_waits_for_a_click(view, rules: Path, monkeypatch) -> None:
     rules.write_text(RULES + "\n# another file\n")
     app = view(**LINK, rules="mine.py")
     assert not app.get("plotly_chart")
-    (button,) = [one for one in app.button if one.label.startswith("Make it")]
+    (button,) = [one for one in app.button if one.label.startswith("Compute")]
     assert settled(button.click().run()).get("plotly_chart")

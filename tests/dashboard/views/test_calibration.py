@@ -45,7 +45,7 @@ def test_the_page_tells_the_measures_of_these_answers(view, asked) -> None:
     error = sum(abs((sure - right)[place == k].sum()) for k in set(place)) / FEW
     assert float(shown.loc["Expected calibration error", "As it answers"]) == pytest.approx(error, abs=6e-4)
     gap = 100 * (sure - right).mean()
-    (said,) = [c.value for c in app.caption if "sure on average" in c.value]
+    (said,) = [c.value for c in app.caption if "mean confidence is" in c.value]
     assert f"overconfident by {gap:.1f} percentage points" in said
     halves = [float(one) for one in shown.loc["Temperature", "After a temperature"].split(" and ")]
     assert halves == pytest.approx(assess_predictions(p, labels).temperatures, abs=0.01)
@@ -102,10 +102,13 @@ def test_too_sure_not_sure_enough_or_neither_is_said_with_its_limits() -> None:
     said = {
         way: calibration.describe_calibration(assess_predictions(flat, of.astype(int))) for way, of in labels.items()
     }
-    assert "right about 50.0% of 20 pictures: neither over- nor underconfident beyond chance (20.0" in said["over"]
     assert (
-        "right about 95.0% of 20 pictures: underconfident by 25.0 percentage points (95 %: −34.8 to −15.2)"
-        in said["under"]
+        "On 20 images the AI's mean confidence is 70.0% and its accuracy 50.0%: "
+        "neither over- nor underconfident beyond chance (20.0" in said["over"]
+    )
+    assert (
+        "On 20 images the AI's mean confidence is 70.0% and its accuracy 95.0%: "
+        "underconfident by 25.0 percentage points (95%: −34.8 to −15.2)" in said["under"]
     )
     more = assess_predictions(np.repeat(flat, 10, axis=0), np.repeat(labels["over"], 10))
-    assert "overconfident by 20.0 percentage points (95 %: 13.1 to 26.9)" in calibration.describe_calibration(more)
+    assert "overconfident by 20.0 percentage points (95%: 13.1 to 26.9)" in calibration.describe_calibration(more)

@@ -108,7 +108,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
     table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
     np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
     error = table["mutual_information_error"]
-    said = f"half below {error.median():.3f}, none above {error.max():.3f}."
+    said = f"median {error.median():.3f}, maximum {error.max():.3f}."
     assert any(caption.value.endswith(said) for caption in app.caption)
 
 
@@ -123,7 +123,7 @@ def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
     doubtful = found.find_label_errors()
     right = found.answers.correct.mean()
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
-    assert said.startswith(f"Doubtful by confident learning: {len(doubtful)} of {FEW} labels.")
+    assert said.startswith(f"Likely label errors by confident learning: {len(doubtful)} of {FEW}.")
     assert f"right about {right:.0%}" in said
     assert found.read is None  # the set is small
     assert debugging.NO_READER in said
@@ -166,7 +166,7 @@ def test_a_set_that_is_long_in_opening_can_be_stopped_and_begun_again(opened, mo
         app.run()
     free.set()
     assert not [button for button in app.button if button.label == "Stop"]
-    next(button for button in app.button if button.label == "Go on").click().run()
+    next(button for button in app.button if button.label == "Resume").click().run()
     assert debug_job("scenes", "adversarial").wait(PATIENCE_S)
     assert settled(app).get("plotly_chart")
 
@@ -186,9 +186,9 @@ def test_a_set_without_labels_is_coloured_by_answers(view, workspace: Path) -> N
     app = view(name="mine", source="mine")
     assert app.selectbox(key="colour").options == ["The AI's answer", "Label", "Nothing"]
     assert sum(map(len, drawn(app).values())) == 12
-    assert "12 pictures; no label is a class of the AI." in [c.value for c in app.caption]
+    assert "12 images; no label is one of the AI's classes." in [c.value for c in app.caption]
     assert not app.error
-    assert "name the folders" in settled(app.button_group(key="part").select(debugging.LABELS).run()).info[0].value
+    assert "Name the folders" in settled(app.button_group(key="part").select(debugging.LABELS).run()).info[0].value
 
 
 def test_a_network_without_features_keeps_its_points(view, workspace: Path) -> None:

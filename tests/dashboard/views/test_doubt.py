@@ -18,12 +18,12 @@ __all__ = ["app", "opened"]  # the fixtures
 
 def test_nothing_is_asked_unasked(app) -> None:
     assert app.selectbox(key="noise").value == doubt.NOT
-    assert not any("What it is" in table.value.columns for table in app.table)
+    assert not any("Meaning" in table.value.columns for table in app.table)
 
 
 def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
     app = settled(opened(method="Gradient", noise="Inserted dropout", picture="adversarial/3", seed="7"))
-    (table,) = [table.value for table in app.table if "What it is" in table.value.columns]
+    (table,) = [table.value for table in app.table if "Meaning" in table.value.columns]
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = classifier.preprocess(images.open(3))[None]
     answers = inserted_dropout(classifier, inputs, generator=torch.Generator().manual_seed(7)).softmax(-1)

@@ -50,11 +50,11 @@ def test_one_channel_alone_is_what_all_together_say(whole) -> None:
 def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
     query = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": str(CHANNEL)}
     app = settled(opened(view="Units", **QUICK, **query))
-    (table,) = [table.value for table in app.table if "Lights up at" in table.value.columns]
+    (table,) = [table.value for table in app.table if "Responds to" in table.value.columns]
     found = whole[1]
     best = found.agreement[CHANNEL].argsort(descending=True)[:3].tolist()
-    assert table["Lights up at"].tolist() == [found.concepts[k] for k in best]
-    detector = "It is a detector of the first" if found.detects[CHANNEL] else "It is a detector of none"
+    assert table["Responds to"].tolist() == [found.concepts[k] for k in best]
+    detector = "It detects the first" if found.detects[CHANNEL] else "It detects none"
     assert any(caption.value.startswith(detector) for caption in app.caption)
 
 

@@ -72,7 +72,7 @@ def settled(app: AppTest) -> AppTest:
         assert time.monotonic() < deadline
         time.sleep(0.05)
         app.run()
-    if any("Being made" in said.value or "Waiting" in said.value for said in [*app.info, *app.caption]):
+    if any("Computing …" in said.value or "Waiting" in said.value for said in [*app.info, *app.caption]):
         time.sleep(0.05)
         return settled(app.run())
     assert not app.exception
@@ -96,9 +96,9 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
         gallery.images.categories[k] for k in (gallery.answers.predicted[worst], gallery.images.labels[worst])
     )
     assert says != truth
-    assert app.subheader[0].value.startswith(f"The AI says {says}, {gallery.answers.probability[worst]:.0%} ")
-    assert f"wrong, truth: {truth}" in app.subheader[0].value
-    assert f"place: {gallery.images.contexts[worst]}" in app.subheader[0].value
+    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.answers.probability[worst]:.0%} ")
+    assert f"wrong, true class: {truth}" in app.subheader[0].value
+    assert f"context: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
 
 @pytest.mark.parametrize("order", picker.ORDERS)
@@ -129,7 +129,7 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
     images = gallery_of("scenes", "adversarial").images
     for i in (7, 11):
         app.session_state[IMAGE_KEY] = f"adversarial/{i}"
-        assert (f"place: {images.contexts[i]}") in app.run().subheader[0].value
+        assert (f"context: {images.contexts[i]}") in app.run().subheader[0].value
     assert opened(method="Gradient", picture="adversarial/11").subheader[0].value == app.subheader[0].value
 
 
@@ -164,7 +164,7 @@ def test_every_method_has_its_certificate(app: AppTest) -> None:
     assert known["Completeness residual"].endswith("of the change to be explained")
     known = facts(settled(app.selectbox(key="method").select("bayesian_teaching").run()))
     assert known["Effective sample size"].endswith("of 1,000 masks")
-    assert {"Largest standard error", "Seed of the draws", "Fingerprint"} <= set(known)
+    assert {"Largest standard error", "Random seed", "Fingerprint"} <= set(known)
     assert len(app.get("image")) == 3
 
 
@@ -183,14 +183,14 @@ def test_each_form_offers_what_its_method_declares_and_says_what_it_costs(opened
     app = opened(method="Score CAM")
     assert app.selectbox(key="score_cam.layer").options == ["Automatic", *cache.load_classifier("scenes").layers]
     assert any(
-        c.value.startswith("A map takes about 128 forward and 1 forward and backward passes") for c in app.caption
+        c.value.startswith("A heatmap takes about 128 forward and 1 forward and backward passes") for c in app.caption
     )
 
 
 def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     app = opened(method="RISE", **{"rise.samples": "9000000"})
-    (begin,) = [button for button in app.button if button.label.startswith("Make it (about ")]
-    assert "Not made yet." in [info.value for info in app.info]
+    (begin,) = [button for button in app.button if button.label.startswith("Compute (about ")]
+    assert "Not computed yet." in [info.value for info in app.info]
     begin.click().run()
     (stop,) = [button for button in app.button if button.label == "Stop"]
     job = pool().find(stop.key.removeprefix("stop_"))
@@ -198,8 +198,8 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     stop.click().run()
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
-    assert "Not made yet." in [info.value for info in app.run().info]
-    assert any(button.label.startswith("Make it") for button in app.button)
+    assert "Not computed yet." in [info.value for info in app.run().info]
+    assert any(button.label.startswith("Compute") for button in app.button)
 
 
 def test_what_was_left_goes_on_and_is_found_again(opened) -> None:
@@ -230,8 +230,8 @@ def test_faithfulness_is_measured_when_asked_for(opened) -> None:
     (said,) = [c.value for c in app.caption if c.value.startswith("Area under the curve")]
     assert "deletion" in said
     assert "(probability, blur instead, 50 steps), larger is better" in said
-    assert "mass on the object" in said
-    assert "of an empty map's (128 squares, mean instead, best scale)" in said
+    assert "relevance mass on the object" in said
+    assert "of an empty heatmap's (128 squares, mean instead, best scale)" in said
     while time.monotonic() < deadline and not any("layers re-initialised" in c.value for c in app.caption):
         app.run()
     (said,) = [c.value for c in app.caption if "layers re-initialised" in c.value]
@@ -290,16 +290,14 @@ def test_two_classifiers_of_one_picture(opened, workspace: Path) -> None:
 
 def test_with_one_classifier_it_is_said_how_to_add_another(opened, workspace: Path) -> None:
     app = opened(view="Two classifiers")
-    said = f"Only one classifier is here. Put a file with a build() into {workspace / 'models'}."
+    said = f"Only one classifier is available. Put a file with a build() into {workspace / 'models'}."
     assert [info.value for info in app.info] == [said]
 
 
 def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
     app = opened(view="All pictures")
     right = int(gallery_of("scenes", "adversarial").answers.correct.sum())
-    assert f"{FEW} pictures; the AI is right about {right} of them ({right / FEW:.1%})." in [
-        c.value for c in app.caption
-    ]
+    assert f"{FEW} images; the AI is right about {right} of them ({right / FEW:.1%})." in [c.value for c in app.caption]
 
 
 def test_every_registered_method_has_a_form_of_what_it_declares(opened) -> None:
@@ -326,14 +324,14 @@ def upload(app: AppTest, name: str, content: bytes) -> AppTest:
 
 def test_a_bad_upload_is_one_sentence(app: AppTest) -> None:
     upload(app, "notes.png", b"not a picture")
-    assert [e.value for e in app.error] == ["notes.png cannot be read as a picture. Give a PNG, JPEG or WebP file."]
+    assert [e.value for e in app.error] == ["notes.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
 
 
 def test_an_own_picture_is_explained_without_a_verdict(app: AppTest) -> None:
     stream = io.BytesIO()
     gallery_of("scenes", "adversarial").images.open(3).resize((200, 150)).save(stream, "PNG")
     upload(app, "mine.png", stream.getvalue())
-    assert app.subheader[0].value.startswith("The AI says ")
+    assert app.subheader[0].value.startswith("The AI predicts ")
     assert "badge" not in app.subheader[0].value
     assert len(app.get("image")) == 3
 
@@ -357,14 +355,14 @@ def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: 
     assert not app.exception
     assert app.selectbox(key="method").value == "gradient"
     gallery_of("scenes", "mine")
-    assert settled(app.run()).subheader[0].value.startswith("The AI says ")
+    assert settled(app.run()).subheader[0].value.startswith("The AI predicts ")
 
 
 def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
     app = opened(classifier="models/other.py", view="All pictures")
-    assert app.info[0].value.startswith("No picture set is here for models/other.py. Put folders of pictures into")
+    assert app.info[0].value.startswith("There is no image set for models/other.py. Put folders of images into")
 
 
 @pytest.mark.parametrize(
@@ -373,7 +371,7 @@ def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Pa
 def test_a_link_to_something_unknown_shows_the_default_and_says_so(opened, key: str, what: str) -> None:
     """The sentence stays until that part is chosen by hand; a good link has none."""
     app = opened(**{"method": "Gradient", key: "Nowhere"})
-    said = f"The link names the {what} “Nowhere”, which is not here. Another one is shown."
+    said = f"The link names the {what} “Nowhere”, which does not exist here. Another one is shown instead."
     assert said in [warning.value for warning in app.warning]
     assert not opened(method="Gradient").warning
     if key == "method":
@@ -392,7 +390,7 @@ def test_a_network_without_the_true_class_is_not_called_wrong(opened, workspace:
     chosen = source.open_from_set(gallery_of("scenes", "adversarial"), "adversarial", 3)
     stranger, own = ClassifiedImage("models/other.py", chosen), ClassifiedImage("scenes", chosen)
     assert stranger.verdict == f"not scored: this network has no class {chosen.truth}"
-    assert own.verdict in ("right", f"wrong, truth: {chosen.truth}")
+    assert own.verdict in ("right", f"wrong, true class: {chosen.truth}")
     columns = [(seen, seen.predicted_class, seen.column()) for seen in (own, stranger)]
     assert grid_widget.title_of(columns, ["gradient"]) == "scenes and other: Gradient"
 
@@ -406,9 +404,9 @@ def test_several_uploads_are_offered_and_a_broken_one_hides_no_other(app: AppTes
     app.button_group(key="source").select("Upload").run()
     files = [("one.png", content(3), "image/png"), ("two.png", content(4), "image/png")]
     settled(app.file_uploader(key="explore_file").set_value([*files, ("bad.png", b"no", "image/png")]).run())
-    assert [e.value for e in app.error] == ["bad.png cannot be read as a picture. Give a PNG, JPEG or WebP file."]
+    assert [e.value for e in app.error] == ["bad.png cannot be read as an image. Choose a PNG, JPEG or WebP file."]
     assert app.selectbox(key="explore_upload").options == ["one.png", "two.png"]
-    assert any("knows only drawn scenes" in warning.value for warning in app.warning)
+    assert any("trained only on drawn scenes" in warning.value for warning in app.warning)
     second = app.subheader[0].value
     settled(app.selectbox(key="explore_upload").select_index(0).run())
     assert app.subheader[0].value != second

@@ -38,5 +38,10 @@ def test_simulated_people_are_not_participants(app: AppTest, workspace: Path) ->
     write_bundle(workspace / "bundles" / "closed-00", name="closed")
     service.get_service().researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo"), 2)
     simulate(service.get_service(), "demo", 3, {"guesser": 1.0}, 0)
-    assert numbers(app.run()) == {"Studies built": "2", "Open now": "1", "Participants": "0", "Simulated people": "3"}
-    assert any("no evidence" in caption.value for caption in app.caption)
+    assert numbers(app.run()) == {
+        "Studies built": "2",
+        "Open now": "1",
+        "Participants": "0",
+        "Simulated participants": "3",
+    }
+    assert any("not evidence" in caption.value for caption in app.caption)

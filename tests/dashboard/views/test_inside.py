@@ -34,7 +34,7 @@ def asked(question: str, **given) -> tuple[LayerQuery, LayerInspection]:
 def begun(app: AppTest) -> AppTest:
     """What takes long is begun by a click."""
     for button in app.button:
-        if button.label.startswith("Make it"):
+        if button.label.startswith("Compute"):
             return settled(button.click().run())
     return app
 
@@ -61,7 +61,7 @@ def test_a_link_brings_back_the_answer_of_the_verb(opened, question, link, given
     expected = QUESTIONS[question](inspected, silent, **dict(request.parameters))
     pd.testing.assert_frame_equal(answered(app), expected, check_dtype=False, rtol=1e-4, atol=1e-5)
     assert len(app.get("plotly_chart")) == 1
-    assert any(f"{COUNT} of the 48 pictures" in said.value for said in app.caption)
+    assert any(f"{COUNT} of the 48 images" in said.value for said in app.caption)
 
 
 def test_probes_of_a_set_of_ones_own(opened, workspace) -> None:
@@ -116,7 +116,7 @@ def test_consistency_asks_for_something_to_compare_before_it_can_fail(opened) ->
 def test_long_questions_wait_for_a_click(opened) -> None:
     """Forty gradients and more for each picture and radius."""
     app = opened(view="Inside", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
-    assert any(button.label.startswith("Make it (about") for button in app.button)
+    assert any(button.label.startswith("Compute (about") for button in app.button)
     assert not app.dataframe
 
 

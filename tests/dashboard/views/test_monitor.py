@@ -33,7 +33,7 @@ def test_an_empty_workspace_says_what_to_do(workspace: Path) -> None:
 def test_numbers_places_and_people(opened: AppTest) -> None:
     assert not opened.exception
     numbers = {metric.label: metric.value for metric in opened.metric}
-    assert (numbers["Reading"], numbers["Finished"]) == ("1", "0")
+    assert (numbers["Reading"], numbers["Completed"]) == ("1", "0")
     assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
     assert opened.dataframe[0].value["where"].tolist() == ["waiting"]
 
@@ -41,11 +41,11 @@ def test_numbers_places_and_people(opened: AppTest) -> None:
 def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> None:
     opened.button(key="monitor_Pause").click().run()
     assert service.get_service().researcher.studies()[0].state == "paused"
-    opened.button(key="monitor_Go on").click().run()
+    opened.button(key="monitor_Resume").click().run()
     assert service.get_service().researcher.studies()[0].state == "open"
     opened.button(key="monitor_Close").click().run()
     assert service.get_service().researcher.studies()[0].state == "closed"
-    opened.button(key="monitor_Open again").click().run()
+    opened.button(key="monitor_Reopen").click().run()
     assert not opened.exception
     assert service.get_service().researcher.studies()[0].state == "open"
     assert opened.table[0].value["Places"].tolist() == [2, 2, 2, 2]
@@ -53,11 +53,11 @@ def test_pausing_closing_and_opening_again_keeps_the_places(opened: AppTest) -> 
 
 def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
     assert len(opened.dataframe) == 1
-    look = next(button for button in opened.button if button.label == "Look and record it")
+    look = next(button for button in opened.button if button.label == "Unblind and log")
     look.click().run()
     assert "Say why" in opened.error[0].value
     opened.text_input(key="unblind_reason").set_value("the board asks")
-    next(button for button in opened.button if button.label == "Look and record it").click().run()
+    next(button for button in opened.button if button.label == "Unblind and log").click().run()
     assert list(opened.dataframe[-1].value.columns)[:3] == ["condition", "begun", "done"]
 
 
@@ -72,7 +72,7 @@ def test_planned_looks_are_shown_and_wait_until_they_are_due(workspace: Path) ->
     table = next(d.value for d in app.dataframe if "Bound" in d.value)
     assert table["Bound"].round(4).tolist() == [2.9626, 1.9686]
     assert app.button(key="monitor_look").disabled
-    assert app.button(key="monitor_look").label == "No look is due"
+    assert app.button(key="monitor_look").label == "No interim analysis is due"
 
 
 def test_a_study_without_planned_looks_offers_none(opened: AppTest) -> None:

@@ -84,9 +84,9 @@ def test_quality_comes_first_then_the_answer(app: AppTest) -> None:
     choose(app, "Main")
     assert {m.label: m.value for m in app.metric} == {
         "Participants": "24",
-        "Answers": "432",
+        "Responses": "432",
         "Target categories": "8",
-        "Rows left out": "0",
+        "Rows excluded": "0",
     }
     assert list(table(app, "quality")["participants"]) == [6, 6, 6, 6]
     said = [line.value for line in app.markdown if "χ²" in line.value]
@@ -206,7 +206,7 @@ def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
 
 def test_own_file_with_other_names(app: AppTest) -> None:
     choose(app, "A CSV file of mine")
-    assert app.info[0].value == "Choose a CSV file with one row per answer."
+    assert app.info[0].value == "Choose a CSV file with one row per response."
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
     assert "Column 'correct' is missing" in app.error[0].value
     made(app.selectbox(key="results_column_correct").select("hit").run())
@@ -395,9 +395,9 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     take_part("demo", "the researcher", mode="preview")
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert not any("Simulated" in warning.value for warning in app.warning)
-    assert {m.label: m.value for m in app.metric}["Answers"] == "72"
+    assert {m.label: m.value for m in app.metric}["Responses"] == "72"
     made(app.toggle(key="results_simulated").set_value(True).run())
-    assert {m.label: m.value for m in app.metric}["Answers"] == "144"
+    assert {m.label: m.value for m in app.metric}["Responses"] == "144"
     assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
 
 
@@ -408,7 +408,7 @@ def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:
         service.researcher.open_study(folder, 3)
         simulate(service, "demo", people, {"belief_projector": 1.0}, seed)
     app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert {m.label: m.value for m in app.metric}["Answers"] == "144"
+    assert {m.label: m.value for m in app.metric}["Responses"] == "144"
     versions = app.selectbox(key="results_version")
     made(versions.select_index(1).run())
-    assert {m.label: m.value for m in app.metric}["Answers"] == "72"
+    assert {m.label: m.value for m in app.metric}["Responses"] == "72"

@@ -70,11 +70,11 @@ def test_open_add_places_close(opened: Open, tiny: Path) -> None:
     previews = [link.proto.url for link in app.get("link_button")]
     conditions = ("none", "saliency", "examples", "both")
     assert previews == [f"http://127.0.0.1:8501/run/tiny?preview={c}" for c in conditions]
-    assert list(app.table[-1].value["Places"]) == [2, 2, 2, 2]
+    assert list(app.table[-1].value["Quota"]) == [2, 2, 2, 2]
     app.number_input(key="people_tiny").set_value(3)
-    press(app, "Add places")
-    assert list(app.table[-1].value["Places"]) == [3, 3, 3, 3]
-    press(app, "Close it")
+    press(app, "Raise the quota")
+    assert list(app.table[-1].value["Quota"]) == [3, 3, 3, 3]
+    press(app, "Close")
     assert "gray-badge[closed]" in app.header[0].value
     assert not app.get("link_button")
 
@@ -97,14 +97,14 @@ def test_participants_and_simulated_people_are_counted_apart(opened: Open, tiny:
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(8)
     press(app, "Simulate")
-    assert app.success[0].value == "120 new answers."
+    assert app.success[0].value == "120 new responses."
     press(app, "Simulate")
     assert "nothing was added" in app.success[0].value
     app.button_group(key="section").select("Collection").run()
     people = app.table[-1].value
     assert people["Simulated"].sum() == 8
-    assert people["Begun"].sum() == 1
-    assert people["Done"].sum() == 0
+    assert people["Started"].sum() == 1
+    assert people["Completed"].sum() == 0
 
 
 def test_an_empty_mixture_is_one_sentence(opened: Open, tiny: Path) -> None:
@@ -129,8 +129,8 @@ def test_trials_show_everything_known(opened: Open, tiny: Path) -> None:
     assert len(_trials(app)) == 6
     known = dict(_trials(app)[0].to_numpy().tolist())
     trial = workspace_studies.list_studies(tiny.parents[1], service.get_service())[-1].bundle.manifest.trials[0]  # type: ignore[union-attr]
-    assert known["Truth"] == trial.truth
-    assert known["The AI's answer"] == f"{trial.target} (75.0%)"
+    assert known["True class"] == trial.truth
+    assert known["Prediction"] == f"{trial.target} (75.0%)"
     assert known["Learner's P after the examples"] == "0.900"
     assert known["Effective sample size"] == "300"
     assert "Relevance of the map" not in known
@@ -178,14 +178,14 @@ def _trials(app: AppTest) -> list[pd.DataFrame]:
 
 def test_export(opened: Open, tiny: Path) -> None:
     app = opened(study="tiny", section="Export")
-    assert app.info[0].value == "Nothing was collected yet."
+    assert app.info[0].value == "No responses have been collected yet."
     service.get_service().researcher.open_study(tiny, 2)
     app = opened(study="tiny", section="Simulate")
     app.number_input(key="simulate_people").set_value(4)
     press(app, "Simulate")
     app = opened(study="tiny", section="Export")
     assert not app.exception
-    assert [b.label for b in app.download_button] == ["Answers (CSV)", "Data dictionary (JSON)"]
+    assert [b.label for b in app.download_button] == ["Responses (CSV)", "Data dictionary (JSON)"]
     rows = list(csv.DictReader(exporting._file("tiny", ["sim"], "tiny.csv").decode().splitlines()))
     assert len(rows) == 4 * 12
     dictionary = json.loads(exporting._file("tiny", ["sim"], "data-dictionary.json"))

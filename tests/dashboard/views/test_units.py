@@ -78,12 +78,12 @@ def test_a_network_without_pictures_and_places_still_has_its_units_drawn(opened,
     app = units(opened, classifier="models/flat.py", unit="A channel", **{"unit.layer": "1", "unit.channel": "3"})
     assert len(captions(app)) == 2
     assert "Channels 0 to 15." in [c.value for c in app.caption]
-    assert app.info[0].value.startswith("No picture set is here for models/flat.py.")
+    assert app.info[0].value.startswith("There is no image set for models/flat.py.")
 
 
 def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     app = units(opened, **{"unit.starts": "16", "unit.steps": "4096"})
-    (begin,) = [button for button in app.button if button.label.startswith("Make it (about ")]
+    (begin,) = [button for button in app.button if button.label.startswith("Compute (about ")]
     begin.click().run()
     stop = next(button for button in app.button if button.label == "Stop")
     job = pool().find(stop.key.removeprefix("stop_"))
@@ -91,7 +91,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
     stop.click().run()
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
-    assert "Not made yet." in [info.value for info in settled(app.run()).info]
+    assert "Not computed yet." in [info.value for info in settled(app.run()).info]
 
 
 @pytest.mark.parametrize(

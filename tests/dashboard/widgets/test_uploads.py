@@ -78,7 +78,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(side: int) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0", bomb(64)])
 def test_what_is_no_picture_is_refused(content: bytes) -> None:
-    with pytest.raises(ForetellError, match=r"x\.png cannot be read as a picture"):
+    with pytest.raises(ForetellError, match=r"x\.png cannot be read as an image"):
         decode_image(content, "x.png")
 
 
@@ -91,7 +91,7 @@ def test_a_pickle_is_not_read_even_behind_a_pictures_name() -> None:
 
     UNPICKLED.clear()
     for content in (pickle.dumps(Evil()), b"\x89PNG\r\n\x1a\n" + pickle.dumps(Evil())):
-        with pytest.raises(ForetellError, match=r"x\.png cannot be read as a picture"):
+        with pytest.raises(ForetellError, match=r"x\.png cannot be read as an image"):
             decode_image(content, "x.png")
     assert UNPICKLED == []
 
@@ -100,7 +100,7 @@ def test_a_pickle_is_not_read_even_behind_a_pictures_name() -> None:
 def test_an_svg_is_refused_whatever_its_name(name: str) -> None:
     """Catches a picture that carries a script or fetches an address."""
     content = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script><image href="http://x.test/a"/></svg>'
-    with pytest.raises(ForetellError, match="cannot be read as a picture"):
+    with pytest.raises(ForetellError, match="cannot be read as an image"):
         decode_image(content, name)
 
 

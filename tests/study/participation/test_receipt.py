@@ -74,4 +74,4 @@ def test_the_verb_says_what_a_receipt_proves(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(service.workspace.home))
     verbs.verify(finished(service, study)[1])
-    assert "Genuine: the server held 4 answers of this person to demo" in capsys.readouterr().out
+    assert "Genuine: the server held 4 responses of this participant to demo" in capsys.readouterr().out
