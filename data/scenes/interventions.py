@@ -29,13 +29,8 @@ def other_objects(scene: Scene) -> list[Scene]:
     return [render(scene.seed, category=name, context=scene.context) for name in CATEGORIES if name != scene.label]
 
 
-<<<<<<< HEAD
-def recoloured(scene: Scene, colour: str) -> Image.Image:
-    """The same picture with every visible pixel of the object in one hue, as light and at least half as pure.
-=======
 def recolour_object(scene: Scene, colour: str) -> Image.Image:
     """Draw the image with the object's visible pixels in one hue, as light and at least half as saturated.
->>>>>>> lang-core
 
     Raises
     ------

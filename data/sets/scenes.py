@@ -15,7 +15,7 @@ import data.scenes
 from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, render
-from data.scenes.interventions import HUES, recoloured
+from data.scenes.interventions import HUES, recolour_object
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import context_of, picture, label_of, scene_seed
 from data.types import Factor, ImageSet
@@ -93,7 +93,7 @@ def _factors(scene: Callable[[int], Scene], labels: np.ndarray, contexts: tuple[
     return {
         "context": Factor(tuple(CONTEXTS), place_in_context, contexts),
         "object": Factor(tuple(CATEGORIES), replace_object, tuple(list(CATEGORIES)[k] for k in labels)),
-        "colour": Factor(tuple(HUES), lambda i, colour: recoloured(scene(i), colour)),
+        "colour": Factor(tuple(HUES), lambda i, colour: recolour_object(scene(i), colour)),
     }
 
 

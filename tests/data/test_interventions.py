@@ -9,7 +9,7 @@ import pytest
 
 from data.errors import DataError
 from data.scenes.contexts import CONTEXTS
-from data.scenes.interventions import HUES, other_contexts, other_objects, recoloured
+from data.scenes.interventions import HUES, other_contexts, other_objects, recolour_object
 from data.scenes.shapes import CATEGORIES
 from data.scenes.splits import picture
 from data.sets import scenes
@@ -34,7 +34,7 @@ def test_other_contexts_keep_the_object_and_other_objects_keep_the_context() -> 
 def test_a_colour_reaches_the_object_alone_and_leaves_its_lightness() -> None:
     """By colorsys, pixel by pixel: the hue asked for, the value it had."""
     scene = picture("standard", 0, 12)
-    before, after = (np.asarray(image) for image in (scene.image, recoloured(scene, "blue")))
+    before, after = (np.asarray(image) for image in (scene.image, recolour_object(scene, "blue")))
     assert (before[~scene.mask] == after[~scene.mask]).all()
     hues = []
     for old, new in zip(before[scene.mask] / 255, after[scene.mask] / 255, strict=True):
@@ -44,7 +44,7 @@ def test_a_colour_reaches_the_object_alone_and_leaves_its_lightness() -> None:
         hues += [hue] if value > 0.2 else []
     assert np.abs(np.array(hues) - HUES["blue"] / 256).max() < 0.03
     with pytest.raises(DataError, match="Unknown colour 'mauve'"):
-        recoloured(scene, "mauve")
+        recolour_object(scene, "mauve")
 
 
 def test_the_factors_of_a_set_are_these_interventions() -> None:
@@ -59,4 +59,4 @@ def test_the_factors_of_a_set_are_these_interventions() -> None:
     others = {name: context.do(4, name).tobytes() for name in CONTEXTS if name != scene.context}
     assert list(others.values()) == [other.image.tobytes() for other in other_contexts(scene)]
     assert thing.do(4, other_objects(scene)[2].label).tobytes() == other_objects(scene)[2].image.tobytes()
-    assert colour.do(4, "red").tobytes() == recoloured(scene, "red").tobytes()
+    assert colour.do(4, "red").tobytes() == recolour_object(scene, "red").tobytes()
