@@ -83,9 +83,9 @@ def scores(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
-    """Accuracy by confidence, from `bins`; on the dotted line confidence is what it should be."""
+    """Plot accuracy by confidence, from `bins`; on the dotted line, accuracy equals confidence."""
     drawn = plots.curves(
-        table, x="confidence", y="accuracy", by="condition", title="Right answers", x_title="Confidence"
+        table, x="confidence", y="accuracy", by="condition", title="Correct responses", x_title="Confidence"
     )
     return plots.diagonal(drawn)
 

@@ -115,7 +115,7 @@ def figure(cells: pd.DataFrame, name: str) -> go.Figure:
 
 def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:
     if "item" not in frame:
-        raise ForetellError("The responses have no column 'item': theories need to know which trial was answered.")
+        raise ForetellError("The responses have no column 'item': theories need the trial of each response.")
     unknown = sorted(set(frame["item"]) - set(trials))
     if unknown:
         raise ForetellError(f"The responses name {len(unknown)} items that the study does not have: {unknown[0]!r}.")

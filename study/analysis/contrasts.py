@@ -18,7 +18,7 @@ from study.analysis.separation import Mask
 from study.bundle import TRIAL_TYPES
 
 FACTORS = {name: dict(zip(("saliency", "examples"), pair, strict=True)) for pair, name in CONDITION_OF_FACTORS.items()}
-"""The name of a condition -> its values of the two factors."""
+"""The two factors' values of each condition."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Contrast:
 
     @property
     def name(self) -> str:
-        """In words: ``"saliency - none, std_correct"``."""
+        """The contrast's name: ``"saliency - none, std_correct"``."""
         kinds = "" if self.trial_types == TRIAL_TYPES else f", {' and '.join(self.trial_types)}"
         return f"{self.more} - {self.less}{kinds}"
 
 
 DEFAULT = tuple(Contrast(more, "none", (kind,)) for kind in TRIAL_TYPES for more in ("saliency", "examples", "both"))
-"""What a study without a plan of its own asks: each explanation against none, for each trial type."""
+"""The contrasts of a study without a plan: each explanation against none, for each trial type."""
 
 
 def table(
@@ -55,7 +55,7 @@ def table(
     level: float = 0.95,
     cells: Mapping[str, Mapping[str, Any]] = FACTORS,
 ) -> pd.DataFrame:
-    """Each contrast with its interval and test.
+    """Estimate each contrast with its interval and test.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def table(
         contrast, estimate (link scale), se, low, high (unadjusted), z, p, p_holm (over those that have a p); of a
         binomial model also accuracy_less, accuracy_more (probabilities, averaged over participants, categories and
         trial types), points (their difference in percentage points), points_low, points_high (delta method). A
-        contrast that rests on a coefficient without a finite estimate has no interval and no p.
+        contrast that depends on a coefficient without a finite estimate has no interval and no p.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _population(model: MixedModel, factors: Mapping[str, Any], kinds: Sequence[s
 
 
 def holm(p: Floats) -> Floats:
-    """p corrected for their number (Holm, 1979); NaN stays and does not count.
+    """Correct p-values for their number (Holm, 1979); NaN remains and does not count.
 
     Not by statsmodels: its correction collects garbage, 0.2 s in a process that holds pages and networks.
     """

@@ -1,4 +1,4 @@
-"""Whether a fit stands on the top of its likelihood, judged by something other than the search that found it.
+"""Convergence: whether a fit is at the maximum of its likelihood, checked independently of the optimiser.
 
 lme4 looks at the gradient by finite differences, against a fixed bound, and so warns of good fits: of the paper's
 design, with its default optimiser. Here the exact gradient is measured in log-likelihood: the Newton decrement
@@ -17,19 +17,19 @@ GAIN = 1e-3
 """Log-likelihood still to be gained from which a fit does not count as finished: a likelihood ratio is then off in
 its third decimal."""
 FEW = 6
-"""Levels of a grouping below which its standard deviation is hardly known (Bolker et al., 2009,
+"""Levels of a grouping below which its standard deviation is very imprecise (Bolker et al., 2009,
 doi:10.1016/j.tree.2008.10.008: five or six)."""
 _LARGEST = 2000
 """Random effects up to which the check takes no time to speak of."""
 
 
 def check_convergence(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
-    """What is wrong with the fit, each in a sentence; nothing where all is well."""
+    """Describe each problem of the fit in a sentence; empty if there is none."""
     return (*_check_search(frame, model), *_singular(model), *_few(model))
 
 
 def gain(frame: pd.DataFrame, model: MixedModel) -> float:
-    """Log-likelihood that one Newton step away from the estimates would add, to second order."""
+    """Compute the log-likelihood that one Newton step from the estimates would add, to second order."""
     likelihood, parameters = laplace.of(frame, model)
     gradient = likelihood.at(parameters).gradient
     fixed = len(model.coefficients)
@@ -49,8 +49,8 @@ def _check_search(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
     if missing < GAIN:
         return ()
     return (
-        f"The search stopped before the top of the likelihood: one more step would add {missing:.2g} to the "
-        "log-likelihood. Do not rely on these numbers; simplify the random terms or rescale the predictors.",
+        f"The fit did not converge: one more Newton step would add {missing:.2g} to the log-likelihood. Do not rely on "
+        "these numbers; simplify the random effects or rescale the predictors.",
     )
 
 
@@ -64,15 +64,15 @@ def _singular(model: MixedModel) -> tuple[str, ...]:
         if np.linalg.eigvalsh(correlations).min() < random_effects.EDGE:
             found.append(
                 f"Boundary (singular) fit: {' and '.join(block.terms)} between levels of {block.group} are estimated "
-                "as perfectly correlated; the data do not carry so many random effects, leave a slope out."
+                "as perfectly correlated. The data do not support so many random effects; leave out a slope."
             )
     return tuple(found)
 
 
 def _few(model: MixedModel) -> tuple[str, ...]:
     return tuple(
-        f"Only {len(block.modes)} levels of {block.group}: a standard deviation between so few is hardly known; take "
-        f"its interval, or make {block.group} a fixed effect."
+        f"Only {len(block.modes)} levels of {block.group}: a standard deviation between so few is very imprecise. "
+        f"Report its interval, or make {block.group} a fixed effect."
         for block in model.blocks
         if len(block.modes) < FEW
     )

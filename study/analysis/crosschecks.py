@@ -1,7 +1,7 @@
-"""The interaction model by other methods: Bayesian, and averaged over the population.
+"""Robustness checks of the interaction model: a Bayesian fit, and GEE (averaged over the population).
 
-A cross-check agrees within its own limits or shows that something is wrong. Both come from statsmodels. What differs
-by nature is said in a sentence beside the numbers.
+A check agrees within its own limits or reveals an error. Both come from statsmodels. A sentence next to the numbers
+explains the differences to expect.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ PRIOR_SD = 2.0
 EXPLANATIONS: Mapping[str, str] = {
     "bayes": (
         "Bayesian (normal priors of standard deviation 2, mean-field variational approximation): the estimates should "
-        "agree to a fraction of a standard error; its own standard errors take all parameters as independent and are "
-        "far too small, so they decide nothing."
+        "agree to a fraction of a standard error; its own standard errors treat all parameters as independent and are "
+        "far too small, so do not use them for inference."
     ),
     "gee": (
-        "GEE (exchangeable within participants, robust standard errors): answers for the population, not for one "
-        "person, so estimates are smaller by the factor sqrt(1 + 0.35 variance); `gee_rescaled` undoes that. It does "
-        "not know categories, so estimates differ where those are spread unevenly over the trial types."
+        "GEE (exchangeable within participants, robust standard errors): estimates apply to the population, not to one "
+        "participant, and are therefore smaller by the factor sqrt(1 + 0.35 variance); `gee_rescaled` undoes that. GEE "
+        "does not model categories, so estimates differ if those are unevenly distributed over the trial types."
     ),
 }
-"""Why each differs from the mixed model."""
+"""The reason why each differs from the mixed model."""
 MOST_BAYESIAN = 200_000
-"""Answers up to which the Bayesian model is searched for: it takes 2 s of processor time for 14,000, a minute for
+"""Responses up to which the Bayesian model is fitted: it takes 2 s of processor time for 14,000, a minute for
 145,000, and does not end in ten for a million."""
 
 
@@ -56,8 +56,8 @@ def explain_omission(answers: int) -> str | None:
     if answers <= MOST_BAYESIAN:
         return None
     return (
-        f"Bayesian: left out of the cross-checks, because its search would take many minutes with {answers:,} answers; "
-        f"it is made of up to {MOST_BAYESIAN:,}."
+        f"Bayesian: not fitted, because it would take many minutes with {answers:,} responses; the limit is "
+        f"{MOST_BAYESIAN:,}."
     )
 
 
@@ -77,11 +77,11 @@ def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
         The model is not binomial with single answers, or has random slopes.
     """
     if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
-        raise ForetellError("Cross-checks are made of binomial models with random intercepts.")
+        raise ForetellError("Robustness checks need a binomial model with random intercepts only.")
     design = model.design(frame)
     hits, answers = formulas.response(frame, model.formula)
     if (answers != 1).any():
-        raise ForetellError("Cross-checks need one answer a row, not counts.")
+        raise ForetellError("Robustness checks need one response per row, not counts.")
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     start = np.where(finite, [c.estimate for c in model.coefficients], 0.0)
     groups = _codes(frame, model)

@@ -1,4 +1,4 @@
-"""The report as one page that opens anywhere: text, tables and figures, with the hashes of all that made it."""
+"""The report as one self-contained page: text, tables and figures, with the hashes of data, plan, study and code."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ th:first-child, td:first-child { text-align: left }
 
 
 def provenance(data: Responses, plan: AnalysisPlan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
-    """What the numbers come from: hashes of rows, plan, study and code, the seed, and versions."""
+    """List where the numbers come from: hashes of rows, plan, study and code, the random seed, and versions."""
     return {
         "data (SHA-256 of the rows as analysed)": data.sha256,
         "plan (SHA-256)": plan.sha256 if plan else "none",
-        "study (its hash)": manifest.study_hash if manifest else "none",
+        "study (hash)": manifest.study_hash if manifest else "none",
         "code (SHA-256)": code_digest(),
-        "seed": str(seed),
+        "random seed": str(seed),
         "python": platform.python_version(),
         **{package: version(package) for package in PACKAGES},
     }
@@ -57,7 +57,7 @@ def page(
     notes: Sequence[str],
     made_from: Mapping[str, str],
 ) -> str:
-    """The page: the answer first, then sections (title, label, sentence, table, figure), notes, and what made it."""
+    """Compose the page: main result, sections (title, label, sentence, table, figure), caveats and provenance."""
     parts = [f"<h1>{html.escape(title)}</h1>", *[f"<p><strong>{html.escape(line)}</strong></p>" for line in answer]]
     drawn = 0
     for number, (heading, label, says, table, figure) in enumerate(sections):
@@ -68,8 +68,8 @@ def page(
             drawn += 1
         parts.append(_table(table))
     parts += ["<h2>Caveats</h2>", _list(notes or ["No warnings."])]
-    rows = pd.DataFrame(list(made_from.items()), columns=["made from", ""])
-    parts += ["<h2>What made these numbers</h2>", _table(rows)]
+    rows = pd.DataFrame(list(made_from.items()), columns=["source", ""])
+    parts += ["<h2>Provenance</h2>", _table(rows)]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -81,7 +81,7 @@ def page(
 def list_exploratory_sections(
     measures: Sequence[Measure],
 ) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
-    """Exploratory measures as sections."""
+    """Convert exploratory measures to sections."""
     return [(m.title, "exploratory", m.says, m.table, m.figure) for m in measures]
 
 
@@ -90,7 +90,7 @@ def _list(lines: Sequence[str]) -> str:
 
 
 def _table(table: pd.DataFrame) -> str:
-    """Numbers to three decimals, integers whole, p as articles print it, a dash where there is none; long ones fold."""
+    """Format a table: three decimals, whole integers, p as articles print it, a dash if missing; long tables fold."""
     p = {name: chance for name in CHANCES if name in table}
     shown = table.to_html(index=False, na_rep="–", border=0, float_format=number, formatters=p, escape=True)
     framed = f'<div class="table">{shown}</div>'
@@ -100,12 +100,12 @@ def _table(table: pd.DataFrame) -> str:
 
 
 def chance(value: float | None) -> str:
-    """A p-value as articles print it."""
+    """Format a p-value as articles print it."""
     return p_text(None if pd.isna(value) else value)
 
 
 def number(value: float) -> str:
-    """A number to three decimals, whole where it is."""
+    """Format a number to three decimals, whole numbers without."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"

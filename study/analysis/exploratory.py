@@ -1,4 +1,4 @@
-"""Everything that no plan named: a table and a figure each, labelled as exploratory wherever they are shown."""
+"""Exploratory analyses: a table and a figure each, labelled as exploratory wherever they appear."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Offer:
-    """A measure that is made when it is asked for."""
+    """A measure that is computed on request."""
 
     name: str
     title: str
@@ -57,18 +57,18 @@ class Offer:
     make: Callable[[], TableAndFigure]
 
     def measure(self) -> Measure:
-        """Make it.
+        """Compute the measure.
 
         Raises
         ------
         ForetellError
-            These data do not allow it.
+            The data do not allow it.
         """
         return Measure(self.name, self.title, self.says, *self.make())
 
 
 def measures(offered: Sequence[Offer], progress: Progress = silent) -> tuple[list[Measure], list[str]]:
-    """What the data allow, and a sentence for each measure that they do not."""
+    """Compute the measures that the data allow, and explain each one that they do not."""
     found, absent = [], []
     for done, offer in enumerate(offered):
         progress(done, len(offered), offer.title)
@@ -81,13 +81,13 @@ def measures(offered: Sequence[Offer], progress: Progress = silent) -> tuple[lis
 
 
 def offers(frame: pd.DataFrame, *, seed: int, manifest: Manifest | None = None) -> list[Offer]:
-    """Every measure there is, whatever the data allow; those of trials and theories where the study is known."""
+    """List every measure, whatever the data allow; those of trials and theories only if the study is known."""
     about_people = [Offer(*each) for each in _of_participants(frame, seed)]
     return about_people if manifest is None else [*about_people, *_of_trials(frame, manifest)]
 
 
 def offer_robustness_checks(frame: pd.DataFrame, model: MixedModel) -> Offer:
-    """The model's coefficients by other methods (`study.analysis.crosschecks`), terms in words."""
+    """Offer the model's coefficients by other methods (`study.analysis.crosschecks`), terms in words."""
 
     def make() -> TableAndFigure:
         table = crosschecks.table(frame, model)
@@ -99,7 +99,7 @@ def offer_robustness_checks(frame: pd.DataFrame, model: MixedModel) -> Offer:
 
 
 def with_slopes(data: Responses, analysis: NestedAnalysis, plan: PlannedAnalysis | None) -> Offer:
-    """Tests and contrasts with random intercepts only next to those with slopes (`study.analysis.slopes`)."""
+    """Offer tests and contrasts with random intercepts only next to those with slopes (`study.analysis.slopes`)."""
 
     def make() -> TableAndFigure:
         if plan is None:
@@ -116,8 +116,8 @@ def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
     yield Offer(
         "associations",
         "Trials and their explanations",
-        "Over trials, how often people foretell the AI beside what is known of the explanation: Spearman's rank "
-        "correlation in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
+        "Over trials, Spearman's rank correlation between participants' accuracy and each property of the explanation, "
+        "in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
         lambda: (items.associations(frame, scores), None),
     )
     for name in scores.columns.drop("item"):
@@ -129,14 +129,14 @@ def _of_trials(frame: pd.DataFrame, manifest: Manifest) -> Iterator[Offer]:
         )
     yield Offer(
         "theories",
-        "Theories of people",
-        "Parameters that make the answers likeliest, as if all people were alike; the smallest AIC first.",
+        "Theories of participants",
+        "Maximum-likelihood parameters, assuming that all participants are alike; the smallest AIC first.",
         lambda: (cognitive.comparison(cognitive.rank_theories(frame, known)), None),
     )
     yield Offer(
         "overlay",
-        "People beside the likeliest theory",
-        "Share of right answers in each cell: of people, and as the theory of the smallest AIC expects it.",
+        "Participants and the best theory",
+        "Share of correct responses in each cell: of participants, and predicted by the theory with the smallest AIC.",
         lambda: _overlaid(frame, known),
     )
 
@@ -171,26 +171,26 @@ def _of_participants(frame: pd.DataFrame, seed: int) -> Iterator[tuple[str, str,
     yield (
         "projection",
         "Belief projection",
-        "1: people predict what they see themselves; 0.5: their predictions do not depend on it.",
+        "1: participants predict what they see themselves; 0.5: their predictions do not depend on it.",
         lambda: _with(projection.table(frame, rng=np.random.default_rng(seed)), projection.figure),
     )
     yield (
         "learning",
         "Learning over trials",
-        "Accuracy in blocks of trials, people resampled.",
+        "Accuracy in blocks of trials; 95% intervals, participants resampled.",
         lambda: _with(learning.table(frame, rng=np.random.default_rng(seed)), learning.figure),
     )
     yield (
         "calibration",
         "Calibration of confidence",
-        "On the dotted line participants are as often right as they think; 95% intervals, participants resampled.",
+        "On the dotted line, accuracy equals confidence; 95% intervals, participants resampled.",
         lambda: _with(calibration.bins(frame, rng=np.random.default_rng(seed)), calibration.figure),
     )
     yield ("categories", "Categories", "Wilson intervals.", lambda: (items.table(frame), None))
     yield (
         "speed",
         "Response times",
-        "Median and quartiles of each person's right answers, averaged over people.",
+        "Median and quartiles of each participant's correct responses, averaged over participants.",
         lambda: _with(speed.table(frame), speed.figure),
     )
     yield (

@@ -64,7 +64,7 @@ def _series(cell: pd.DataFrame, trial_type: str, x: list[float]) -> go.Scatter:
         customdata=cell[["condition", "low", "high", "participants", "answers"]].to_numpy(),
         hovertemplate=(
             "%{customdata[0]}: %{y:.1%} [%{customdata[1]:.1%}, %{customdata[2]:.1%}]<br>"
-            "%{customdata[3]} participants, %{customdata[4]} answers<extra>" + LABELS[trial_type] + "</extra>"
+            "%{customdata[3]} participants, %{customdata[4]} responses<extra>" + LABELS[trial_type] + "</extra>"
         ),
     )
 

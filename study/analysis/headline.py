@@ -1,4 +1,4 @@
-"""The answer with its size and direction: each contrast in percentage points with its interval, and a forest plot."""
+"""The main result: each contrast in percentage points with its interval, and a forest plot."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from study.analysis.responses import MODES
 from study.analysis.sentences import p_text
 
 LEVEL = 0.05
-"""The p below which a test counts as evidence where no plan says otherwise."""
+"""The p-value below which a test counts as evidence, unless a plan sets another."""
 CONDITION_LABELS = {
     "none": "no explanation",
     "saliency": "saliency maps",
     "examples": "examples",
-    "both": "maps and examples",
+    "both": "both explanations",
 }
 """The conditions of the paper in words."""
 ROW = 48
@@ -25,17 +25,17 @@ ROW = 48
 
 
 def alpha_text(level: float) -> str:
-    """A level as articles print it: ``".05"``, ``".0146"``."""
+    """Format a significance level as articles print it: ``".05"``, ``".0146"``."""
     return f"{level:.4f}".rstrip("0").removeprefix("0")
 
 
 def coverage_text(level: float) -> str:
-    """What intervals at a level cover: ``"95%"``, ``"99%"``."""
+    """Format the coverage of intervals at a significance level: ``"95%"``, ``"99%"``."""
     return f"{100 * (1 - level):.4g}%"
 
 
 def words(contrast: str) -> str:
-    """A contrast's name in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
+    """Write a contrast in words: ``"saliency maps vs no explanation, AI wrong (adversarial)"``."""
     pair, _, kinds = contrast.partition(", ")
     sides = [CONDITION_LABELS.get(name, name.replace("_", " ")) for name in pair.split(" - ")]
     where = " and ".join(LABELS.get(kind, kind) for kind in kinds.split(" and ")) if kinds else "all trials"
@@ -43,7 +43,7 @@ def words(contrast: str) -> str:
 
 
 def sentences(contrasts: pd.DataFrame, level: float = LEVEL) -> list[str]:
-    """One sentence for each contrast (of `study.analysis.contrasts.table`): accuracy, difference, interval, p."""
+    """Write a sentence for each contrast (of `study.analysis.contrasts.table`): accuracy, difference, interval, p."""
     return [_sentence(row, level) for row in contrasts.to_dict("records")]
 
 
@@ -51,11 +51,11 @@ def _sentence(row: dict[str, object], level: float) -> str:
     points, low, high, p = (_float(row[name]) for name in ("points", "points_low", "points_high", "p_holm"))
     name = words(str(row["contrast"]))
     if np.isnan(points):
-        return f"{name[:1].upper()}{name[1:]}: these data do not determine it."
+        return f"{name[:1].upper()}{name[1:]}: cannot be estimated from these data."
     accuracy = f"accuracy {_float(row['accuracy_more']):.0%} vs {_float(row['accuracy_less']):.0%}"
     difference = f"{name[:1].upper()}{name[1:]}: {accuracy}, {points:+.1f} percentage points".replace(" -", " −")
     if np.isnan(low):
-        return f"{difference}; no interval, because a cell has only right or only wrong responses."
+        return f"{difference}; no interval, because a cell has only correct or only incorrect responses."
     text = p_text(None if np.isnan(p) else p)
     text = text if text[0] in "<>–" else f"= {text}"
     interval = f"{coverage_text(level)} CI {low:.1f} to {high:.1f}".replace("-", "−")
@@ -67,7 +67,7 @@ def _float(value: object) -> float:
 
 
 def forest(contrasts: pd.DataFrame, level: float = LEVEL, *, simulated: bool = False) -> go.Figure:
-    """Percentage points of each contrast with its interval; left of the dotted line the explanation lowers accuracy.
+    """Plot each contrast in percentage points with its interval; left of the dotted line explanations lower accuracy.
 
     Names are written above the intervals, so that a phone has room for both; simulated data are marked as such.
     """

@@ -17,17 +17,17 @@ from study.analysis.contrasts import holm
 from study.bundle import Manifest
 
 SCORES: Mapping[str, str] = {
-    "p_learner": "the learner's P of the AI's answer",
-    "gain": "what the examples teach (log-odds)",
-    "insertion": "insertion area of the map",
-    "deletion": "deletion area of the map",
-    "relevance": "share of the map on the object",
-    "effective_samples": "effective samples of the map",
-    "ai_probability": "how sure the AI is",
-    "doubt": "the measure that its stratum is by",
+    "p_learner": "the learner's probability of the AI's prediction",
+    "gain": "effect of the examples on the learner (log-odds)",
+    "insertion": "insertion area of the saliency map",
+    "deletion": "deletion area of the saliency map",
+    "relevance": "relevance mass accuracy of the saliency map",
+    "effective_samples": "effective samples of the saliency map",
+    "ai_probability": "the AI's confidence",
+    "doubt": "the measure that defines its stratum",
 }
-"""What is known of a trial and its explanations, by its name in the manifest, in words. A faithful map has a large
-insertion area and a small deletion area."""
+"""The properties of a trial and its explanations in words, by their names in the manifest. A faithful saliency map has
+a large insertion area and a small deletion area."""
 
 
 def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *, level: float = 0.95) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The report as text that is read anywhere: data, tests, models, what no plan named, and what made the numbers."""
+"""The report in Markdown: data, tests, models, exploratory analyses, and provenance."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def report(
     seed: int,
     plan: PlannedAnalysis | None,
 ) -> str:
-    """The whole text; `answer` are its first sentences, `found` what no plan named."""
+    """Compose the whole text; `answer` holds its first sentences, `found` the exploratory measures."""
     messages = [f"- {message}" for message in analysis.messages] or ["- None."]
     return "\n".join(
         [
@@ -44,16 +44,16 @@ def report(
             *_models_table(analysis),
             "",
             "Table 1 (the largest model) is in `table1.csv` and `table1.tex`; Figure 1 in `figure1.html`, its "
-            f"intervals from resampled participants (seed {seed}); everything on one page in `report.html`.",
+            f"intervals from resampled participants (random seed {seed}); everything on one page in `report.html`.",
             "",
             "## Caveats",
             "",
             *messages,
             "",
-            "## What no plan named (exploratory)",
+            "## Exploratory analyses (not in a plan)",
             "",
             *(line for measure in found for line in _measure(measure)),
-            "## What made these numbers",
+            "## Provenance",
             "",
             *[f"- {name}: `{value}`" for name, value in made_from.items()],
             "",
@@ -62,7 +62,7 @@ def report(
 
 
 def table(frame: pd.DataFrame) -> list[str]:
-    """The lines of a table, its numbers as the page prints them."""
+    """Format a table as lines of Markdown, its numbers as the page prints them."""
     names = [str(name) for name in frame.columns]
     rows = [[_cell(name, value) for name, value in row.items()] for row in frame.to_dict("records")]
     return [_row(names), _row(["---"] * len(names)), *map(_row, rows)]
@@ -84,7 +84,7 @@ def _data(data: Responses) -> str:
     frame = data.frame
     people = frame.groupby("condition")["participant"].nunique()
     return (
-        f"{len(frame):,} answers of {frame['participant'].nunique():,} participants "
+        f"{len(frame):,} responses of {frame['participant'].nunique():,} participants "
         f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
         f"target categories; {data.dropped:,} rows left out."
     )
@@ -93,7 +93,7 @@ def _data(data: Responses) -> str:
 def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> list[str]:
     counts = plan.exclusions if plan else data.excluded
     if counts.empty:
-        return ["The plan excludes nobody.", ""] if plan else []
+        return ["The plan excludes no participants.", ""] if plan else []
     return [*table(counts.rename(columns={"rule": "excluded by rule"})), ""]
 
 
@@ -109,7 +109,7 @@ def _models_table(analysis: NestedAnalysis) -> list[str]:
 
 
 def _measure(measure: Measure) -> Iterator[str]:
-    """A short table stands here, a long one in its file."""
+    """Write a short table here; refer to the file of a long one."""
     yield from (f"### {measure.title}", "", measure.says, "")
     if len(measure.table) <= SHOWN:
         yield from table(measure.table)

@@ -286,7 +286,7 @@ def _inner_fit(
     """Fit the rows that are left, on the same columns as numbers, so that no level of a factor changes its name."""
     if not rows.any():
         raise ForetellError(
-            f"The model {formula!r} predicts every answer with certainty: there is nothing to estimate."
+            f"The model {formula!r} predicts every response with certainty: there is nothing to estimate."
         )
     counts = _weights(raw)
     successes = np.round(np.asarray(raw.y) * counts)
@@ -308,14 +308,14 @@ def _inner_fit(
 def _cells(
     frame: pd.DataFrame, formula: str, rows: Mask, successes: Mask, weights: Floats, cell_name: CellName
 ) -> list[str]:
-    """One clause per separated cell: which it is, how many answers, all right or all wrong."""
+    """Write a clause for each separated cell: its name, its number of responses, all correct or all incorrect."""
     names = formulas.columns(frame, formulas.extract_fixed_effects(formula))
     table = frame.loc[rows, names].assign(foretell_right=successes[rows], foretell_answers=weights[rows])
     cells = table.groupby([*names, "foretell_right"], observed=True, sort=False)["foretell_answers"].sum()
     clauses = []
     for key, answers in cells.items():
         *values, right = key if isinstance(key, tuple) else (key,)
-        verdict = "right" if right else "wrong"
+        verdict = "correct" if right else "incorrect"
         name = cell_name(dict(zip(names, values, strict=True)))
-        clauses.append(f"{name}: all {int(answers):,} answers are {verdict}")
+        clauses.append(f"{name}: all {int(answers):,} responses are {verdict}")
     return clauses

@@ -60,7 +60,7 @@ def table(
     names = [name for name in (*FACTORS, *CONDITIONS) if name in set(frame["condition"])]
     names = list(dict.fromkeys(names))
     if absent := sorted({name for c in wanted for name in (c.more, c.less)} - set(names)):
-        raise ForetellError(f"Nobody was in the condition {absent[0]!r} that is to be contrasted; leave it out.")
+        raise ForetellError(f"No participants were in the condition {absent[0]!r}; leave its contrasts out.")
     coded = frame.assign(condition=pd.Categorical(frame["condition"], categories=names))
     model, _ = random_effects.reduce(
         random_effects.by_condition(random),

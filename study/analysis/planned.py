@@ -145,9 +145,9 @@ def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[
     people = frame.groupby("participant")
     if rules.fewest_answers is not None:
         counts = people.size()
-        yield f"fewer than {rules.fewest_answers} answers", list(counts.index[counts < rules.fewest_answers])
+        yield f"fewer than {rules.fewest_answers} responses", list(counts.index[counts < rules.fewest_answers])
     if rules.most_fast is not None and rules.fastest_ms is not None:
-        rule = f"more than {rules.most_fast:.0%} of answers faster than {rules.fastest_ms:g} ms"
+        rule = f"more than {rules.most_fast:.0%} of responses faster than {rules.fastest_ms:g} ms"
         fast = (_column(frame, "rt_ms", rule) < rules.fastest_ms).groupby(frame["participant"]).mean()
         yield rule, list(fast.index[fast > rules.most_fast])
     if rules.least_accuracy is not None:
@@ -159,20 +159,20 @@ def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[
 def _list_response_rules(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
     """Each rule about single answers in words, its column, and what stays (both ends included)."""
     if rules.fastest_ms is not None:
-        yield f"answers faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
+        yield f"responses faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
     if rules.slowest_ms is not None:
-        yield f"answers slower than {rules.slowest_ms:g} ms", "rt_ms", 0.0, rules.slowest_ms
+        yield f"responses slower than {rules.slowest_ms:g} ms", "rt_ms", 0.0, rules.slowest_ms
 
 
 def _column(frame: pd.DataFrame, name: str, rule: str) -> pd.Series[float]:
     if name not in frame:
-        raise ForetellError(f"The plan excludes {rule!r}, but the responses have no column {name!r}: map it.")
+        raise ForetellError(f"The plan excludes {rule!r}, but the responses have no column {name!r}: name it.")
     return frame[name]
 
 
 def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> tuple[bool, str]:
     if plan.participants is None:
-        return True, "The plan names no number of participants at which collection stops."
+        return True, "The plan sets no sample size."
     if looks and looks[-1].is_final:
         return True, _describe_ending(looks[-1])
     fewest = int(frame.groupby("condition")["participant"].nunique().min())
@@ -185,17 +185,20 @@ def _stopping(frame: pd.DataFrame, plan: AnalysisPlan, looks: Sequence[InterimAn
 
 
 def _describe_ending(look: InterimAnalysis) -> str:
-    """How a look ended the collection. What it means for the other numbers: Jennison & Turnbull (1999), chapter 8."""
+    """Describe how an interim analysis ended the collection. Its bias: Jennison & Turnbull (1999), chapter 8."""
     beyond = "beyond" if look.is_crossed else "within"
     said = f"{look.sentence} Its |z| was {abs(look.z):.2f}, {beyond} the bound of {look.bound:.2f}: that test decides."
     if look.is_last:
         return said
-    return f"{said} The p values and intervals here do not know of the looks; effects at an early end look too large."
+    return (
+        f"{said} The p-values and intervals here are not adjusted for the interim analyses, and effects are "
+        "overestimated after early stopping."
+    )
 
 
 def _unless(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> str:
     if plan.stopping is None:
         return ""
     if looks is None:
-        return ", unless a declared look has closed the collection: that is known where it was collected"
-    return f": {len(looks)} of {len(plan.stopping.looks)} declared looks were made, and none has closed the collection"
+        return ", unless a planned interim analysis closed the collection; only the server that collected it can tell"
+    return f": none of the {len(looks)} of {len(plan.stopping.looks)} interim analyses so far closed the collection"

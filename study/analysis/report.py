@@ -1,4 +1,4 @@
-"""What is handed over: Table 1, the tests, Figure 1 and a short report, each written whole or not at all."""
+"""The files of the results: Table 1, the tests, Figure 1 and a short report, each written completely or not at all."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 
 
 def stars(p: float | None) -> str:
-    """The customary stars: * below .05, ** below .01, *** below .001."""
+    """Mark significance by the customary stars: * below .05, ** below .01, *** below .001."""
     return "" if p is None else next((mark for bound, mark in STARS if p < bound), "")
 
 
 def table(model: MixedModel) -> pd.DataFrame:
-    """Table 1: term, estimate, se, low, high (95 %, Wald), z, p, stars, odds_ratio.
+    """Make Table 1: term, estimate, se, low, high (95%, Wald), z, p, stars, odds_ratio.
 
-    Infinite estimates stand as such, without se, interval, z and p.
+    Infinite estimates appear as infinity, without se, interval, z and p.
     """
     rows = [_row(c, model.limit(c)) for c in model.coefficients]
     return pd.DataFrame(rows).assign(**intervals.wald(model)[["low", "high"]])[COLUMNS]
@@ -69,7 +69,7 @@ def _row(c: Coefficient, estimate: float) -> dict[str, object]:
 
 
 def latex(model: MixedModel) -> str:
-    """Table 1 for a LaTeX document with the package booktabs."""
+    """Format Table 1 for a LaTeX document with the package booktabs."""
     body = [
         f"{_term_latex(c.term)} & {_estimate_latex(c, model.limit(c))} & {_number_latex(c.se)} & "
         f"{_number_latex(c.z)} & {_p_latex(c.p)} \\\\"
@@ -110,7 +110,7 @@ def _p_latex(p: float | None) -> str:
 
 
 def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
-    """A likelihood-ratio test in one sentence; p below `level` counts as evidence."""
+    """Describe a likelihood-ratio test in one sentence; p below `level` counts as evidence."""
     added = {
         ("null", "explanation"): "explanations change how often participants predict the AI",
         (
@@ -129,7 +129,7 @@ def describe_test(test: RatioTest, level: float = headline.LEVEL) -> str:
 
 @dataclass(frozen=True)
 class HeadlineResult:
-    """What the analysis says first: the size of each effect, then the tests.
+    """The main result: the size of each effect, then the tests.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class HeadlineResult:
 
 
 def answer(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | None) -> HeadlineResult:
-    """The planned contrasts at the plan's level; without a plan each explanation against none."""
+    """Return the planned contrasts at the plan's level; without a plan, each explanation against none."""
     omission = random_effects.omission(data.frame, analysis.random)
     if plan is not None:
         return HeadlineResult(analysis, plan.contrasts, plan.level, omission)
@@ -164,7 +164,7 @@ def answer(analysis: NestedAnalysis, data: Responses, plan: PlannedAnalysis | No
 
 
 def tests_table(analysis: NestedAnalysis) -> pd.DataFrame:
-    """The likelihood-ratio tests: smaller, larger, chisq, df, p."""
+    """Tabulate the likelihood-ratio tests: smaller, larger, chisq, df, p."""
     return pd.DataFrame(analysis.as_dict()["lrt"])
 
 
@@ -188,13 +188,13 @@ def write(
     out
         Folder, made if absent; files of the same names are replaced.
     seed
-        Seed of everything resampled.
+        Random seed of all resampling.
     plan
-        What the plan gave, if there was one; without it the page labels everything exploratory.
+        The planned analysis, if there was a plan; without it the page labels everything exploratory.
     manifest
-        Of the study that was answered, where it is known: its trials stand beside the answers.
+        Of the study that the participants took, if known: it adds the measures of its trials.
     found
-        `answer` of the same, if it is there already.
+        The result of `answer` for the same data, if it was computed before.
     """
     said = found or answer(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
@@ -259,14 +259,14 @@ def _page(
 
 
 def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.DataFrame]:
-    """The table of exclusions: the plan's, or what researchers excluded where no plan applies."""
+    """Return the table of exclusions: by the plan's rules, or by researchers if there is no plan."""
     if plan is not None:
         return {"exclusions": plan.exclusions}
     return {"exclusions": data.excluded} if len(data.excluded) else {}
 
 
 def _list_contrasts(data: Responses) -> list[contrasts.Contrast]:
-    """Each explanation against none, and against its placebo where there was one."""
+    """List the contrasts of each explanation with none, and with its placebo if there was one."""
     return [*contrasts.DEFAULT, *placebos.list_default_contrasts(data)]
 
 
@@ -276,7 +276,7 @@ def _describe_plan(plan: PlannedAnalysis | None, manifest: Manifest | None) -> s
     what = f"models, contrasts, exclusions and stopping rule (alpha = {headline.alpha_text(plan.plan.alpha)})"
     if manifest is None:
         return (
-            f"A plan was given for the {what}. Whether it was written before the data is not known here: the study "
-            f"that it was frozen with was not named. {plan.stopping}"
+            f"A plan was given for the {what}. Whether it predates the data is unknown, because the study it was "
+            f"frozen with was not named. {plan.stopping}"
         )
-    return f"Planned before the data: {what}. {plan.stopping}"
+    return f"Preregistered: {what}. {plan.stopping}"

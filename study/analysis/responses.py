@@ -20,14 +20,14 @@ from study.conditions import list_separate_conditions
 REQUIRED = ("participant", "category", "trial_type", "saliency", "examples", "correct")
 OPTIONAL = ("condition", "trial", "mode", "item", "truth", "choice", "rt_ms", "confidence")
 NUMBERS = ("rt_ms", "confidence")
-CONFIDENCE = "how sure the person was of her answer: the probability she gave it, from 0 to 1"
+CONFIDENCE = "the participant's confidence: the probability that the response is correct, from 0 to 1"
 """Meaning of the one column that Foretell's own export does not have."""
 FLAGS = ("saliency", "examples", "correct")
 CONDITION_OF_FACTORS = {(0, 0): "none", (1, 0): "saliency", (0, 1): "examples", (1, 1): "both"}
 """(saliency, examples) -> the name of the condition."""
 
 MODES = {"sim": "Simulated participants: not evidence", "preview": "Previews by the researchers: not evidence"}
-"""What must be said of answers whose mode is not ``"live"``."""
+"""The notice on responses whose mode is not ``"live"``."""
 
 _MISSING = ["", "NA", "NaN", "nan"]
 _TRUE_FALSE = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
@@ -177,7 +177,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     """
     renamed, problems = _rename_columns(frame, columns or {})
     if not problems and renamed.empty:
-        problems = ["There are no rows: collect or export some answers first."]
+        problems = ["There are no rows: collect or export some responses first."]
     if problems:
         raise _refusal(name, problems)
     complete = renamed.dropna(subset=list(REQUIRED))
@@ -191,7 +191,7 @@ def prepare(frame: pd.DataFrame, columns: Mapping[str, str] | None = None, *, na
     misled = tidy["condition"].isin(list_separate_conditions())
     if misled.all():
         raise _refusal(
-            name, ["Every answer is of a condition beside the two factors: there is nothing to compare it with."]
+            name, ["Every response is from a condition outside the two factors: there is nothing to compare it with."]
         )
     true, placebo = (tidy[rows].reset_index(drop=True) for rows in (~misled, misled))
     return Responses(true, len(renamed) - len(complete), tuple(_messages(renamed, complete)), placebo)
@@ -204,9 +204,9 @@ def _refusal(name: str, problems: list[str]) -> ForetellError:
 
 
 def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd.DataFrame, list[str]]:
-    """Our columns under our names, and what stands in the way."""
+    """Return our columns under our names, and the problems found."""
     problems = [
-        f"Column {ours!r} is not one of ours: map one of {', '.join(REQUIRED + OPTIONAL)}."
+        f"Column {ours!r} is unknown: use one of {', '.join(REQUIRED + OPTIONAL)}."
         for ours in columns
         if ours not in REQUIRED + OPTIONAL
     ]
@@ -223,7 +223,7 @@ def _rename_columns(frame: pd.DataFrame, columns: Mapping[str, str]) -> tuple[pd
 def _describe_missing_column(ours: str, theirs: str, known: list[str]) -> str:
     near = difflib.get_close_matches(theirs, known, n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(repr(n) for n in near)}?" if near else f"It has: {', '.join(known) or 'none'}."
-    return f"Column {theirs!r} is missing. {hint} Map yours with {ours}=NAME."
+    return f"Column {theirs!r} is missing. {hint} Name yours with {ours}=NAME."
 
 
 def _problems(frame: pd.DataFrame) -> Iterator[str]:
@@ -245,11 +245,11 @@ def _problems(frame: pd.DataFrame) -> Iterator[str]:
             )
     yield from _not_numbers(frame)
     if frame["participant"].astype(str).nunique() < 2:
-        yield "Column 'participant' names only one person: the models compare people, so add others."
+        yield "Column 'participant' names only one participant: the models compare participants, so add others."
     outcome = _numbers(frame["correct"])
     if outcome.notna().all() and outcome.nunique() < 2:
-        right = "right" if outcome.iloc[0] == 1 else "wrong"
-        yield f"Column 'correct' never varies (every answer is {right}): there is nothing to explain, check its coding."
+        right = "correct" if outcome.iloc[0] == 1 else "incorrect"
+        yield f"Column 'correct' never varies (every response is {right}): there is nothing to model. Check its coding."
     yield from _duplicates(frame)
 
 
@@ -272,12 +272,12 @@ def _duplicates(frame: pd.DataFrame) -> Iterator[str]:
         first = twice.iloc[0]
         yield (
             f"{len(twice)} rows repeat a participant's trial (first: participant {first['participant']}, trial "
-            f"{first['trial']}, row {twice.index[0] + 1}): keep one answer per participant and trial."
+            f"{first['trial']}, row {twice.index[0] + 1}): keep one response per participant and trial."
         )
 
 
 def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
-    """A condition named one way and coded another."""
+    """Report rows whose condition contradicts its coding by the two factors."""
     coded = _code_condition(frame)
     wrong = frame[frame["condition"].isin(CONDITION_OF_FACTORS.values()) & (frame["condition"] != coded)]
     if len(wrong):
@@ -328,18 +328,18 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     if "trial" not in complete and complete.duplicated(keep=False).all():
         yield (
             "Every row occurs at least twice: if the file was joined or pasted twice, its standard errors are too "
-            "small and its tests too sure. A column 'trial' tells answers apart."
+            "small and its tests reject too often. A column 'trial' distinguishes responses."
         )
     for mode, said in MODES.items():
         count = int((complete["mode"] == mode).sum()) if "mode" in complete else 0
         if count:
-            yield f"{said} ({count} of {len(complete)} answers)."
+            yield f"{said} ({count} of {len(complete)} responses)."
     misled = int(complete["condition"].isin(list_separate_conditions()).sum()) if "condition" in complete else 0
     if misled:
         yield (
-            f"{misled} of {len(complete)} answers are of conditions beside the two factors (placebos, concepts): they "
-            "stay out of their models and are contrasted by condition."
+            f"{misled} of {len(complete)} responses are from conditions outside the two factors (placebos, concepts). "
+            "The models of the two factors leave them out; contrasts compare them by condition."
         )
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:
-        yield f"No answers to trials of type {', '.join(absent)}."
+        yield f"No responses to trials of type {', '.join(absent)}."

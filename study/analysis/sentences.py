@@ -1,4 +1,4 @@
-"""Warnings about a fit, in words."""
+"""Warnings about a fit in plain language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAID_OTHERWISE = {"singular", "glm_diverged", "gradient_search_fallback", "exac
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where none is claimed."""
+    """Format a p-value as articles print it: ``".034"``, ``"< .001"``, and a dash where there is none."""
     if p is None:
         return "–"
     if p < 0.001:
@@ -33,12 +33,12 @@ def p_text(p: float | None) -> str:
 
 
 def words(term: str) -> str:
-    """A term in words: ``"standard correct × saliency"``."""
+    """Write a term in words: ``"standard correct × saliency"``."""
     return " × ".join(WORDS.get(part, part) for part in term.split(":"))
 
 
 def describe_separation(cells: Sequence[str], diverging: tuple[str, ...]) -> tuple[str, ...]:
-    """Which cells are certain, and which coefficients that leaves without an estimate."""
+    """Name the separated cells and the coefficients without a finite estimate."""
     shown = "; ".join(cells[:SHOWN]) + (f"; and {len(cells) - SHOWN} more cells" if len(cells) > SHOWN else "")
     return (
         f"Separation: {shown}. These coefficients have no finite estimate and no p-value: {', '.join(diverging)}. "
@@ -47,28 +47,28 @@ def describe_separation(cells: Sequence[str], diverging: tuple[str, ...]) -> tup
 
 
 def describe_aliased_columns(dropped: tuple[str, ...]) -> tuple[str, ...]:
-    """Columns that repeat others in these data."""
+    """Name the columns that are linear combinations of others in these data."""
     if not dropped:
         return ()
     columns = f"{len(dropped)} column{'s' if len(dropped) > 1 else ''}"
     return (
-        f"The data cannot tell {columns} from the others, because they repeat what the others say (collinear) or "
-        f"belong to a combination of levels that has no rows: {', '.join(dropped)} left out.",
+        f"Left out {columns} that cannot be estimated (collinear with other columns, or a combination of levels "
+        f"without rows): {', '.join(dropped)}.",
     )
 
 
 def boundary(random: tuple[RandomEffect, ...]) -> tuple[str, ...]:
-    """Variances estimated as zero."""
+    """List the variances estimated as zero."""
     return tuple(
         f"Boundary (singular) fit: the standard deviation between levels of {r.group} is estimated as 0; "
-        f"the answers differ between them no more than chance would make them."
+        f"the responses differ between them no more than sampling error explains."
         for r in random
         if r.sd < NOTHING
     )
 
 
 def describe_outsized_estimates(coefficients: tuple[Coefficient, ...]) -> tuple[str, ...]:
-    """Estimates that need a second look, and standard errors that could not be computed."""
+    """List implausibly large estimates, and standard errors that could not be computed."""
     return tuple(
         f"The estimate of {c.term} is {c.estimate:.1f} log-odds per unit. Unless its unit is a large step of the "
         "predictor, look for cells in which nearly all responses are the same, or rescale the predictor."
@@ -78,24 +78,24 @@ def describe_outsized_estimates(coefficients: tuple[Coefficient, ...]) -> tuple[
 
 
 def several_maxima(raw: Any) -> tuple[str, ...]:
-    """Searches from different starts ended in different maxima of the likelihood (`study.analysis.starts`)."""
+    """Report that different starting values led to different maxima of the likelihood (`study.analysis.starts`)."""
     if "maxima" not in raw.diagnostics:
         return ()
     (best, wide), (lower, narrow) = raw.diagnostics["maxima"]
     return (
         f"The likelihood has more than one maximum: the log-likelihood is {best:.3f} at the one reported (standard "
-        f"deviation of random effects {wide:.2f}) and {lower:.3f} at another ({narrow:.2f}), so these few responses "
-        "hardly determine the model.",
+        f"deviation of random effects {wide:.2f}) and {lower:.3f} at another ({narrow:.2f}). These responses are too "
+        "few to determine the model.",
     )
 
 
 def list_warnings(raw: Any) -> tuple[str, ...]:
-    """What `glmm` warned of, beyond what is said here in plainer words, and several maxima."""
+    """List the warnings of `glmm` that this module does not rephrase, and several maxima."""
     return several_maxima(raw) + tuple(
         f"{w['title']}. {w['message']}" for w in raw.warnings if w["kind"] not in _SAID_OTHERWISE
     )
 
 
 def reason(raw: Any) -> str:
-    """Why no fit came out, in the words of `glmm`."""
+    """Explain why the fit failed, in the words of `glmm`."""
     return " ".join(str(w["message"]) for w in raw.warnings) or "the search found no maximum."

@@ -1,12 +1,12 @@
-"""Where a binomial model has no finite maximum-likelihood estimate, and what is still sound there.
+"""Separation: binomial models without a finite maximum-likelihood estimate, and what remains valid in them.
 
-If some direction d in the space of the coefficients makes every answer at least as likely (x.d >= 0 for every 1,
-x.d <= 0 for every 0), and some answers strictly more likely, the likelihood rises for ever along d. Its supremum is
-the likelihood of the *other* answers alone, because the separated ones become certain; the coefficients that the
-other answers still determine keep their estimates and standard errors. Source: Geyer (2009), doi:10.1214/08-EJS349;
+If some direction d in the space of the coefficients makes every response at least as likely (x.d >= 0 for every 1,
+x.d <= 0 for every 0), and some strictly more likely, the likelihood increases without bound along d. Its supremum is
+the likelihood of the *other* responses alone, because the separated ones become certain; the coefficients that the
+others still determine keep their estimates and standard errors. Source: Geyer (2009), doi:10.1214/08-EJS349;
 the linear programme is that of Konis (2007), "Linear programming algorithms for detecting separated data". With
-Gaussian random effects the same holds: what raises every answer's probability raises the integral, and certain
-answers drop out of it (and out of its Laplace approximation, because their weight p(1 - p) goes to 0).
+Gaussian random effects the same holds: what raises the probability of every response raises the integral, and certain
+responses drop out of it (and out of its Laplace approximation, because their weight p(1 - p) goes to 0).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ Mask = NDArray[np.bool_]
 
 TOLERANCE = 1e-7
 CERTAIN = 25.0
-"""Log-odds from which an answer counts as certain: its log-likelihood is then within 1.4e-11 of 0."""
+"""Log-odds from which a response counts as certain: its log-likelihood is then within 1.4e-11 of 0."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """Answers and coefficients without a finite estimate.
+    """The separated responses, and the coefficients without a finite estimate.
 
     Attributes
     ----------
     rows
-        (n,) true for each row whose answers the model can make certain.
+        (n,) true for each row whose responses the model can make certain.
     diverging
         (p,) true for each coefficient that the other rows do not determine.
     sign
-        (p,) where a coefficient goes: 1, -1, or 0 if directions of both signs raise the likelihood.
+        (p,) sign of the infinite estimate: 1, -1, or 0 if directions of both signs raise the likelihood.
     direction
-        (p,) a direction along which every separated answer becomes more likely.
+        (p,) a direction along which every separated response becomes more likely.
     """
 
     rows: Mask
@@ -48,14 +48,14 @@ class Separation:
     direction: Floats
 
     def far_point(self, design: Floats, success: Mask, estimate: Floats) -> Floats:
-        """The nearest point of the ray `estimate` + t `direction` where every separated answer is certain."""
+        """Return the nearest point of the ray `estimate` + t `direction` where every separated response is certain."""
         signed = np.where(success, 1.0, -1.0)[self.rows, None] * design[self.rows]
         steps = (CERTAIN - signed @ estimate) / (signed @ self.direction)
         return estimate + max(0.0, float(steps.max())) * self.direction
 
 
 def find(design: Floats, successes: Mask, failures: Mask) -> Separation | None:
-    """The separated rows of a full-rank design, or None where the estimate is finite.
+    """Find the separated rows of a full-rank design; None if the estimate is finite.
 
     Parameters
     ----------

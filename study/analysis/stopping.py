@@ -45,7 +45,7 @@ def run_interim_analysis(
     """
     planned_look = schedule(plan).set_index("look").loc[number]
     participants = int(planned_look["participants"])
-    data = responses.prepare(_first(frame, participants), name="The answers of this look")
+    data = responses.prepare(_first(frame, participants), name="The responses of this interim analysis")
     largest = dict([list(plan.models.items())[-1]])
     only = plan.model_copy(update={"models": largest, "contrasts": (_require_stopping(plan).contrast,)})
     found = planned.execute(data, only, progress=progress)
@@ -54,7 +54,7 @@ def run_interim_analysis(
 
 
 def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:
-    """The answers of those who gave their last answer first, so many in each condition."""
+    """Select the responses of the participants who finished first, so many in each condition."""
     ended = frame.groupby(["condition", "participant"])["received_at"].max().sort_values(kind="stable")
     chosen = ended.groupby(level="condition").head(participants).index.get_level_values("participant")
     return frame[frame["participant"].isin(chosen)]
@@ -62,5 +62,5 @@ def _first(frame: pd.DataFrame, participants: int) -> pd.DataFrame:
 
 def _require_stopping(plan: AnalysisPlan) -> Stopping:
     if plan.stopping is None:
-        raise ForetellError("The plan declares no looks: add [analysis.stopping] to the study file before the data.")
+        raise ForetellError("The plan declares no interim analyses: add [analysis.stopping] before collecting data.")
     return plan.stopping

@@ -53,5 +53,5 @@ def _select_timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     if timed.empty:
         raise ForetellError("Column 'rt_ms' has no positive time: it must be in milliseconds.")
     lost = len(frame) - len(timed)
-    messages = (f"{lost} of {len(frame)} answers have no positive response time and were left out.",) if lost else ()
+    messages = (f"{lost} of {len(frame)} responses have no positive response time and were left out.",) if lost else ()
     return timed.assign(log_rt=np.log(timed["rt_ms"])), messages
