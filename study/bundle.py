@@ -153,7 +153,7 @@ class Manifest(Record):
     def _check_assets(self) -> Manifest:
         shown = {name for trial in (*self.trials, *self.practice) for name in trial.assets.every}
         if shown - self.assets.keys():
-            raise ValueError(f"picture {min(shown - self.assets.keys())[:80]!r} is shown but not listed in assets")
+            raise ValueError(f"image {min(shown - self.assets.keys())[:80]!r} is shown but not listed in assets")
         return self
 
     def compute_hash(self) -> str:
@@ -251,11 +251,13 @@ def _read(path: Path) -> Manifest:
     except FileNotFoundError:
         raise ForetellError(f"No study at {path.parent}: {MANIFEST} is missing. Build it first.") from None
     except OSError as error:
-        raise ForetellError(f"{path} cannot be read ({error.strerror}). Let this user read it.") from None
+        raise ForetellError(
+            f"{path} cannot be read ({error.strerror}). Give this user permission to read it."
+        ) from None
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "the file"
         raise ForetellError(
-            f"{path} is not a manifest this version reads ({where}: {error.errors()[0]['msg']}). Build the study again."
+            f"{path} is not a manifest for this version ({where}: {error.errors()[0]['msg']}). Build the study again."
         ) from None
     if manifest.study_hash != manifest.compute_hash():
         raise ForetellError(

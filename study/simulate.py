@@ -124,5 +124,5 @@ def _answer(
     )
     ack = service.participant.record(token, answer)
     if ack.code not in (200, 201):
-        raise ForetellError(f"The simulated answer to trial {index} was refused ({ack.message}). Simulate again.")
+        raise ForetellError(f"The simulated response to trial {index} was refused ({ack.message}). Simulate again.")
     return ack.state

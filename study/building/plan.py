@@ -210,7 +210,7 @@ class Planner:
                 return _in_pool(question, chosen)
         raise ForetellError(
             f"The condition {WRONG!r} needs two categories besides the options, each with {PER_CATEGORY} usable "
-            "pictures in the pool. Give a larger pool, or leave the condition out."
+            "images in the example pool. Give a larger pool, or leave the condition out."
         )
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:

@@ -60,16 +60,18 @@ def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened
     """
     manifest = bundle.manifest
     if not manifest.config:
-        raise ForetellError(f"The study {manifest.name!r} does not say what it was made from. Build it again.")
+        raise ForetellError(
+            f"The study {manifest.name!r} does not record its classifier and image sets. Build it again."
+        )
     sources = open_config_sources(StudyConfig.model_validate(manifest.config), Path(manifest.environment["base"]))
     if sources.classifier.fingerprint != manifest.classifier["fingerprint"]:
         raise ForetellError(
-            f"The classifier {manifest.classifier['name']!r} has other weights than when the study was frozen. "
+            f"The classifier {manifest.classifier['name']!r} has different weights than when the study was frozen. "
             "Build the study again."
         )
     changed = [role for role, images in sources.sets.items() if images.digest != manifest.sets[role]["digest"]]
     if changed:
         raise ForetellError(
-            f"The image set {changed[0]!r} is not the one the study was made from. Build the study again."
+            f"The image set {changed[0]!r} is not the one the study was built from. Build the study again."
         )
     return ReopenedStudy(bundle, sources, planner_of(sources, cache, progress), cache)

@@ -46,7 +46,7 @@ class Helpers:
         if self.engine not in get_args(Engine):
             raise ForetellError(f"Unknown engine {self.engine!r}. Use one of {', '.join(get_args(Engine))}.")
         if self.count < 1:
-            raise ForetellError(f"{self.count} helpers: give at least 2 workers, the builder and one helper.")
+            raise ForetellError(f"{self.count} workers: give at least 2, the builder and one helper.")
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
 

@@ -85,7 +85,7 @@ class Access:
         if not self.workspace.identities.read(
             lambda db: logins.is_link(db, _hash_token(secret), self.workspace.clock())
         ):
-            raise Refusal(401, "This login link is not known, or its time is over. Make another one on the server.")
+            raise Refusal(401, "This login link is unknown or has expired. Make another one on the server.")
         return self._log_in(None, None)
 
     def find_address(self, token: str) -> str | None:
@@ -141,14 +141,14 @@ class Access:
         """
         provider = self.provider
         if provider is None:
-            raise Refusal(403, "No provider is set up.")
+            raise Refusal(403, "No login provider is set up.")
         person = claims.get("email")
         if claims.get("email_verified") is not True or not isinstance(person, str) or not is_address(person):
             self.refuse("no verified e-mail address")
-            raise Refusal(403, f"{provider.name} vouches for no e-mail address of yours. Ask {provider.contact}.")
+            raise Refusal(403, f"{provider.name} has verified no e-mail address of yours. Ask {provider.contact}.")
         if not provider.allows(person):
             self.refuse("not on the list")
-            raise Refusal(403, f"{person} may not see these pages. Ask {provider.contact} to be let in.")
+            raise Refusal(403, f"{person} may not see these pages. Ask {provider.contact} for access.")
         return self._log_in(self._source("sso", address), plain(person))
 
     def refuse(self, why: str) -> None:

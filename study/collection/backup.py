@@ -39,7 +39,7 @@ def backup(researcher: Researcher, out: Path) -> Path:
         The folder is there already, or the database could not be copied.
     """
     if out.exists():
-        raise ForetellError(f"{out} is there already. Name a new folder.")
+        raise ForetellError(f"{out} already exists. Name a new folder.")
     researcher.note("backed up", {})
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -72,7 +72,7 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
         raise ForetellError(f"{folder} is a backup of {label.database}, the database here is {_kind(url)}.")
     taken = next((name for name in (KEY, IDENTITIES) if (home / name).exists()), None)
     if taken is not None:
-        raise ForetellError(f"{home / taken} is there already. Restore into an empty workspace (FORETELL_HOME).")
+        raise ForetellError(f"{home / taken} already exists. Restore into an empty workspace (FORETELL_HOME).")
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (home / "foretell.ends").unlink(missing_ok=True)  # of another database, which is not there any more
@@ -110,14 +110,16 @@ def _label(folder: Path) -> Label:
     try:
         return Label.model_validate(json.loads((folder / LABEL).read_bytes()))
     except (OSError, ValueError, ValidationError):
-        raise ForetellError(f"{folder} is no backup: {LABEL} is missing or not readable. Name the folder.") from None
+        raise ForetellError(
+            f"{folder} is not a backup: {LABEL} is missing or unreadable. Name the folder."
+        ) from None
 
 
 def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:
     """Where a bundle goes; a backup is a stranger's file, so its names stay inside the workspace."""
     bundle = Bundle(folder / "bundles" / Path(study_hash).name)
     if bundle.study_hash != study_hash or name in ("", ".", "..") or Path(name).name != name:
-        raise ForetellError(f"{folder / LABEL} does not fit the bundle {study_hash[:12]}…. Take another backup.")
+        raise ForetellError(f"{folder / LABEL} does not match the bundle {study_hash[:12]}…. Use another backup.")
     for complaint in bundle.find_damage():
         raise ForetellError(complaint)
     place = home / "bundles" / name

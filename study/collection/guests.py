@@ -122,6 +122,6 @@ class Guests:
 
     def _note(self, db: Connection, act: str, session: Row, reason: str) -> None:
         if not reason.strip():
-            raise ForetellError("Give a reason: it is kept in the audit trail.")
+            raise ForetellError("Give a reason: it is logged in the audit trail.")
         detail = {"session": session["session_id"], "reason": reason.strip()}
         audit.append(db, self.workspace.clock(), self.actor, act, detail)

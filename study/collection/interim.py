@@ -66,14 +66,14 @@ def due(study: str, standing: InterimStatus | None) -> int:
     """The number of the look to make now; raises `ForetellError` where there is none."""
     if standing is None:
         raise ForetellError(
-            f"The plan of {study!r} declares no looks: collect all planned participants, and declare "
-            "[analysis.stopping] in the next study's file."
+            f"The plan of {study!r} declares no interim analyses: collect all planned participants, and add "
+            "[analysis.stopping] to the next study's file."
         )
     if standing.due is None:
         at = ", ".join(map(str, standing.schedule["participants"]))
         raise ForetellError(
-            f"No look of {study!r} is due: its looks are at {at} participants per condition, {standing.finished} "
-            "finished in the smallest, and each look is made once, until one closes the collection."
+            f"No interim analysis of {study!r} is due: they are at {at} participants per condition, the smallest "
+            f"condition has {standing.finished}, and each is made once, until one closes the collection."
         )
     return standing.due
 
@@ -93,7 +93,7 @@ def make(
 def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now: int, actor: str) -> None:
     """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
     if look.number in {earlier.number for earlier in load_interim_analyses(db, study_hash)}:
-        raise ForetellError(f"Look {look.number} was made already: its verdict is in the audit trail.")
+        raise ForetellError(f"Interim analysis {look.number} was already made: its verdict is in the audit trail.")
     detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
     audit.append(db, now, actor, INTERIM_ANALYSIS, detail)
     if look.is_final:

@@ -11,7 +11,7 @@ from study.store import Connection, audit
 def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
     """Keep in the audit trail that somebody looks, and why; raises `ForetellError` without a reason."""
     if not reason.strip():
-        raise ForetellError("Say why the outcomes are looked at before the end: it is kept in the audit trail.")
+        raise ForetellError("Unblinding before the end requires a reason, which is logged in the audit trail.")
     audit.append(db, now, actor, "unblinded", {"study": study, "reason": reason.strip()})
 
 

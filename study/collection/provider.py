@@ -33,13 +33,13 @@ def is_address(value: str) -> bool:
 
 def _address(value: str) -> str:
     if not is_address(value):
-        raise ValueError("is no e-mail address; write it as ada@example.org")
+        raise ValueError("is not an e-mail address; write it as ada@example.org")
     return plain(value)
 
 
 def _domain(value: str) -> str:
     if not _DOMAIN.fullmatch(value):
-        raise ValueError("is no domain; write what follows the @, as example.org")
+        raise ValueError("is not a domain; write the part after the @, such as example.org")
     return plain(value)
 
 
@@ -83,9 +83,9 @@ class Provider(BaseModel):
     @model_validator(mode="after")
     def _whole(self) -> Provider:
         if (self.secret_file is None) == (self.secret_variable is None):
-            raise ValueError("name the client secret's place: either secret_file or secret_variable.")
+            raise ValueError("name the source of the client secret: either secret_file or secret_variable.")
         if not self.people and not self.domains:
-            raise ValueError("nobody may log in: name addresses in people, or domains.")
+            raise ValueError("no one may log in: name addresses in people, or domains.")
         return self
 
     def allows(self, address: str) -> bool:

@@ -1,4 +1,4 @@
-"""What each condition shows. A condition is one file and one line of this table."""
+"""The conditions of the experiment. A condition is one file and one line of this table."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ CONDITIONS = Registry(
 
 
 def placebos() -> tuple[str, ...]:
-    """The conditions whose explanations say nothing of the AI's answer."""
+    """List the conditions whose explanations say nothing about the AI's prediction."""
     return tuple(name for name, condition in CONDITIONS.items() if condition.placebo)
 
 
 def list_separate_conditions() -> tuple[str, ...]:
-    """The conditions that stay out of the models of the two factors: placebos, and what is neither map nor examples."""
+    """List the conditions outside the two factors: placebos, and those with neither heatmaps nor examples."""
     return tuple(name for name, condition in CONDITIONS.items() if condition.is_separate)

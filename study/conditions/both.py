@@ -1,4 +1,4 @@
-"""The picture with its map, and examples each under its own map."""
+"""The image with its heatmap, and examples, each with its own heatmap."""
 
 from __future__ import annotations
 

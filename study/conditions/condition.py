@@ -1,4 +1,4 @@
-"""What a condition is: a name, its two factors, and the assets it puts in each place of a trial."""
+"""A condition: its name, its levels of the two factors, and the assets it shows in each place of a trial."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ShownAssets:
     Attributes
     ----------
     target
-        The plain picture; every condition shows it.
+        The plain image; every condition shows it.
     target_map
-        The picture under its map, or None.
+        The image under its heatmap, or None.
     examples
-        For each option, the pictures beneath its name; empty where the condition shows none.
+        For each option, the images shown with its name; empty if the condition shows none.
     """
 
     target: str
@@ -38,14 +38,14 @@ class Condition:
     Attributes
     ----------
     placebo
-        It looks like an explanation and says nothing of the AI's answer.
+        It looks like an explanation and says nothing about the AI's prediction.
     other
-        It says something of the AI's answer that is neither a map nor examples. Like a placebo it is compared with the
-        other conditions, stays out of the models of the two factors, and has pictures of its own in each trial.
+        It explains the AI's prediction by neither a heatmap nor examples. Like a placebo, it is compared with the
+        other conditions, stays out of the models of the two factors, and has its own images in each trial.
     make
-        Makes the images that only this condition shows, while the study is built; None where it has none.
+        Makes the images that only this condition shows, when the study is built; None if it has none.
     words
-        Texts it has of its own: the key of the catalogue by the key that it stands for.
+        Its own texts: the catalogue's key to use in place of each key.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Condition:
         return self.placebo or self.other
 
     def read(self, trial: Trial) -> Trial:
-        """The trial as a simulated person reads it: what is known of the explanation that she is shown."""
+        """Return the trial as a simulated participant reads it, with the values of the explanation shown to them."""
         if not self.is_separate or self.name not in trial.assets.by_condition:  # an attention check has no explanation
             return trial
         shown = trial.assets.by_condition[self.name]

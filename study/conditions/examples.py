@@ -1,4 +1,4 @@
-"""The picture, and examples of what the AI calls each option."""
+"""The image, and examples of images that the AI predicts as each option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a condition makes its own images from while a study is built."""
+"""The material from which a condition makes its own images when a study is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Control: the picture alone."""
+"""Control: the image alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placebo: the picture beside a map that has the true one's colours in places drawn at random."""
+"""Placebo: the image next to a heatmap with the colours of the real one in random places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placebo: the picture beside the map of the same network with everything it learned forgotten."""
+"""Placebo: the image next to the heatmap of the same network with random weights."""
 
 from __future__ import annotations
 

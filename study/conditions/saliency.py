@@ -1,4 +1,4 @@
-"""The picture, and beside it the picture under its map."""
+"""The image, and next to it the image under its heatmap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placebo: the picture, and beneath each option examples of something else."""
+"""Placebo: the image, and for each option examples of another category."""
 
 from __future__ import annotations
 

@@ -143,8 +143,8 @@ def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
     for name, values in severities.items():
         if np.isnan(values).all():
             raise ForetellError(
-                f"{file}:{name} gives None for all {len(values)} pictures: return True or False, or choose pictures "
-                "that it is about."
+                f"{file}:{name} returns None for all {len(values)} images: return True or False, or choose images "
+                "to which it applies."
             )
 
 

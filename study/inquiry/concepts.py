@@ -91,7 +91,7 @@ def concepts(
         An unknown class, concept or layer, or too few pictures.
     """
     if request.pictures < LEAST:
-        raise ForetellError(f"count={request.pictures}: a concept is learned from pictures: ask for {LEAST} or more.")
+        raise ForetellError(f"count={request.pictures}: a concept is learned from images: give {LEAST} or more.")
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
     sought = parse_concepts(images, request.concepts, request.random)
     layers = [*request.layers] or [select_layer(classifier, "")]

@@ -51,7 +51,7 @@ def parse_concepts(images: ImageSet, names: Iterable[str], random: str | None) -
     """
     found = [concept for name in names for concept in _one(images, name, random)]
     if not found:
-        raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of pictures.")
+        raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of images.")
     return list({concept.name: concept for concept in found}.values())
 
 
@@ -65,10 +65,10 @@ def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
     if not Path(name).is_dir():
         known = f"can be changed in {', '.join(images.factors)}" if images.factors else "cannot be changed"
         raise ForetellError(
-            f"{name!r} is no folder of pictures, and {images.name} {known}: give FACTOR=VALUE or a folder."
+            f"{name!r} is no folder of images, and {images.name} {known}: give FACTOR=VALUE or a folder."
         )
     if random is None:
-        raise ForetellError(f"The concept {name!r} is a folder: give a folder of other pictures too (random).")
+        raise ForetellError(f"The concept {name!r} is a folder: also give a folder of other images (random).")
     return [Concept(Path(name).name, pictures=open_images(name), others=open_images(random))]
 
 
@@ -88,7 +88,7 @@ def material(
     own = rng.permutation(np.flatnonzero(labels == target))
     if not len(own):
         name = classifier.categories[target]
-        raise ForetellError(f"{images.name} has no picture of {name!r}: give a set that has, or a larger one.")
+        raise ForetellError(f"{images.name} has no image of {name!r}: give another or a larger set.")
     shown, others = draw_concept_inputs(classifier, concept, images, np.flatnonzero(labels != target), count, rng)
     return ConceptInputs(shown, others, _inputs(classifier, (images.open(int(i)) for i in own[: 2 * count])))
 
@@ -120,8 +120,8 @@ def _draw_by_intervention(
     factor = images.factors[str(concept.factor)]
     if len(rows) < (1 + OTHERS) * count:
         raise ForetellError(
-            f"{count} pictures of a concept and {OTHERS * count} others are more than the {len(rows)} of {images.name} "
-            "that it may be shown in: ask for fewer (--count), or give a larger set."
+            f"{count} images of a concept and {OTHERS * count} others are more than the {len(rows)} of {images.name} "
+            "that may show it: give fewer (--count), or a larger set."
         )
     rest = rng.choice([value for value in factor.values if value != concept.value], OTHERS * count)
     shown = [factor.do(int(i), concept.value) for i in rows[:count]]
@@ -137,6 +137,6 @@ def _from_folders(
     )
     if len(others) < 2 * len(shown):
         raise ForetellError(
-            f"{len(shown)} pictures of {concept.name!r} and {len(others)} others: give twice as many others (random)."
+            f"{len(shown)} images of {concept.name!r} and {len(others)} others: give twice as many others (random)."
         )
     return shown, others

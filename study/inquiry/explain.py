@@ -73,7 +73,7 @@ def explain_files(request: ExplanationQuery, images: Sequence[Path], out: Path, 
         Wrong input; or, when all else is done, the pictures that cannot be read and the methods that do not apply.
     """
     if not images:
-        raise ForetellError("No picture given. Add --image FILE, once for each picture, or --image FOLDER.")
+        raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
     methods = parameters_of(request)
     pictures = list(find_images(images).items())
     classifier = open_classifier(request.model, Path.cwd())

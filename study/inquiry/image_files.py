@@ -49,10 +49,10 @@ def _expand_path(path: Path) -> list[tuple[Path, str]]:
         root, pattern = _split(path)
     else:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
-        raise ForetellError(f"There is no picture {path}.{f' Did you mean {near[0]}?' if near else ''}")
+        raise ForetellError(f"There is no image {path}.{f' Did you mean {near[0]}?' if near else ''}")
     pictures = _pictures(root.glob(pattern))
     if not pictures:
-        raise ForetellError(f"There is no picture in {path}: the endings looked for are {', '.join(EXTENSIONS)}.")
+        raise ForetellError(f"There is no image in {path}: file names must end in {', '.join(EXTENSIONS)}.")
     return [(file, _name_file(file, root)) for file in pictures]
 
 
@@ -80,4 +80,4 @@ def open_image(path: Path) -> Image.Image:
     try:
         return read_image(path)
     except DataError as error:
-        raise ForetellError(f"{path} cannot be read as a picture: {error}. Give a PNG, JPEG or WebP file.") from None
+        raise ForetellError(f"{path} cannot be read as an image: {error}. Give a PNG, JPEG or WebP file.") from None

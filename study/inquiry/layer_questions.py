@@ -66,7 +66,7 @@ def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     if len(inspected.layers) != len(inspected.layers_compared):
         raise ForetellError(
             f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
-            "goes pair by pair, give as many of each (layer and other-layer)."
+            "compares pairs, so give as many of each (layer and other-layer)."
         )
     pairs = list(zip(inspected.layers, inspected.layers_compared, strict=True))
     if inspected.compared is inspected.classifier and any(layer == other for layer, other in pairs):
@@ -121,7 +121,7 @@ def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
     """
     if images.mask is None or images.contexts is None:
         raise ForetellError(
-            f"{images.name} does not say where its objects are, which dissection compares with: use the set scenes."
+            f"{images.name} does not record where its objects are, which dissection needs: use the set scenes."
         )
     objects = np.stack([images.mask(i) for i in range(len(images))])
     contexts = sorted(set(images.contexts))

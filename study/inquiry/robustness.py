@@ -90,9 +90,7 @@ def margins(
     order = inspected.classifier.logits(inputs).argsort(1, descending=True)
     answers, labels = order[:, 0], classes.tolist()
     if len(set(labels)) < 2:
-        raise ForetellError(
-            "What tells classes apart is found between pictures of two or more classes: give a set with more."
-        )
+        raise ForetellError("Directions between classes need images of two or more classes: give a set with more.")
 
     def walk_block(block: range) -> dict[str, NDArray[Any]]:
         found = []
@@ -149,7 +147,7 @@ def _numbers(name: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise ForetellError(f"{name}={text!r} is not numbers with commas between them, such as 1,2,4.") from None
+        raise ForetellError(f"{name}={text!r} is not a list of numbers separated by commas, such as 1,2,4.") from None
 
 
 def _share(chosen: NDArray[np.bool_]) -> Share:

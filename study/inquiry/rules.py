@@ -91,7 +91,7 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
     for name, function in found.items():
         _refuse_other_arguments(function, f"{path}:{name}")
         if name in taken:
-            raise ForetellError(f"{path}:{name} bears a name that the table needs for a column: give it another name.")
+            raise ForetellError(f"{path}:{name} has the name of one of the table's columns: rename it.")
     return found
 
 
@@ -101,7 +101,7 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
     except TypeError:
         raise ForetellError(
             f"{name} does not take (picture, answer): give it these two arguments, or begin its name with an "
-            "underscore if it is no assertion."
+            "underscore if it is not an assertion."
         ) from None
 
 
@@ -131,7 +131,7 @@ def severity(
         said = outcome.result()
     except (Exception, SystemExit) as error:  # the user's own code
         raise ForetellError(
-            f"{name} failed on {of} ({type(error).__name__}: {error}): mend it, or let it return None where it does "
+            f"{name} failed on {of} ({type(error).__name__}: {error}): correct it, or let it return None if it does "
             "not apply."
         ) from error
     if said is None:
@@ -141,8 +141,8 @@ def severity(
     if isinstance(said, int | float | np.number) and 0 <= float(said) < np.inf:
         return float(said)
     raise ForetellError(
-        f"{name} gave {said!r} for {of}: return True where it holds and False where not, or how badly it is broken as "
-        "a number from 0 (it holds) on, or None where it does not apply."
+        f"{name} gave {said!r} for {of}: return True if it holds, False if not, its severity as a number from 0 (it "
+        "holds) upwards, or None if it does not apply."
     )
 
 

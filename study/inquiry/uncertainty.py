@@ -104,7 +104,7 @@ def uncertainty(
     given = parse_parameters(sampler, {**request.parameters, "passes": request.passes})
     stored = load_prior(request.prior, classifier) if request.prior else None
     if stored is not None and "prior" not in signature(sampler).parameters:
-        raise ForetellError(f"{request.sampler} draws from no prior: leave out --prior, or use laplace.")
+        raise ForetellError(f"{request.sampler} uses no prior: leave out --prior, or use laplace.")
     facts = _facts(classifier, request, given, pictures, stored)
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)

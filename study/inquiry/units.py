@@ -110,7 +110,7 @@ def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
     if request.category is not None:
         target = resolve_target(classifier, request.category) if request.category != "top" else None
         if target is None:
-            raise ForetellError("--class top is no class: give a class name or index.")
+            raise ForetellError("--class top is not a class: give a class name or index.")
         return Unit(target)
     unit = parse_unit(request.unit or "")
     find_layer_shape(classifier, unit)

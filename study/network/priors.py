@@ -87,7 +87,7 @@ def _load_checkpoint(checkpoint: Path, moments: Moments, key: str) -> Moments:
     """The sums of an earlier run, or the empty ones."""
     if not checkpoint.exists():
         return moments
-    again = f"Delete {checkpoint} or pass --restart to begin anew."
+    again = f"Delete {checkpoint} or pass --restart to start again."
     known, tensors = _read(checkpoint, CHECKPOINT, again)
     if known["key"] != key:
         raise ForetellError(f"{checkpoint} is of another classifier or image set. {again}")
@@ -141,7 +141,7 @@ def load_prior(path: Path, classifier: Classifier | None = None) -> StoredPrior:
     stored = StoredPrior(prior, provenance, facts["digest"])
     if classifier is not None and stored.provenance["classifier"]["fingerprint"] != classifier.fingerprint:
         raise ForetellError(
-            f"The prior {path} was learned from {stored.provenance['classifier']['name']!r} with other weights than "
+            f"The prior {path} was computed from {stored.provenance['classifier']['name']!r} with other weights than "
             f"{classifier.name!r} has now. Make it again with 'python foretell.py prior'."
         )
     return stored
@@ -175,4 +175,4 @@ def _read(path: Path, kind: str, remedy: str) -> tuple[dict[str, Any], dict[str,
         sound = known["digest"] == _digest(kind, facts, tensors)
         if sound and all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
             return facts | {"digest": known["digest"]}, tensors
-    raise ForetellError(f"{path} is damaged or not what it should be. {remedy}")
+    raise ForetellError(f"{path} is damaged or has another format. {remedy}")

@@ -49,7 +49,7 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
     except DataError as error:
         raise ForetellError(str(error)) from error
     except TypeError as error:
-        raise ForetellError(f"Image set {source.set!r} does not take these settings: {error}.") from error
+        raise ForetellError(f"Image set {source.set!r} does not accept these settings: {error}.") from error
     return opened
 
 

@@ -95,9 +95,9 @@ class ClientEvent(_Sent):
         for value in payload.values():
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not (number or value is None or isinstance(value, str | bool)):
-                raise ValueError("payload holds something else than numbers, texts, true, false and null")
+                raise ValueError("payload contains values other than numbers, strings, true, false and null")
             if number and not -MOST_NUMBER <= value <= MOST_NUMBER:  # false of NaN, too
-                raise ValueError("payload holds a number that is none, or too large")
+                raise ValueError("payload contains a number that is not finite or too large")
         if len(canonical(payload)) > MOST_PAYLOAD:
             raise ValueError(f"payload is longer than {MOST_PAYLOAD} bytes")
         return payload
@@ -121,7 +121,7 @@ class Recruit(_Sent):
     def _prolific(self) -> Recruit:
         ids = (self.person, self.study, self.session)
         if self.source == "prolific" and not all(re.fullmatch("[0-9a-f]{24}", str(i)) for i in ids):
-            raise ValueError("Prolific's ids are 24 hexadecimal digits each: person, study and session.")
+            raise ValueError("Prolific's IDs have 24 hexadecimal digits each: participant, study and session.")
         return self
 
 

@@ -22,7 +22,7 @@ def session_of_token(db: Connection, token: str) -> Row:
     """The session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
-        raise Refusal(401, "No session has this token: it is mistyped, or another took its place.", "refused_stale")
+        raise Refusal(401, "No session has this token: it is mistyped, or a newer one replaced it.", "refused_stale")
     return session
 
 
@@ -43,7 +43,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
     """
     known, same = responses.find_responses(db, session["session_id"], answer.trial_index, answer.attempt_id)
     if known is not None and known["attempt_id"] == answer.attempt_id and known["side"] == answer.side:
-        return 200, "This answer was kept before."
+        return 200, "This response was saved before."
     if session["stage"] == "withdrawn":
         return 410, "This session has ended."
     if known is not None or same is not None:
@@ -54,9 +54,9 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
     if session["stage"] not in ("practice", "main") or answer.trial_index != session["position"]:
         return 425, "This is not the current question."
     if (answer.input == "sim") != (session["mode"] == "sim"):
-        return 422, "Only simulated people answer by 'sim', and they always do."
+        return 422, "Only simulated participants respond by 'sim', and they always do."
     if (answer.confidence is not None) != procedure_of(manifest).road.confidence:
-        return 422, "A confidence belongs to every answer of a study that asks for it, and to no other."
+        return 422, "A confidence belongs to every response of a study that asks for it, and to no other."
     _append(db, session, answer, now)
     move(db, session, step(progress_of(session, manifest), "answer"), now)
     return 201, "Saved."

@@ -63,7 +63,7 @@ class Arrivals:
         for bundle in self._workspace.bundles_of(study):
             if sha256 in bundle.manifest.assets:
                 return bundle.asset(sha256)
-        raise ForetellError(f"Study {study!r} has no such picture.")
+        raise ForetellError(f"Study {study!r} has no such image.")
 
     def entry(self, study: str) -> dict[str, Any]:
         """What the page needs before anybody takes part; nothing is kept."""
@@ -125,7 +125,9 @@ class Arrivals:
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
                     self._limit_codes(address)  # or a list of ids could be asked for who has taken part
-                    raise Refusal(403, "This id has a session, and nothing shows that it is yours.", "refused_known")
+                    raise Refusal(
+                        403, "This ID has a session that is not proved to be yours.", "refused_known"
+                    )
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:
                 raise self._make_closed_error(study)
@@ -155,7 +157,7 @@ class Arrivals:
         if recruit.signature is None:
             return False
         if recruit.source != "link" or not is_signed(self._workspace.key, study, recruit.person, recruit.signature):
-            raise Refusal(403, "The signature of this link is not that of its id.", "refused_link")
+            raise Refusal(403, "The signature of this link does not match its ID.", "refused_link")
         return True
 
     def _is_theirs(self, session: Row, proof: SessionCredentials | None) -> bool:

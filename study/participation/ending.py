@@ -29,7 +29,7 @@ def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireRe
     wrong = [key for key, value in sent.answers.items() if key not in items or not _fits(items[key], value)]
     missing = [key for key, item in items.items() if item.required and key not in sent.answers]
     if wrong or missing:
-        raise Refusal(422, f"The item {(wrong or missing)[0]!r} is not answered as it asks.")
+        raise Refusal(422, f"The item {(wrong or missing)[0]!r} has no valid response.")
     rows = [
         {
             "session_id": session["session_id"],
@@ -50,7 +50,7 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
     moved = advance_progress(session, manifest, "finish")
     missing = session["practice"] + session["main"] - responses.count_responses(db, session["session_id"])
     if missing:
-        raise Refusal(425, f"{missing} answers are still missing.", "refused_moved")
+        raise Refusal(425, f"{missing} responses are still missing.", "refused_moved")
     give_code(db, session)
     in_time = repository.finish_slot(db, session["session_id"]) or session["mode"] == "preview"
     ended = {"completed_at": now, "over_quota": int(not in_time)}

@@ -20,6 +20,6 @@ def admit(db: Connection, session: Row, tab: str | None, now: int, *, take: bool
         return
     other = session["tab_id"] not in (None, tab) and session["tab_until"] > now
     if other and not take:
-        raise Refusal(423, "Another tab works in this session; take it over, or wait.", "refused_elsewhere")
+        raise Refusal(423, "Another tab is using this session; take it over, or wait.", "refused_elsewhere")
     if session["tab_id"] != tab or session["tab_until"] < now + RENEWED_NS:
         repository.change_session(db, session["session_id"], {"tab_id": tab, "tab_until": now + LEASE_NS})

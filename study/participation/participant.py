@@ -149,7 +149,7 @@ class Participant(Arrivals):
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
             if session["mode"] != "sim":
-                raise Refusal(403, "Only simulated people are told the AI's answer.")
+                raise Refusal(403, "Only simulated participants may read the AI's prediction.")
             (planned,) = repository.list_planned_trials(db, session["session_id"], trial_index, 1)
             manifest = self._workspace.manifest_of(session)
             trials = (*manifest.practice, *manifest.trials, *catch_trials(manifest))
@@ -164,7 +164,7 @@ class Participant(Arrivals):
         """What a simulated person needs to pass; refused to everybody else."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
-            raise Refusal(403, "Only simulated people are told the answers.")
+            raise Refusal(403, "Only simulated participants may read the AI's predictions.")
         return procedure_of(self._workspace.manifest_of(session))
 
     def _act(self, token: str, tab: str | None, work: Callable[..., R], *sent: Any) -> R:

@@ -43,8 +43,8 @@ def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
         if hmac.compare_digest(_sign_receipt(key, session, hashes), shown):
             return Receipt(len(hashes), session["study"], session["study_hash"], session["stage"])
     raise ForetellError(
-        f"No participation has the receipt {shown}: it was misread, comes from another workspace, or an answer was "
-        "changed after it was given. Look at it again, and verify the database."
+        f"No participation has the receipt {shown}: it was misread, comes from another workspace, or a response was "
+        "changed after it was saved. Check the receipt again, and verify the database."
     )
 
 

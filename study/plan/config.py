@@ -34,7 +34,7 @@ def _ask(registry: Registry, name: str) -> None:
 
 
 class Identity(Section):
-    """``[study]``: its name (in links), the title people read, the seed of everything random."""
+    """``[study]``: its name (in links), the title that participants read, the random seed."""
 
     name: StudyName
     title: str
@@ -69,7 +69,7 @@ class ImageSource(BaseModel):
 
 
 class Sets(Section):
-    """``[sets]``: the pool of examples, standard pictures, and natural-adversarial ones."""
+    """``[sets]``: the example pool, standard images, and natural-adversarial images."""
 
     pool: ImageSource
     standard: ImageSource
@@ -77,11 +77,11 @@ class Sets(Section):
 
 
 class Strata(Section):
-    """``[trials.strata]``: targets spread over a measure of their pictures, one of `study.building.measures`.
+    """``[trials.strata]``: spread the targets over an image measure, one of `study.building.measures`.
 
-    Of each category and type up to ``candidates`` pictures, drawn at random, are measured and dealt to ``bins`` strata
-    of equal size (equal values that are exact to one), from the lowest up; trials come from the strata by turns.
-    ``parameters`` are those of the measure; of a measure of uncertainty, which asks ``passes`` times by ``sampler``,
+    For each category and type, up to ``candidates`` random images are measured and divided into ``bins`` strata of
+    equal size, from the lowest values up (equal exact values share a stratum); trials come from the strata in turn.
+    ``parameters`` are those of the measure; for a measure of uncertainty, which runs ``passes`` passes of ``sampler``,
     those of the sampler.
     """
 
@@ -106,7 +106,7 @@ class Strata(Section):
         if self.measure in UNDER_NOISE:
             self._refuse_sampler()
         elif self.sampler is not None or self.passes is not None:
-            raise ValueError(f"{self.measure} asks nothing under noise: leave out sampler and passes.")
+            raise ValueError(f"{self.measure} is not a measure of uncertainty: leave out sampler and passes.")
         try:
             given = self.parsed_parameters
             refuse_strengths(SAMPLERS[self.sampler], given) if self.sampler else None
@@ -117,7 +117,7 @@ class Strata(Section):
     def _refuse_sampler(self) -> None:
         _ask(SAMPLERS, str(self.sampler))
         if "passes" in self.parameters:
-            raise ValueError("passes stands beside parameters, not in them.")
+            raise ValueError("passes belongs next to parameters, not in them.")
 
     @property
     def parsed_parameters(self) -> dict[str, Any]:
@@ -128,11 +128,11 @@ class Strata(Section):
 
 
 class Trials(Section):
-    """``[trials]``: categories (a number to span the range of accuracy, or names), trials of each type in each.
+    """``[trials]``: categories (a number that spans the range of accuracy, or names), and trials of each type in each.
 
-    ``spread`` says what a number of categories is evenly spaced over: the ranks by accuracy, or accuracy itself.
-    ``confusion`` says which errors make a foil: of the two categories taken for each other, or only of the target's
-    images taken for the foil.
+    ``spread`` sets how a number of categories is spaced: evenly over the ranks by accuracy, or over accuracy itself.
+    ``confusion`` sets which errors choose the foil: confusions of the two categories in both directions, or only
+    images of the target category predicted as the foil.
     """
 
     categories: Annotated[int, Field(ge=1)] | tuple[str, ...] = 30
@@ -141,15 +141,15 @@ class Trials(Section):
     spread: Literal["ranks", "accuracy"] = Field(default="ranks", exclude_if=lambda how: how == "ranks")
     confusion: Literal["both", "target"] = Field(default="both", exclude_if=lambda how: how == "both")
     strata: Strata | None = Field(default=None, exclude_if=lambda found: found is None)
-    """Where there are none they are not written: studies frozen before there were any keep their hash."""
+    """Omitted from the settings if there are none: studies frozen before this setting existed keep their hash."""
 
 
 class Saliency(Section):
-    """``[saliency]``: which method makes the maps, with its parameters, and how strongly they cover the picture.
+    """``[saliency]``: the method of the heatmaps, its parameters, and their opacity over the image.
 
-    ``common_masks`` draws everything random from one seed for all trials, so that maps compare between trials too.
-    ``drawing`` is what the colours show: ``evidence``, values minus the method's zero and faded within their standard
-    error, or ``values``, the heatmap's values as they are (of Bayesian teaching the expected mask).
+    ``common_masks`` uses the same random draws for all trials, so that heatmaps are comparable between trials too.
+    ``drawing`` sets what the colours show: ``evidence``, values minus the method's zero and faded within their standard
+    error, or ``values``, the heatmap's raw values (for Bayesian teaching, the expected mask).
     """
 
     method: str = "bayesian_teaching"
@@ -169,13 +169,13 @@ class Saliency(Section):
 
 
 class Teaching(Section):
-    """``[teaching]``: how teaching sets are drawn, scored and chosen (SCIENCE: Folke et al. 2021, eq. 1).
+    """``[teaching]``: how teaching sets are drawn, scored and chosen (Folke et al. 2021, eq. 1).
 
-    ``weight`` is how often an example enters the learner's likelihood (the paper trains 128 epochs); ``damping``
+    ``weight`` is how often an example enters the learner's likelihood (the paper trains for 128 epochs); ``damping``
     strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
     ``sets`` is a number or ``"all"``. ``draws`` are Monte Carlo draws of the learner (the paper's 100; 0 integrates).
     ``copies`` are augmented copies that share an example's weight: 128 with weight 128 is the paper's training.
-    ``prior`` is a file of the verb ``prior``, relative to the study file; without one the prior is that of the pool.
+    ``prior`` is a file made by the command ``prior``, relative to the study file; by default, the pool's own prior.
     """
 
     policy: Literal["first", "best", "random", "unhelpful", "greedy"] = "first"
@@ -192,7 +192,7 @@ class Teaching(Section):
     @model_validator(mode="after")
     def _one_prior(self) -> Teaching:
         if self.prior is not None and (self.damping or self.tau):
-            raise ValueError("a prior file has its own damping and tau: leave out either it or them.")
+            raise ValueError("a prior file has its own damping and tau: set either prior, or damping and tau.")
         return self
 
 
@@ -203,7 +203,7 @@ class Allocation(Section):
 
 
 class Display(Section):
-    """``[display]``: side of the pictures shown, px."""
+    """``[display]``: side length of the images shown, px."""
 
     size: Annotated[int, Field(ge=64, le=1024)] = 320
 
@@ -238,7 +238,7 @@ class StudyConfig(Procedure):
 
     @property
     def plan(self) -> AnalysisPlan:
-        """The analysis plan, with the participants of ``[allocation]`` where it names none."""
+        """The analysis plan, with the participants of ``[allocation]`` if it sets none."""
         return self.analysis.with_quota(self.allocation.per_condition)
 
     @property

@@ -1,8 +1,8 @@
-"""What a study may spread its targets over: one number for each image, by `[trials.strata]` of the study file.
+"""The measures over which a study may spread its targets: one number for each image, by `[trials.strata]`.
 
 `IMAGE_MEASURES` names every one (one function, one line): ``measure(ground, **parameters)`` gives a function from a
-candidate to its `Number`; the parameters are those of the study file. A measure of uncertainty asks under noise, and
-they are the sampler's.
+candidate to its `Number`; the parameters are those of the study file. For a measure of uncertainty, they are those of
+the sampler that draws its predictions.
 """
 
 from core.registry import Registry
@@ -12,7 +12,7 @@ UNDER_NOISE = tuple(OF_UNCERTAINTY)
 """The measures of uncertainty."""
 
 IMAGE_MEASURES = Registry(
-    "measure of a picture",
+    "image measure",
     {
         **dict.fromkeys(UNDER_NOISE, "study.building.measures.noise:under_noise"),
         "margin": "study.building.measures.margin:margin",

@@ -1,7 +1,7 @@
-"""The analysis plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
+"""The preregistered plan: ``[analysis]`` of the study file, frozen and hashed with the study, executed as written.
 
-What it leaves at its default is planned too: the paper's three nested models, each explanation against none for each
-trial type with Holm's correction, no exclusions, and the participants of ``[allocation]``.
+Its defaults are planned too: the paper's three nested models, each explanation against none for each trial type with
+Holm's correction, no exclusions, and the participants of ``[allocation]``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class PlanSection(BaseModel):
 
 
 class Exclusions(PlanSection):
-    """``[analysis.exclusions]``: who and what is left out. A rule that is not given excludes nobody.
+    """``[analysis.exclusions]``: rules that exclude participants and responses; none by default.
 
-    People first, judged by all their answers: fewer than ``fewest_answers``; a share of answers under ``fastest_ms``
-    above ``most_fast``; accuracy where the AI is right below ``least_accuracy``. Then single answers: faster than
+    First participants, by all their responses: fewer than ``fewest_answers``; a share of responses under ``fastest_ms``
+    above ``most_fast``; accuracy where the AI is right below ``least_accuracy``. Then single responses: faster than
     ``fastest_ms``, slower than ``slowest_ms``.
     """
 
@@ -52,7 +52,7 @@ class Exclusions(PlanSection):
     @model_validator(mode="after")
     def _complete(self) -> Exclusions:
         if self.most_fast is not None and self.fastest_ms is None:
-            raise ValueError("most_fast needs fastest_ms: say which answers are too fast.")
+            raise ValueError("most_fast needs fastest_ms: set which responses are too fast.")
         return self
 
 
@@ -68,16 +68,16 @@ class PlannedContrast(PlanSection):
         for name in (self.more, self.less):
             if name not in (*FACTORIAL_CONDITIONS, *list_separate_conditions()):
                 known = ", ".join((*FACTORIAL_CONDITIONS, *list_separate_conditions()))
-                raise ValueError(f"there is no condition {name!r} to contrast; choose of {known}.")
+                raise ValueError(f"there is no condition {name!r} to contrast; choose from {known}.")
         return self
 
 
 class Stopping(PlanSection):
-    """``[analysis.stopping]``: looks at the answers on the way, and when one of them ends the collection.
+    """``[analysis.stopping]``: interim analyses, and the rule by which one of them ends the collection.
 
-    At each of ``looks`` (people of every condition who finished, rising; the last is the planned end) ``contrast`` is
-    tested by the largest model; beyond its bound the collection is closed. The bounds share the plan's alpha among the
-    looks as ``spending`` says (`study.analysis.bounds`).
+    At each of ``looks`` (participants per condition who finished, increasing; the last is the planned end) the largest
+    model tests ``contrast``; beyond its bound the collection closes. The bounds spend the plan's alpha over the
+    interim analyses by ``spending`` (`study.analysis.bounds`).
     """
 
     looks: Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=1, max_length=20)]
@@ -87,10 +87,10 @@ class Stopping(PlanSection):
     @model_validator(mode="after")
     def _check_schedule(self) -> Stopping:
         if list(self.looks) != sorted(set(self.looks)):
-            raise ValueError("looks must rise: each is a number of participants per condition.")
+            raise ValueError("looks must increase: each is a number of participants per condition.")
         if {self.contrast.more, self.contrast.less} & set(list_separate_conditions()):
             raise ValueError(
-                "the contrast of the looks must be between conditions of the two factors, not a placebo or concepts."
+                "the stopping contrast must be between conditions of the two factors, not a placebo or concepts."
             )
         return self
 
@@ -130,7 +130,7 @@ class AnalysisPlan(PlanSection):
     same to each: ``(trial_type || participant) + (saliency + examples || category)``; without any, participants and
     categories are crossed random intercepts. A singular fit is reduced by `study.analysis.random_effects.RULE`.
     ``participants`` per condition are collected before the analysis counts as final; without it, those of
-    ``[allocation]``. Without ``stopping`` no look ends a collection.
+    ``[allocation]``. Without ``stopping`` no interim analysis ends a collection.
     """
 
     models: Annotated[dict[str, str], Field(min_length=1)] = NESTED
@@ -139,12 +139,12 @@ class AnalysisPlan(PlanSection):
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     participants: Annotated[int, Field(ge=1)] | None = None
     stopping: Stopping | None = Field(default=None, exclude_if=lambda found: found is None)
-    """Where there is none it is not written: plans frozen before there were any keep their hash."""
+    """Omitted from the settings if there is none: plans frozen before this setting existed keep their hash."""
 
     @model_validator(mode="after")
     def _check_last_interim(self) -> Self:
         if self.stopping is not None and self.participants != self.stopping.looks[-1]:
-            raise ValueError("participants must be said, and be the last of the looks of [analysis.stopping].")
+            raise ValueError("participants must be set, and equal the last of the looks of [analysis.stopping].")
         return self
 
     @model_validator(mode="after")
@@ -153,25 +153,25 @@ class AnalysisPlan(PlanSection):
             fixed = _RANDOM.sub("", model)
             unknown = sorted(set(re.findall(r"[A-Za-z_]\w*", fixed)) - set(PREDICTORS))
             if unknown or not re.fullmatch(r"[\w\s+*:()1-]+", fixed):
-                raise ValueError(f"the model {name} may be made of {', '.join(PREDICTORS)} only, with + * and :.")
+                raise ValueError(f"the model {name} may contain only {', '.join(PREDICTORS)}, with + * and :.")
             _check_random(name, _RANDOM.findall(model))
         if len({_random_of(model) for model in self.models.values()}) > 1:
-            raise ValueError("the models must have the same random effects: their tests are of the fixed effects.")
+            raise ValueError("the models must have the same random effects: their tests compare fixed effects.")
         return self
 
     def with_quota(self, per_condition: int) -> AnalysisPlan:
-        """The plan with the participants per condition that there are places for, where it names none itself."""
+        """Return the plan, with the quota as its participants per condition if it sets none."""
         return self.model_copy(update={"participants": self.participants or per_condition})
 
     @property
     def sha256(self) -> str:
-        """Of the plan in its canonical form, whatever its order in the file."""
+        """SHA-256 of the plan in its canonical form, whatever its order in the file."""
         content = {**self.model_dump(mode="json"), "order": list(self.models)}
         return hashlib.sha256(canonical(content)).hexdigest()
 
 
 def load_frozen_plan(manifest: Manifest) -> AnalysisPlan | None:
-    """The plan that a study was frozen with; None where there was none. Its classifier's settings are not looked at."""
+    """Return the plan that a study was frozen with, None if it has none, without reading its classifier's settings."""
     config = manifest.config
     if "analysis" not in config:
         return None

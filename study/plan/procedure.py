@@ -1,4 +1,4 @@
-"""What a participant goes through besides the trials: the sections of the study file that say so, all optional."""
+"""The procedure for participants apart from the trials: its sections of the study file, all optional."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from study.bundle import Manifest
 
 TAKEN = "12345"
-"""Keys of the page that answer how sure a person is (``dashboard/runner/trials.js``)."""
+"""Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
 Count = Annotated[int, Field(ge=0)]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 
@@ -21,16 +21,16 @@ class Section(BaseModel):
 
 
 class Consent(Section):
-    """``[consent]``: the version of the text, and the boxes to tick where two are not the right ones."""
+    """``[consent]``: the version of the text, and the boxes to tick instead of the default two."""
 
     version: str = "1"
     boxes: tuple[str, ...] = ()
 
 
 class Contact(Section):
-    """``[contact]``: who answers for the study, an e-mail address to write to, which board approved it, as what number.
+    """``[contact]``: the responsible researcher, an e-mail address, the ethics board and its approval number.
 
-    Shown with the consent, at every end, and wherever somebody cannot go on; what is left out is not mentioned.
+    Shown with the consent, on every final page, and wherever a participant cannot continue; empty entries are omitted.
     """
 
     researcher: str = ""
@@ -40,7 +40,7 @@ class Contact(Section):
 
 
 class DeviceRequirements(Section):
-    """``[device]``: the smallest window in CSS pixels, and whether a phone or tablet will do."""
+    """``[device]``: the smallest window in CSS pixels, and whether phones and tablets are allowed."""
 
     width: Count = 320
     height: Count = 480
@@ -48,7 +48,7 @@ class DeviceRequirements(Section):
 
 
 class Keys(Section):
-    """``[keys]``: the two keys that answer, by the character each writes; capitals are the same keys."""
+    """``[keys]``: the two response keys, by the character each types; capitals are the same keys."""
 
     left: str = "f"
     right: str = "j"
@@ -57,20 +57,20 @@ class Keys(Section):
     @classmethod
     def _one(cls, key: str) -> str:
         if len(key) != 1 or not key.isprintable() or key.isspace() or len(key.lower() + key.upper()) != 2:
-            raise ValueError(f'{key!r} is not one key: name it by the one character it writes, no space, as "f".')
+            raise ValueError(f'{key!r} is not one key: give the one character it types, not a space, such as "f".')
         if key in TAKEN:
-            raise ValueError(f"{key!r} answers how sure a person is ({TAKEN[0]} to {TAKEN[-1]}): choose another key.")
+            raise ValueError(f"{key!r} rates confidence ({TAKEN[0]} to {TAKEN[-1]}): choose another key.")
         return key.lower()
 
     @model_validator(mode="after")
     def _two(self) -> Keys:
         if self.left == self.right:
-            raise ValueError(f"left and right are both {self.left!r}: give each side a key of its own.")
+            raise ValueError(f"left and right are both {self.left!r}: give each side its own key.")
         return self
 
 
 class CheckQuestion(Section):
-    """``[[check.questions]]``: a question about the instructions; ``answer`` is one of its ``options``."""
+    """``[[check.questions]]``: a question about the instructions; ``answer`` is the correct one of its ``options``."""
 
     text: str
     options: Annotated[tuple[str, ...], Field(min_length=2, max_length=8)]
@@ -79,22 +79,23 @@ class CheckQuestion(Section):
     @model_validator(mode="after")
     def _check_answer(self) -> CheckQuestion:
         if self.answer not in self.options or len(set(self.options)) != len(self.options):
-            raise ValueError(f"answer {self.answer!r} must be one of the options, and each option stand once.")
+            raise ValueError(f"answer {self.answer!r} must be one of the options, and no option may occur twice.")
         return self
 
 
 class ComprehensionCheck(Section):
-    """``[check]``: the comprehension check before a place is given."""
+    """``[check]``: the comprehension check before a participant is allocated."""
 
     tries: Annotated[int, Field(ge=1, le=5)] = 2
     questions: tuple[CheckQuestion, ...] = ()
 
 
 class Pacing(Section):
-    """``[road]``: pauses, attention and time.
+    """``[road]``: breaks, attention checks and time limits.
 
-    ``break_every`` trials a pause (0: none); ``catch`` instructed trials, spread, of which ``catch_allowed`` may be
-    missed before the exclusion rule names the person; ``hold_minutes`` is how long a place is kept at least.
+    A break every ``break_every`` trials (0: none); ``catch`` attention checks spread over the trials, of which a
+    participant may fail ``catch_allowed`` before the exclusion rule applies; ``hold_minutes`` is the minimum time for
+    which a place is reserved.
     """
 
     break_every: Count = 30
@@ -107,7 +108,7 @@ class Pacing(Section):
 
 
 class Item(Section):
-    """``[[questionnaire]]``: an item after the trials. A scale has ``points`` between ``low`` and ``high``."""
+    """``[[questionnaire]]``: an item after the trials. A scale has ``points`` from ``low`` to ``high``."""
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
     kind: Literal["scale", "choice", "text"]
@@ -121,14 +122,14 @@ class Item(Section):
     @model_validator(mode="after")
     def _fits(self) -> Item:
         if (self.kind == "choice") != (len(self.options) >= 2):
-            raise ValueError(f"item {self.id!r}: a choice needs at least 2 options, and no other kind has any.")
+            raise ValueError(f"item {self.id!r}: a choice needs at least 2 options, and other kinds have none.")
         return self
 
 
 class Recruiter(Section):
-    """``[recruiter]``: the codes it expects ("": each person gets her own), the link back (``{code}`` in it).
+    """``[recruiter]``: the codes it expects ("": each participant gets their own), the link back (with ``{code}``).
 
-    ``retention_days`` is how long its ids of people are kept, in a file of their own.
+    ``retention_days`` is how long its participant IDs are kept, in a separate file.
     """
 
     complete: Code = ""
@@ -148,15 +149,15 @@ class Pay(Section):
 
 
 class Procedure(Section):
-    """Everything about the road of a participant."""
+    """The procedure for a participant."""
 
     language: Literal["en", "de"] = "en"
     consent: Consent = Consent()
     contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
-    """Where nobody is named it is not written: studies frozen before there was any keep their hash."""
+    """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""
     device: DeviceRequirements = DeviceRequirements()
     keys: Keys = Field(default=Keys(), exclude_if=lambda found: found == Keys())
-    """Not written either where they are the usual ones."""
+    """Omitted from the settings if they are the defaults."""
     check: ComprehensionCheck = ComprehensionCheck()
     road: Pacing = Pacing()
     questionnaire: tuple[Item, ...] = ()
@@ -172,5 +173,5 @@ class Procedure(Section):
 
 
 def procedure_of(manifest: Manifest) -> Procedure:
-    """The procedure of a frozen study; what an older one does not say is as by default."""
+    """Return the procedure of a frozen study; settings that an older one lacks have their defaults."""
     return Procedure.model_validate({k: v for k, v in manifest.config.items() if k in Procedure.model_fields})

@@ -1,10 +1,11 @@
-"""Models of simulated people: how likely each is to foretell the AI's answer on a trial.
+"""Models of simulated participants: the probability that each predicts the AI on a trial.
 
-Five theories of what people do. The guesser knows nothing. The belief projector takes the AI to see what she sees
-herself (Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, find people to do so). The map reader does the same
-until a map tells her that the AI looked elsewhere; the Bayesian learner until examples teach her otherwise; the
-inattentive person now and then presses any key. They are for testing studies and planning them: what they answer is
-no evidence about people. `study.analysis.cognitive` estimates their parameters from answers.
+Five theories of participants' behaviour. The guesser has no information. The belief projector assumes that the AI sees
+what they see themselves (as Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, found of participants). The map
+reader does the same until a heatmap shows that the AI relied on something else; the Bayesian learner, until examples
+teach them otherwise; the inattentive participant presses a random key on some trials. They serve to test and to plan
+studies: their responses are no evidence about humans. `study.analysis.cognitive` estimates their parameters from
+responses.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from core.registry import Registry
 from study.bundle import Trial
 
 PARTICIPANT_SD = 0.38
-"""Standard deviation between people, log-odds: the value that reproduces the paper's standard errors."""
+"""Standard deviation between participants, log-odds: the value that reproduces the paper's standard errors."""
 NODES = 40
-"""Nodes of the Gauss-Hermite quadrature over people."""
+"""Nodes of the Gauss-Hermite quadrature over participants."""
 
 THEORIES = Registry(
-    "simulated person",
+    "simulated participant",
     {
         "guesser": "study.plan.simulated_participants:Guesser",
         "belief_projector": "study.plan.simulated_participants:BeliefProjector",
@@ -39,18 +40,18 @@ THEORIES = Registry(
 
 
 class Theory(Protocol):
-    """What a kind of person answers."""
+    """A theory of how participants respond."""
 
     def p_ai(
         self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, deviation: float = 0.0
     ) -> float:
-        """Probability of predicting what the AI chose; `deviation` is this person's own, in log-odds."""
+        """Return the probability of predicting the AI; `deviation` is the participant's own, in log-odds."""
         ...
 
 
 @dataclass(frozen=True)
 class Guesser:
-    """Presses either key: right half of the time, whatever is shown. Has no tendency to deviate from."""
+    """Guess: correct half of the time, whatever is shown, for every participant alike."""
 
     def p_ai(
         self,
@@ -66,12 +67,12 @@ class Guesser:
 
 @dataclass(frozen=True)
 class BeliefProjector:
-    """Says of the AI what she sees herself: the true category, except for lapses. Ignores explanations.
+    """Project one's own belief: respond with the true category, except for lapses. Ignore explanations.
 
     Attributes
     ----------
     lapse
-        Probability of not answering her own label, in (0, 1).
+        Probability of a response other than their own label, in (0, 1).
     """
 
     lapse: float = 0.1
@@ -93,19 +94,19 @@ class BeliefProjector:
 
 @dataclass(frozen=True)
 class MapReader:
-    """A belief projector who reads the map: evidence beside the object tells her that the AI sees something else.
+    """Project one's own belief, but read the heatmap: evidence off the object means that the AI sees something else.
 
-    Her log-odds that the AI says her label are logit(1 - lapse) + slope * (relevance - threshold) where a map is
-    shown and its relevance is known.
+    The log-odds of responding with their own label are logit(1 - lapse) + slope * (relevance - threshold) if a heatmap
+    is shown and its relevance is known.
 
     Attributes
     ----------
     lapse
-        Probability of not answering her own label where no map is shown, in (0, 1).
+        Probability of a response other than their own label without a heatmap, in (0, 1).
     slope
         Log-odds per unit of relevance.
     threshold
-        Relevance (share in [0, 1] of the map's evidence on the object) that says nothing either way.
+        Relevance (share in [0, 1] of the heatmap's evidence on the object) that is neutral.
     """
 
     lapse: float = 0.1
@@ -132,17 +133,17 @@ class MapReader:
 
 @dataclass(frozen=True)
 class BayesianLearner:
-    """A belief projector who learns from examples as the teacher supposes.
+    """Project one's own belief, but learn from examples as the teacher assumes.
 
-    Where examples are shown, the log-odds that the AI made its choice are her own belief's plus weight times the
-    teaching gain: what the examples add to the log-odds of the learner that the teacher chose them for.
+    If examples are shown, the log-odds of predicting the AI are those of their own belief plus weight times the
+    teaching gain: the examples' effect on the log-odds of the learner for whom the teacher chose them.
 
     Attributes
     ----------
     lapse
-        Probability of not answering her own label without examples, in (0, 1).
+        Probability of a response other than their own label without examples, in (0, 1).
     weight
-        How much of the gain reaches her: 1 is the ideal learner, 0 one who ignores examples.
+        Share of the gain that they learn: 1 is the ideal learner, 0 ignores examples.
     """
 
     lapse: float = 0.1
@@ -167,14 +168,14 @@ class BayesianLearner:
 
 @dataclass(frozen=True)
 class Inattentive:
-    """Projects beliefs while she attends, and presses either key when she does not.
+    """Project one's own belief while attending, and press a random key otherwise.
 
     Attributes
     ----------
     lapse
-        Probability of not answering her own label while attending, in (0, 1).
+        Probability of a response other than their own label while attending, in (0, 1).
     absence
-        Share of trials on which she does not attend, in (0, 1).
+        Share of trials without attention, in (0, 1).
     """
 
     lapse: float = 0.1
@@ -199,11 +200,11 @@ class Inattentive:
 
 def _check_lapse(lapse: float) -> None:
     if not 0.0 < lapse < 1.0:
-        raise ForetellError(f"A share of {lapse} is no probability: choose one between 0 and 1.")
+        raise ForetellError(f"A share of {lapse} is not a probability: choose one between 0 and 1.")
 
 
 def _p_of_choice(trial: Trial, own: float) -> float:
-    """Probability of the AI's choice, from the log-odds of answering one's own label (the truth)."""
+    """Return the probability of predicting the AI, from the log-odds of responding with one's own label (the truth)."""
     return float(expit(own if trial.truth == trial.target else -own))
 
 
@@ -220,7 +221,7 @@ class ResponseTime:
     tau
         Mean of the exponential part, ms. The mean of the whole is mu + tau.
     fastest
-        Shortest possible time, ms: nobody perceives and presses in less, and shorter draws are raised to it.
+        Shortest possible time, ms: perceiving and pressing takes longer, so shorter draws are raised to it.
     """
 
     mu: float = 1500.0
@@ -229,20 +230,20 @@ class ResponseTime:
     fastest: float = 150.0
 
     def draw(self, rng: np.random.Generator) -> float:
-        """One response time, ms."""
+        """Draw a response time, ms."""
         return max(self.fastest, float(rng.normal(self.mu, self.sigma) + rng.exponential(self.tau)))
 
 
 @dataclass(frozen=True)
 class SimulatedParticipant:
-    """One simulated person.
+    """A simulated participant.
 
     Attributes
     ----------
     name
         Registered name of the theory.
     deviation
-        Her own deviation from the theory's tendency, log-odds.
+        The participant's own deviation from the theory's tendency, log-odds.
     """
 
     name: str
@@ -251,7 +252,7 @@ class SimulatedParticipant:
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
     def p_ai(self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False) -> float:
-        """Probability that she predicts what the AI chose."""
+        """Return the probability that this participant predicts the AI."""
         return self.theory.p_ai(
             trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=self.deviation
         )
@@ -259,26 +260,26 @@ class SimulatedParticipant:
     def draw_prediction(
         self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, rng: np.random.Generator
     ) -> bool:
-        """One answer: did she predict the AI's choice?"""
+        """Draw a response: whether it predicts the AI."""
         return bool(rng.random() < self.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples))
 
 
 def sample_mixture(
     mixture: Mapping[str, float], n: int, rng: np.random.Generator, *, sd: float = PARTICIPANT_SD
 ) -> list[SimulatedParticipant]:
-    """Draw n people.
+    """Draw n simulated participants.
 
     Parameters
     ----------
     mixture
         Weight of each theory by registered name; weights need not add up to 1.
     sd
-        Standard deviation between people, log-odds.
+        Standard deviation between participants, log-odds.
 
     Raises
     ------
     ForetellError
-        An unknown name, a weight that is negative or not finite, or weights that add up to nothing.
+        An unknown name, a weight that is negative or not finite, or weights that sum to zero.
     """
     theories, weights = _resolve(mixture)
     names = rng.choice(list(theories), size=n, p=weights)
@@ -297,7 +298,7 @@ def compute_expected_accuracy(
     shows_examples: bool = False,
     sd: float = PARTICIPANT_SD,
 ) -> float:
-    """Probability that a person drawn from the mixture foretells the AI, by quadrature over people.
+    """Compute the probability that a participant drawn from the mixture predicts the AI, by quadrature.
 
     Raises
     ------
@@ -321,7 +322,7 @@ def compute_expected_accuracy(
 
 
 def _resolve(mixture: Mapping[str, float]) -> tuple[dict[str, Theory], NDArray[np.float64]]:
-    """The theories by name, and their weights brought to a sum of 1."""
+    """Return the theories by name, and their weights scaled to a sum of 1."""
     theories: dict[str, Theory] = {name: THEORIES[name]() for name in mixture}
     for name, weight in mixture.items():
         if not np.isfinite(weight) or weight < 0:

@@ -78,7 +78,7 @@ def open_replacement(path: Path) -> Iterator[IO[bytes]]:
             whole.unlink()
             if isinstance(error, OSError) and error.errno in FULL:
                 raise ForetellError(
-                    f"The disk or quota of {path.parent} is full. Free some space and give the same command again: "
+                    f"The disk or quota of {path.parent} is full. Free some space and run the same command again: "
                     "finished work is kept."
                 ) from None
             raise

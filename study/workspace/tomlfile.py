@@ -30,7 +30,9 @@ def load_toml(path: Path, model: type[Checked]) -> Checked:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ForetellError(f"{path} cannot be read ({error.strerror}). Let this user read it.") from None
+        raise ForetellError(
+            f"{path} cannot be read ({error.strerror}). Give this user permission to read it."
+        ) from None
     try:
         return model.model_validate(content)
     except ValidationError as error:

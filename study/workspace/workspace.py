@@ -22,7 +22,7 @@ def home() -> Path:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise ForetellError(
-            f"The workspace {folder} cannot be made ({error.strerror}). Set {VARIABLE} to a folder you may write."
+            f"The workspace {folder} cannot be created ({error.strerror}). Set {VARIABLE} to a writable folder."
         ) from None
     return folder.resolve()
 

@@ -70,8 +70,8 @@ def test_a_former_name_still_works_and_says_the_new_one(former, name):
         (("analyze", "none.csv"), "No file of responses at none.csv"),
         (("analyze", "nothing"), "Study 'nothing' is not open"),
         (("glmm", "none.csv", "--formula", "y ~ x + (1|g)"), "No file of responses at none.csv"),
-        (("explain",), "No picture given. Add --image FILE"),
-        (("explain", "--image", "none.png"), "There is no picture none.png"),
+        (("explain",), "No image given. Add --image FILE"),
+        (("explain", "--image", "none.png"), "There is no image none.png"),
         (
             ("explain", "--image", "{picture}", "--method", "gradiant"),
             "Unknown method 'gradiant'. Did you mean 'gradient'",
@@ -87,7 +87,7 @@ def test_a_former_name_still_works_and_says_the_new_one(former, name):
         (("explain", "--image", "{picture}", "--target", "fsh"), "has no class 'fsh'. Did you mean fish"),
         (("explain", "--image", "{picture}", "--param", "steps"), "--param 'steps' is not of the form name=value"),
         (("explain", "--image", "{picture}", "--param", "sample=5"), "no parameter 'sample'. Did you mean 'samples'"),
-        (("explain", "--image", "{own}"), "cannot be read as a picture"),
+        (("explain", "--image", "{own}"), "cannot be read as an image"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_exit_code_2(arguments, text, picture, tmp_path):
@@ -237,7 +237,7 @@ def test_a_csv_that_answers_a_built_study_has_its_trials_beside_it(tmp_path):
     [
         ("correct", "maybe", "must be 0 or 1"),
         ("correct", "1", "never varies"),
-        ("participant", "one", "names only one person"),
+        ("participant", "one", "names only one participant"),
         ("trial_type", "hard", "unknown value"),
         ("trial", "1", "repeat a participant's trial"),
     ],

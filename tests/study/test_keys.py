@@ -15,15 +15,15 @@ from study.plan.procedure import TAKEN, Keys, Procedure
 @pytest.mark.parametrize(
     ("named", "sentence"),
     [
-        ({"left": "j"}, "left and right are both 'j': give each side a key of its own."),
+        ({"left": "j"}, "left and right are both 'j': give each side its own key."),
         ({"left": "a", "right": "A"}, "left and right are both 'a'"),
-        ({"left": "fj"}, "'fj' is not one key: name it by the one character it writes"),
+        ({"left": "fj"}, "'fj' is not one key: give the one character it types"),
         ({"left": "ArrowLeft"}, "'ArrowLeft' is not one key"),
         ({"right": ""}, "'' is not one key"),
         ({"right": " "}, "' ' is not one key"),
         ({"right": "\t"}, r"'\\t' is not one key"),
         ({"right": "ß"}, "'ß' is not one key"),
-        ({"left": "5"}, "'5' answers how sure a person is (1 to 5): choose another key."),
+        ({"left": "5"}, "'5' rates confidence (1 to 5): choose another key."),
     ],
 )
 def test_what_cannot_answer_is_refused(named: dict[str, str], sentence: str) -> None:

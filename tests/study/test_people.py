@@ -83,7 +83,7 @@ def test_map_reader_without_a_map_projects_beliefs() -> None:
 @pytest.mark.parametrize("lapse", [0.0, 1.0, -0.1, math.nan])
 def test_impossible_lapse_is_refused(lapse: float) -> None:
     for theory in (simulated_participants.BeliefProjector, simulated_participants.MapReader):
-        with pytest.raises(ForetellError, match="no probability"):
+        with pytest.raises(ForetellError, match="not a probability"):
             theory(lapse=lapse)
 
 
@@ -173,5 +173,5 @@ def test_inattentive_mixes_belief_and_chance() -> None:
     person = simulated_participants.Inattentive(lapse=0.1, absence=0.4)
     assert person.p_ai(RIGHT, shows_saliency=False) == pytest.approx(0.6 * 0.9 + 0.2)
     assert person.p_ai(WRONG, shows_saliency=True) == pytest.approx(0.6 * 0.1 + 0.2)
-    with pytest.raises(ForetellError, match="no probability"):
+    with pytest.raises(ForetellError, match="not a probability"):
         simulated_participants.Inattentive(absence=1.0)

@@ -244,7 +244,7 @@ def test_no_code_while_the_database_lacks_an_answer(service: Service, study: str
         service.participant.record(token, answer(index))
     assert service.participant.state(token)["stage"] == "debrief"
     tamper(service, "DELETE FROM response WHERE trial_index = 3")
-    with pytest.raises(Refusal, match="1 answers are still missing"):
+    with pytest.raises(Refusal, match="1 responses are still missing"):
         service.participant.finish(token)
 
 

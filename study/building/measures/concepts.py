@@ -37,8 +37,8 @@ def concept_sensitivity(
     """
     if pictures < LEAST or runs < 2:
         raise ForetellError(
-            f"trials.strata: pictures = {pictures}, runs = {runs}: a concept is learned from {LEAST} pictures or more, "
-            "and judged by 2 runs or more."
+            f"trials.strata: pictures = {pictures}, runs = {runs}: a concept needs at least {LEAST} images and at "
+            "least 2 runs."
         )
     known, pool = _concept(ground, ground.sets["pool"], concept, random), ground.sets["pool"]
     where = layer or select_layer(ground.classifier, "")
@@ -53,8 +53,8 @@ def concept_sensitivity(
         found = directions_of(ground.classifier, where, shown, others, runs=runs, generator=draws)
         if found.accuracy < KNOWN:
             raise ForetellError(
-                f"trials.strata: layer {where} hardly knows {known.name}: vectors sort {found.accuracy:.0%} of "
-                "held-out pictures rightly. Name another layer, more pictures or another concept in the parameters."
+                f"trials.strata: layer {where} barely represents {known.name}: vectors classify {found.accuracy:.0%} "
+                "of held-out images correctly. Name another layer, more images or another concept in the parameters."
             )
         return found
 
@@ -100,5 +100,5 @@ def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concep
     found = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)
     if len(found) != 1:
         values = ", ".join(one.name for one in found)
-        raise ForetellError(f"trials.strata: one concept makes the strata: name one of {values}.")
+        raise ForetellError(f"trials.strata: the strata need one concept: name one of {values}.")
     return found[0]

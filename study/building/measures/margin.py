@@ -29,7 +29,7 @@ def margin(
     picture. In the unit of the network's input.
     """
     if count < 1:
-        raise ForetellError(f"trials.strata: count = {count} directions span nothing: give 1 or more.")
+        raise ForetellError(f"trials.strata: count = {count} directions are too few: give 1 or more.")
     spans: dict[str, Callable[[Ground, int], Span]] = {"discriminative": _between_classes, "random": _random}
     span: Span = spans[directions](ground, count) if directions in spans else lambda _: None
 

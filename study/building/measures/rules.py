@@ -37,8 +37,8 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
         value = severity(found[rule], picture, answer, f"{path.name}:{rule}", of, limit)
         if np.isnan(value):
             raise ForetellError(
-                f"{path.name}:{rule} says nothing (None) of {of}, which then is of no stratum: let it return True, "
-                "False or a number for every picture that may be a target."
+                f"{path.name}:{rule} returns None for {of}, which then belongs to no stratum: let it return True, "
+                "False or a number for every image that may be a target."
             )
         return MeasuredValue(value)
 

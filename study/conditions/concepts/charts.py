@@ -63,8 +63,8 @@ def concept_effects(classifier: Classifier, images: ImageSet, seed: int) -> Conc
     }
     if not factors:
         raise ForetellError(
-            f"The condition 'concepts' needs pictures that can be changed, and {images.name} has none: take the pool "
-            "from a drawn set such as scenes, or leave the condition out."
+            f"The condition 'concepts' needs images that can be changed, and {images.name} has none: take the pool "
+            "from a generated set such as scenes, or leave the condition out."
         )
     rows = np.random.default_rng(seed).permutation(len(images))[:PICTURES].tolist()
 

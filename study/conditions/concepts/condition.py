@@ -1,4 +1,4 @@
-"""The picture, and for each option the concepts that make the AI answer with it, or not, as bars."""
+"""The image, and for each option a bar chart of the concepts that raise or lower its probability."""
 
 from __future__ import annotations
 

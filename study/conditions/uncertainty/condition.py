@@ -1,4 +1,4 @@
-"""The picture beside a gauge of how sure the AI is of its answer, whichever that is."""
+"""The image next to a gauge of the AI's confidence in its prediction, which is not named."""
 
 from __future__ import annotations
 

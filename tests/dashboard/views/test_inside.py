@@ -103,7 +103,7 @@ def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
     app = begun(opened(view="Inside", question="Attacks", **{"attacks.names": "pgd,best"}))
     assert ["best" in error.value for error in app.error] == [True]
     app = begun(opened(view="Inside", question="Frequencies", **{"frequencies.radii": "4;5"}))
-    assert ["not numbers with commas" in error.value for error in app.error] == [True]
+    assert ["not a list of numbers" in error.value for error in app.error] == [True]
 
 
 def test_consistency_asks_for_something_to_compare_before_it_can_fail(opened) -> None:

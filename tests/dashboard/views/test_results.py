@@ -227,7 +227,7 @@ def test_own_file_with_other_names(app: AppTest) -> None:
         (b"\xff\xfe\x00", "mine.csv is not a CSV file in UTF-8"),
         (study(24, 8, 6, seed=5).replace("std_correct", "easy"), "Column 'trial_type' has the unknown value 'easy'"),
         (study(24, 8, 6, seed=5).head(0), "There are no rows"),
-        (study(1, 8, 6, seed=5), "names only one person"),
+        (study(1, 8, 6, seed=5), "names only one participant"),
         (study(24, 8, 6, seed=5).assign(correct=1), "Column 'correct' never varies"),
         (study(24, 8, 6, seed=5).assign(correct=0.5), "Column 'correct' must be 0 or 1"),
         (study(24, 8, 6, seed=5).assign(correct=None), "Every row lacks a required value"),
@@ -335,9 +335,9 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
     """Each trial four times, once a condition, beside its own number; catches a join by place instead of by item."""
     planned_study(workspace, PLAN)
     app = section(made(AppTest.from_function(script, default_timeout=60).run()), "Exploratory")
-    made(app.selectbox(key="measure").select("Theories of people").run())
+    made(app.selectbox(key="measure").select("Theories of participants").run())
     assert table(app, "exploratory_theories")["aic"].is_monotonic_increasing
-    made(app.selectbox(key="measure").select("People beside the likeliest theory").run())
+    made(app.selectbox(key="measure").select("Participants and the best theory").run())
     assert len(table(app, "exploratory_overlay")) == 12
     made(app.selectbox(key="measure").select("Trials and their explanations").run())
     named = table(app, "exploratory_associations")["condition"]
@@ -380,7 +380,7 @@ def test_people_without_an_answer_yet(workspace: Path) -> None:
     service.researcher.open_study(write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18), 3)
     service.participant.begin("demo", participant="a")
     app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert "There are no rows: collect or export some answers first." in app.error[0].value
+    assert "There are no rows: collect or export some responses first." in app.error[0].value
 
 
 def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> None:

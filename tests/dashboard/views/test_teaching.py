@@ -98,7 +98,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
 def test_a_study_whose_sources_are_gone_is_a_sentence(workspace: Path) -> None:
     write_bundle(workspace / "bundles" / "old-00", name="old")
     app = opened(study="old")
-    assert any("does not say what it was made from" in box.value for box in app.error)
+    assert any("does not record its classifier" in box.value for box in app.error)
 
 
 def test_an_unknown_study_in_the_link_is_said(small: Path, workspace: Path) -> None:

@@ -32,7 +32,7 @@ def test_the_papers_design_stands_on_its_top(real: Path, name: str) -> None:
     data = responses.read(real / "responses" / f"{name}.csv").frame
     for model in nested.analyze(data).models.values():
         assert convergence.gain(data, model) < 1e-6
-        assert not any("stopped before the top" in message for message in model.messages)
+        assert not any("did not converge" in message for message in model.messages)
 
 
 @pytest.mark.parametrize("term", ["saliency", "sd"])
@@ -52,7 +52,7 @@ def test_a_search_that_stopped_early_is_told(term: str) -> None:
         early = replace(model, coefficients=moved)
     assert convergence.gain(frame, model) < 1e-6
     assert convergence.gain(frame, early) > 0.1
-    assert "stopped before the top" in convergence.check_convergence(frame, early)[0]
+    assert "did not converge" in convergence.check_convergence(frame, early)[0]
 
 
 def test_a_perfect_correlation_is_a_boundary() -> None:
@@ -71,6 +71,6 @@ def test_few_groups_are_told() -> None:
     frame = study(24, 4, 12, seed=3, sd=0.8)
     model = mixed.fit(frame, "correct ~ saliency + (1|participant) + (1|category)")
     assert [m for m in model.messages if m.startswith("Only")] == [
-        "Only 4 levels of category: a standard deviation between so few is hardly known; take its interval, or make "
-        "category a fixed effect."
+        "Only 4 levels of category: a standard deviation between so few is very imprecise. Report its interval, or "
+        "make category a fixed effect."
     ]

@@ -55,7 +55,7 @@ def test_too_many_answers_leave_the_bayesian_road_out(frame: pd.DataFrame, monke
     part = crosschecks.table(frame, model)
     assert part[["bayes", "bayes_se"]].isna().all(axis=None)
     pd.testing.assert_frame_equal(part.drop(columns=["bayes", "bayes_se"]), whole.drop(columns=["bayes", "bayes_se"]))
-    assert f"left out of the cross-checks, because its search would take many minutes with {len(frame):,}" in (
+    assert f"not fitted, because it would take many minutes with {len(frame):,}" in (
         exploratory.offer_robustness_checks(frame, model).says
     )
     assert crosschecks.explain_omission(len(frame) - 1) is None

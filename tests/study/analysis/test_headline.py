@@ -73,5 +73,5 @@ def test_a_plan_file_alone_does_not_say_when_it_was_written(tmp_path: Path) -> N
     data, manifest = answered(tmp_path / "bundle")
     results.write(data, tmp_path / "file", plan=AnalysisPlan(participants=4))
     results.write(data, tmp_path / "frozen", plan=AnalysisPlan(participants=4), manifest=manifest)
-    assert "Planned before the data" not in (tmp_path / "file" / "report.md").read_text()
-    assert "Planned before the data" in (tmp_path / "frozen" / "report.md").read_text()
+    assert "Preregistered: " not in (tmp_path / "file" / "report.md").read_text()
+    assert "Preregistered: " in (tmp_path / "frozen" / "report.md").read_text()

@@ -102,7 +102,7 @@ def test_separation_gives_the_limit_and_no_p_value() -> None:
     assert model.limit(infinite) == math.inf
     assert dict(model.diverging) == {"trial_typestd_correct": 1}
     assert not model.converged
-    assert "trial_type std_correct, saliency 0: all 48 answers are right" in model.messages[0]
+    assert "trial_type std_correct, saliency 0: all 48 responses are correct" in model.messages[0]
     assert "trial_typestd_correct" in model.messages[0]
     assert all(c.p is not None for term, c in by_term.items() if term != "trial_typestd_correct")
     design, groups, outcome = parts(frame)
@@ -124,7 +124,7 @@ def test_separation_of_the_reference_level() -> None:
     frame.loc[frame["trial_type"] == "adv_incorrect", "correct"] = 0
     model = mixed.fit(frame, FORMULA)
     assert dict(model.diverging) == {"(Intercept)": -1, "trial_typestd_incorrect": 1, "trial_typestd_correct": 1}
-    assert "trial_type adv_incorrect, saliency 0: all 48 answers are wrong" in model.messages[0]
+    assert "trial_type adv_incorrect, saliency 0: all 48 responses are incorrect" in model.messages[0]
     assert [(c.se, c.z, c.p) for c in model.coefficients[:3]] == [(None, None, None)] * 3
     assert model.coefficients[-1].p is not None
 
@@ -194,7 +194,7 @@ def test_counts_are_as_good_as_single_answers() -> None:
         ("cbind(correct, nothing - correct) ~ 1 + (1|participant)", "'nothing', which is no column"),
         ("gap ~ trial_type + (1|participant)", "'gap' has 3 missing values"),
         ("three ~ trial_type + (1|participant)", "must be 0 or 1"),
-        ("same ~ trial_type + (1|participant)", "predicts every answer with certainty"),
+        ("same ~ trial_type + (1|participant)", "predicts every response with certainty"),
         ("correct ~ who + (1|participant)", "'who' has 432 levels, too many for fixed effects"),
     ],
 )
@@ -311,7 +311,7 @@ def test_warnings_say_only_what_is_known() -> None:
     frame = factor(study(seed=3))
     twice = frame.assign(tens=frame["saliency"] * 10.0)
     said = " ".join(mixed.fit(twice, "correct ~ saliency + tens + (1|participant)").messages)
-    assert "repeat what the others say (collinear)" in said
+    assert "collinear with other columns" in said
     units = frame.assign(small=frame["saliency"] / 1000.0)
     model = mixed.fit(units, "correct ~ small + (1|participant)")
     assert abs(model.coefficients[1].estimate) > 100

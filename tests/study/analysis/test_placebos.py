@@ -134,7 +134,7 @@ def test_slopes_of_conditions_without_variance_are_left_out() -> None:
 
 
 def test_what_cannot_be_compared_is_said(study: pd.DataFrame) -> None:
-    with pytest.raises(ForetellError, match="Every answer is of a condition beside the two factors"):
+    with pytest.raises(ForetellError, match="Every response is from a condition outside the two factors"):
         responses.prepare(study[study["condition"] == "random_maps"])
-    with pytest.raises(ForetellError, match="Nobody was in the condition 'wrong_examples'"):
+    with pytest.raises(ForetellError, match="No participants were in the condition 'wrong_examples'"):
         placebos.table(responses.prepare(study), [Contrast("wrong_examples", "none")])

@@ -42,11 +42,11 @@ def test_exclusions_are_counted_by_rule(data: responses.Responses) -> None:
     kept, counts = planned.exclude(frame, rules)
     assert counts.to_dict("list") == {
         "rule": [
-            "fewer than 10 answers",
-            "more than 50% of answers faster than 150 ms",
+            "fewer than 10 responses",
+            "more than 50% of responses faster than 150 ms",
             "accuracy below 10% where the AI is right",
-            "answers faster than 150 ms",
-            "answers slower than 30000 ms",
+            "responses faster than 150 ms",
+            "responses slower than 30000 ms",
         ],
         "people": [1, 1, 1, 0, 0],
         "answers": [3, 24, 24, 2, 3],
@@ -87,7 +87,7 @@ def test_the_hash_is_that_of_the_content() -> None:
     ("content", "said"),
     [
         ({"models": {"x": "saliency + mood"}}, "may be made of trial_type, saliency, examples only"),
-        ({"models": {"x": "saliency; import os"}}, "may be made of"),
+        ({"models": {"x": "saliency; import os"}}, "may contain only"),
         ({"models": {}}, "at least 1"),
         ({"contrasts": [{"more": "maps"}]}, "no condition 'maps'"),
         ({"exclusions": {"most_fast": 0.1}}, "most_fast needs fastest_ms"),

@@ -126,7 +126,7 @@ def test_files(tmp_path: Path) -> None:
     said = (out / "report.md").read_text()
     for part in (
         data.sha256,
-        "768 answers of 32 participants",
+        "768 responses of 32 participants",
         "Separation: standard correct in condition both",
         "χ²(2)",
     ):
@@ -228,8 +228,12 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
     known = {trial.id: trial for trial in manifest.trials}
     best = min((cognitive.fit(data.frame, known, name) for name in THEORIES), key=lambda fitted: fitted.aic)
     pd.testing.assert_frame_equal(cells, cognitive.overlay(data.frame, known, best))
-    titles = ["Robustness checks: GEE and Bayesian fits", "Trials and their explanations", "Theories of people"]
-    for title in (*titles, "People beside the likeliest theory", "Trials by the learner's P of the AI's answer"):
+    titles = ["Robustness checks: GEE and Bayesian fits", "Trials and their explanations", "Theories of participants"]
+    for title in (
+        *titles,
+        "Participants and the best theory",
+        "Trials by the learner's probability of the AI's prediction",
+    ):
         assert f"### {title}" in files["report.md"]
         assert f">{html.escape(title)} <" in files["report.html"]
     first = cells.iloc[0]

@@ -61,11 +61,11 @@ def test_other_names_are_mapped(frame: pd.DataFrame) -> None:
 
 def test_missing_column_names_the_nearest(frame: pd.DataFrame) -> None:
     said = refusal(frame.rename(columns={"saliency": "salience"}))
-    assert "Column 'saliency' is missing. Did you mean 'salience'? Map yours with saliency=NAME." in said
+    assert "Column 'saliency' is missing. Did you mean 'salience'? Name yours with saliency=NAME." in said
 
 
 def test_unknown_key_of_the_mapping(frame: pd.DataFrame) -> None:
-    assert "Column 'person' is not one of ours" in refusal(frame, {"person": "participant"})
+    assert "Column 'person' is unknown" in refusal(frame, {"person": "participant"})
 
 
 def test_all_problems_come_at_once(frame: pd.DataFrame) -> None:
@@ -76,8 +76,8 @@ def test_all_problems_come_at_once(frame: pd.DataFrame) -> None:
     for part in (
         "'trial_type' has the unknown value 'standard'",
         "'saliency' must be 0 or 1, but 96 of its values are not (row 1: '2')",
-        "names only one person",
-        "'correct' never varies (every answer is right)",
+        "names only one participant",
+        "'correct' never varies (every response is correct)",
         "rows repeat a participant's trial (first: participant p0, trial 0, row 2)",
     ):
         assert part in said

@@ -95,14 +95,14 @@ def test_looks_are_due_by_the_smallest_condition() -> None:
 
 
 def test_without_declared_looks_there_are_none() -> None:
-    with pytest.raises(ForetellError, match="declares no looks"):
+    with pytest.raises(ForetellError, match="declares no interim analyses"):
         stopping.due({"none": 100}, AnalysisPlan())
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"stopping": {"looks": [5, 4], "contrast": {"more": "both"}}, "participants": 4}, "looks must rise"),
+        ({"stopping": {"looks": [5, 4], "contrast": {"more": "both"}}, "participants": 4}, "looks must increase"),
         ({"stopping": {"looks": [4, 5], "contrast": {"more": "both"}}}, "last of the looks"),
         ({"stopping": {"looks": [4, 5], "contrast": {"more": "both"}}, "participants": 9}, "last of the looks"),
         ({"stopping": {"looks": [4], "contrast": {"more": "random_maps"}}, "participants": 4}, "not a placebo"),

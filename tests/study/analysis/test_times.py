@@ -38,7 +38,7 @@ def test_effects_are_recovered(frame: pd.DataFrame) -> None:
 def test_answers_without_a_time_are_left_out_and_counted(frame: pd.DataFrame) -> None:
     frame = frame.assign(rt_ms=frame["rt_ms"].mask(frame.index < 7))
     found = times.analyze(frame)
-    assert found.messages == (f"7 of {len(frame)} answers have no positive response time and were left out.",)
+    assert found.messages == (f"7 of {len(frame)} responses have no positive response time and were left out.",)
     assert found.reml.n == len(frame) - 7
     with pytest.raises(ForetellError, match="no column 'rt_ms'"):
         times.analyze(frame.drop(columns="rt_ms"))

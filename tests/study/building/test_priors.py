@@ -109,7 +109,7 @@ def test_a_damaged_checkpoint_is_one_sentence_and_restart_begins_anew(classifier
     content = bytearray(checkpoint.read_bytes())
     content[-100] ^= 1
     checkpoint.write_bytes({"cut": content[:-9], "flipped": content, "text": b"not a checkpoint"}[damage])
-    with pytest.raises(ForetellError, match=r"checkpoint is damaged .*Delete .* or pass --restart to begin anew\.$"):
+    with pytest.raises(ForetellError, match=r"checkpoint is damaged .*Delete .* or pass --restart to start again\.$"):
         learn_prior(classifier, images, out)
     assert learn_prior(classifier, images, out, resume=False).prior.images == SIZE
 

@@ -87,7 +87,7 @@ def test_other_weights_or_pictures_are_refused(again: ReopenedStudy, tmp_path: P
     for change, said in (
         ({"classifier": {**again.bundle.manifest.classifier, "fingerprint": "0" * 64}}, "has other weights"),
         ({"sets": {**again.bundle.manifest.sets, "pool": {"digest": "0"}}}, "The image set 'pool' is not the one"),
-        ({"config": {}}, "does not say what it was made from"),
+        ({"config": {}}, "does not record its classifier"),
     ):
         manifest = again.bundle.manifest.model_copy(update=change)
         manifest = manifest.model_copy(update={"study_hash": manifest.compute_hash()})

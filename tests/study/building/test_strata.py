@@ -101,8 +101,11 @@ def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(
     ("strata", "sentence"),
     [
         ({"measure": "entopy"}, f"Unknown measure 'entopy': name one of {', '.join(IMAGE_MEASURES)}."),
-        ({"measure": "margin", "passes": 5}, "margin asks nothing under noise: leave out sampler and passes"),
-        ({"measure": "margin", "sampler": "laplace"}, "margin asks nothing under noise: leave out sampler and passes"),
+        ({"measure": "margin", "passes": 5}, "margin is not a measure of uncertainty: leave out sampler and passes"),
+        (
+            {"measure": "margin", "sampler": "laplace"},
+            "margin is not a measure of uncertainty: leave out sampler and passes",
+        ),
         ({"measure": "margin", "parameters": {"directions": "up"}}, "choose one of anywhere, discriminative, random"),
         ({"measure": "margin", "parameters": {"direction": "random"}}, "Did you mean 'directions'"),
         ({"measure": "concept_effect"}, "concept_effect needs the parameter 'concept'"),
@@ -117,7 +120,7 @@ def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(
         ({"measure": "entropy", "parameters": {"last": -1}}, "last=-1 is not a number of layers"),
         ({"measure": "entropy", "sampler": "dropout"}, "Did you mean 'mc_dropout'"),
         ({"measure": "entropy", "parameters": {"rat": 1}}, "Did you mean 'rate'"),
-        ({"measure": "entropy", "parameters": {"passes": 3}}, "passes stands beside parameters"),
+        ({"measure": "entropy", "parameters": {"passes": 3}}, "passes belongs next to parameters"),
         ({"measure": "entropy", "bins": 1}, "greater than or equal to 2"),
     ],
 )

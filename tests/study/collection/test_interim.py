@@ -56,7 +56,7 @@ def state_of(service: Service) -> str:
 def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service, folder: Path) -> None:
     service.researcher.open_study(folder, per_condition=6)
     collected(service, folder, range(5), {"none": 0.4, "saliency": 0.9})
-    with pytest.raises(ForetellError, match=r"its looks are at 3, 6 .* 2 finished"):
+    with pytest.raises(ForetellError, match=r"they are at 3, 6 .* smallest condition has 2"):
         service.researcher.run_interim_analysis("demo")
     collected(service, folder, range(5, 6), {"none": 0.4, "saliency": 0.9})
     standing = service.researcher.load_interim_status("demo")
@@ -88,7 +88,7 @@ def test_the_results_know_whether_a_look_ended_the_collection(service: Service, 
 
     before = executed()
     assert not before.final
-    assert before.stopping.endswith("yet: 0 of 2 declared looks were made, and none has closed the collection.")
+    assert before.stopping.endswith("yet: 0 of 2 interim analyses were made, and none closed the collection.")
     made = service.researcher.run_interim_analysis("demo")
     assert service.researcher.load_interim_analyses(study_hash) == (made,)
     after = executed()
@@ -143,5 +143,5 @@ def test_who_has_not_finished_is_not_looked_at(service: Service, folder: Path) -
 def test_a_study_that_declares_no_looks_has_none(service: Service, bundle: MakeBundle) -> None:
     service.researcher.open_study(bundle(), per_condition=1)
     assert service.researcher.load_interim_status("demo") is None
-    with pytest.raises(ForetellError, match="declares no looks"):
+    with pytest.raises(ForetellError, match="declares no interim analyses"):
         service.researcher.run_interim_analysis("demo")

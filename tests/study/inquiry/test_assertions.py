@@ -167,7 +167,7 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
         ("x = 1\n", "has no assertion: write a function"),
         ("from json import dumps\ndef _helper(a, b): return True\n", "has no assertion"),
         ("def rule(picture): return True\n", r"r\.py:rule does not take \(picture, answer\)"),
-        ("def label(picture, answer): return True\n", "bears a name that the table needs"),
+        ("def label(picture, answer): return True\n", "has the name of one of the table"),
         (
             "def rule(picture, answer): return 1 / 0\n",
             r"rule failed on standard/0/000000 \(ZeroDivisionError: division",
@@ -176,7 +176,7 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
         ("def rule(picture, answer): return 'yes'\n", "gave 'yes' for standard/0/000000: return True"),
         ("def rule(picture, answer): return -0.5\n", "gave -0.5 for"),
         ("def rule(picture, answer): return float('nan')\n", "gave nan for"),
-        ("def rule(picture, answer): pass\n", "gives None for all 4 pictures"),
+        ("def rule(picture, answer): pass\n", "returns None for all 4 images"),
         ("def rule(:\n", "failed while it was read: SyntaxError"),
         ("raise SystemExit(4)\n", r"r\.py failed while it was read: SystemExit: 4"),
         ("def rule(picture, answer): raise SystemExit(3)\n", r"rule failed on standard/0/000000 \(SystemExit: 3"),

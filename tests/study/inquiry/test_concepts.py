@@ -136,10 +136,10 @@ def test_concepts_in_folders(world, tmp_path):
         ({"concepts": ("context=see",)}, "Did you mean 'sea'"),
         ({"concepts": ("stripes",)}, "scenes/standard can be changed in context, object, colour"),
         ({"concepts": ()}, "No concept was named"),
-        ({"concepts": (str(Path(__file__).parent),)}, "give a folder of other pictures too"),
+        ({"concepts": (str(Path(__file__).parent),)}, "also give a folder of other images"),
         ({"layers": ("features.9",)}, "no layer 'features.9'"),
-        ({"pictures": 60}, "ask for fewer"),
-        ({"pictures": 0}, r"count=0: a concept is learned from pictures: ask for \d or more"),
+        ({"pictures": 60}, "give fewer"),
+        ({"pictures": 0}, r"count=0: a concept is learned from images: give \d or more"),
         ({"settings": {"size": 3}}, "no picture of 'fish'"),
     ],
 )  # fmt: skip

@@ -118,7 +118,7 @@ def test_another_network_is_compared_by_its_own_layers(tmp_path, monkeypatch):
         ({"question": "probe"}, "Did you mean 'probes'"),
         ({"question": "probes", "layers": ("features.9",)}, "scenes has no layer 'features.9'"),
         ({"question": "consistency", "layers": ("features.1",)}, "A layer is consistent with itself: give a second"),
-        ({"question": "consistency", "layers": ("pool",), "other_layers": ("pool", "head")}, "pair by pair"),
+        ({"question": "consistency", "layers": ("pool",), "other_layers": ("pool", "head")}, "compares pairs"),
         ({"question": "deletion", "settings": {"split": "standard", "size": 8}}, "two or more images of each class"),
     ],
 )

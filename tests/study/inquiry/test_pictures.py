@@ -64,9 +64,9 @@ def test_maps_among_the_pictures_are_no_pictures(folder):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ("a/oen.png", r"There is no picture .*oen\.png\. Did you mean one\.png\?"),
-        ("empty", r"There is no picture in .*empty: the endings looked for are"),
-        ("a/*.tif", r"There is no picture in .*\*\.tif"),
+        ("a/oen.png", r"There is no image .*oen\.png\. Did you mean one\.png\?"),
+        ("empty", r"There is no image in .*empty: file names must end in"),
+        ("a/*.tif", r"There is no image in .*\*\.tif"),
     ],
 )
 def test_what_names_no_picture_is_refused(folder, given, sentence):

@@ -97,7 +97,7 @@ def test_a_kill_costs_at_most_a_block(inspected, tmp_path, monkeypatch):
     ("parameters", "sentence"),
     [
         ({"names": "fgms"}, "Did you mean 'fgsm'"),
-        ({"radii": "1;2"}, "is not numbers with commas between them"),
+        ({"radii": "1;2"}, "is not a list of numbers separated by commas"),
         ({"radii": "0"}, "a radius is more than 0 and at most 255 grey levels"),
         ({"radius": "1"}, "Did you mean 'radii'"),
     ],
@@ -128,5 +128,5 @@ def test_a_picture_called_what_the_set_has_none_of_has_no_margin_along_what_tell
 
 def test_margins_of_one_class_are_refused_in_a_sentence(inspected):
     """Catches a stack about an iterator that was empty."""
-    with pytest.raises(ForetellError, match="between pictures of two or more classes: give a set with more"):
+    with pytest.raises(ForetellError, match="need images of two or more classes: give a set with more"):
         margins(relabelled(inspected, np.zeros(48, np.int64)), quiet, pictures=1)

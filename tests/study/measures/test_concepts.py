@@ -102,7 +102,7 @@ def test_a_concept_that_the_layer_does_not_know_is_refused(tmp_path):
     drawn(tmp_path / "one", (128, 128, 128), 40)
     drawn(tmp_path / "same", (128, 128, 128), 120)
     given = {"concept": "one", "random": "same", "layer": "pool", "pictures": 40, "runs": 4}
-    with pytest.raises(ForetellError, match=r"layer pool hardly knows one: vectors sort .* Name another layer"):
+    with pytest.raises(ForetellError, match=r"layer pool barely represents one: vectors classify .* Name another layer"):
         asked(ground(tmp_path, "concept_sensitivity", **given), "adversarial", 0)
 
 
@@ -122,8 +122,8 @@ def drawn(folder, colour, count):
         ("concept_effect", {"concept": "context=see"}, "Did you mean 'sea'"),
         ("concept_effect", {"concept": "context"}, "one concept makes the strata: name one of context="),
         ("concept_sensitivity", {**SEA, "layer": "featres.1"}, "has no layer 'featres.1'. Did you mean 'features.1'"),
-        ("concept_sensitivity", {**SEA, "pictures": 4}, "a concept is learned from 8 pictures or more"),
-        ("concept_sensitivity", {**SEA, "pictures": 100}, "ask for fewer"),
+        ("concept_sensitivity", {**SEA, "pictures": 4}, "a concept needs at least 8 images"),
+        ("concept_sensitivity", {**SEA, "pictures": 100}, "give fewer"),
     ],
 )
 def test_a_concept_that_cannot_be_asked_is_refused(tmp_path, measure, given, sentence):

@@ -53,5 +53,5 @@ def test_the_margin_between_classes_lies_between_the_least_and_that_of_one_pair(
 
 def test_what_spans_nothing_is_refused(tmp_path):
     """Catches a margin of no directions, which is infinite for every picture."""
-    with pytest.raises(ForetellError, match="count = 0 directions span nothing"):
+    with pytest.raises(ForetellError, match="count = 0 directions are too few"):
         asked(ground(tmp_path, "margin", count=0), "adversarial", 0)

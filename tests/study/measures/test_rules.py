@@ -54,7 +54,7 @@ def test_a_rule_gives_what_it_gives_by_hand(folder, index):
     [
         ({"file": "rules.py", "rule": "clam"}, "rules.py: Unknown rule 'clam'. Did you mean 'calm'"),
         ({"file": "rule.py", "rule": "calm"}, "There is no file"),
-        ({"file": "rules.py", "rule": "of_ships"}, r"rules.py:of_ships says nothing \(None\) of adversarial/0/000000"),
+        ({"file": "rules.py", "rule": "of_ships"}, r"rules.py:of_ships returns None for adversarial/0/000000"),
     ],
 )
 def test_a_rule_that_gives_no_number_is_refused(folder, given, sentence):

@@ -115,7 +115,7 @@ def test_true_is_no_point_of_a_scale(service: Service, token: str) -> None:
         service.participant.record(token, answer(index))
     with pytest.raises(ValueError, match="validation error"):
         QuestionnaireResponses.model_validate_json('{"answers": {"hard": true}}')
-    with pytest.raises(Refusal, match="not answered as it asks"):
+    with pytest.raises(Refusal, match="has no valid response"):
         service.participant.fill(token, QuestionnaireResponses.model_construct(answers={"hard": True}))
     assert service.participant.fill(token, QuestionnaireResponses(answers={"hard": 1}))["stage"] == "debrief"
 
