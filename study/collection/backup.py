@@ -110,9 +110,7 @@ def _label(folder: Path) -> Label:
     try:
         return Label.model_validate(json.loads((folder / LABEL).read_bytes()))
     except (OSError, ValueError, ValidationError):
-        raise ForetellError(
-            f"{folder} is not a backup: {LABEL} is missing or unreadable. Name the folder."
-        ) from None
+        raise ForetellError(f"{folder} is not a backup: {LABEL} is missing or unreadable. Name the folder.") from None
 
 
 def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:

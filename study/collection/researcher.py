@@ -42,9 +42,7 @@ class Researcher(Guests):
         bundle of the same name supersedes it for new participants; who has begun goes on with the old one.
         """
         if per_condition < 1:
-            raise ForetellError(
-                f"per_condition is {per_condition}. A study needs at least 1 participant in each."
-            )
+            raise ForetellError(f"per_condition is {per_condition}. A study needs at least 1 participant in each.")
         bundle = _sound(bundle_folder)
         manifest = bundle.manifest
 

@@ -125,9 +125,7 @@ class Arrivals:
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
                     self._limit_codes(address)  # or a list of ids could be asked for who has taken part
-                    raise Refusal(
-                        403, "This ID has a session that is not proved to be yours.", "refused_known"
-                    )
+                    raise Refusal(403, "This ID has a session that is not proved to be yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:
                 raise self._make_closed_error(study)

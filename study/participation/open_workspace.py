@@ -138,9 +138,7 @@ class OpenWorkspace:
             folder = next(v["folder"] for v in versions if v["study_hash"] == study_hash)
             bundle = Bundle(Path(folder))
             if bundle.study_hash != study_hash:
-                raise ForetellError(
-                    f"{folder} contains another study than the one opened. Put the old bundle back."
-                )
+                raise ForetellError(f"{folder} contains another study than the one opened. Put the old bundle back.")
             self.bundles[study_hash] = bundle
         return self.bundles[study_hash]
 

@@ -140,7 +140,7 @@ def test_concepts_in_folders(world, tmp_path):
         ({"layers": ("features.9",)}, "no layer 'features.9'"),
         ({"pictures": 60}, "give fewer"),
         ({"pictures": 0}, r"count=0: a concept is learned from images: give \d or more"),
-        ({"settings": {"size": 3}}, "no picture of 'fish'"),
+        ({"settings": {"size": 3}}, "no image of 'fish'"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_sentence(changed, sentence, tmp_path):

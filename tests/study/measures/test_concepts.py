@@ -102,7 +102,9 @@ def test_a_concept_that_the_layer_does_not_know_is_refused(tmp_path):
     drawn(tmp_path / "one", (128, 128, 128), 40)
     drawn(tmp_path / "same", (128, 128, 128), 120)
     given = {"concept": "one", "random": "same", "layer": "pool", "pictures": 40, "runs": 4}
-    with pytest.raises(ForetellError, match=r"layer pool barely represents one: vectors classify .* Name another layer"):
+    with pytest.raises(
+        ForetellError, match=r"layer pool barely represents one: vectors classify .* Name another layer"
+    ):
         asked(ground(tmp_path, "concept_sensitivity", **given), "adversarial", 0)
 
 
