@@ -47,7 +47,7 @@ class Record(BaseModel):
 
 
 class Example(Record):
-    """One teaching example: its category as the AI calls it, its picture and its picture with the map."""
+    """One teaching example: its category as the AI calls it, its image and its image with the map."""
 
     category: str
     source: str
@@ -58,7 +58,7 @@ class Example(Record):
 class ConditionAssets(Record):
     """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
 
-    ``examples`` are pictures by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
+    ``examples`` are images by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
     of what is shown, as `Trial.relevance` and ``Trial.teaching["gain"]`` are of the true explanation.
     """
 
@@ -70,7 +70,7 @@ class ConditionAssets(Record):
 
     @property
     def every(self) -> tuple[str, ...]:
-        """Every picture of it."""
+        """Every image of it."""
         maps = () if self.target_map is None else (self.target_map,)
         return maps + tuple(name for names in self.examples.values() for name in names)
 
@@ -94,7 +94,7 @@ class TrialAssets(Record):
 
     @property
     def every(self) -> tuple[str, ...]:
-        """Every picture of a trial, whatever the condition."""
+        """Every image of a trial, whatever the condition."""
         shown = tuple(name for example in self.examples for name in (example.image, example.map))
         own = tuple(name for assets in self.by_condition.values() for name in assets.every)
         return (self.target, self.target_map, *shown, *own)

@@ -1,6 +1,6 @@
-"""Simulated people take part through the same service as real ones.
+"""Simulated participants, who take part through the same service as real ones.
 
-They have slots of their own, are marked ``mode = 'sim'`` and stay out of every export that does not ask for them.
+They have their own slots, are marked ``mode = 'sim'``, and are excluded from every export that does not ask for them.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ def simulate(
     seed: int,
     progress: Progress = silent,
 ) -> int:
-    """Let simulated people take part from consent to debriefing.
+    """Run simulated participants through a study, from consent to debriefing.
 
-    The same call again changes nothing: a person is known by the mixture, the seed and her number, resumes where
-    she was interrupted, and answers every trial from a random stream of her own. A larger `participants` adds
-    people; another seed or mixture adds others.
+    Repeating a call changes nothing: the mixture, the seed and a number identify each participant, who resumes after
+    an interruption and responds to every trial from their own random stream. A larger `participants` adds
+    participants; another seed or mixture adds others.
 
     Parameters
     ----------
     service, study
         Where, and in which study, open or not.
     participants
-        Number of people.
+        Number of participants.
     mixture
-        Weight of each kind of person, see `study.plan.simulated_participants`.
+        Weight of each theory, see `study.plan.simulated_participants`.
     seed
-        Of people and their answers.
+        Random seed of the participants and their responses.
     progress
-        Called after each person; raise from it to stop.
+        Called after each participant; raise from it to stop.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def _take_part(service: Service, token: str, person: SimulatedParticipant, strea
 
 
 def _enter(service: Service, token: str) -> dict[str, Any]:
-    """From consent to the first trial; simulated people have understood the instructions."""
+    """From consent to the first trial; simulated participants have understood the instructions."""
     state = service.participant.state(token)
     if state["stage"] == "consent":
         state = service.participant.consent(token, True)
@@ -107,7 +107,7 @@ def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) ->
 def _answer(
     service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
-    """One answer; its randomness depends on the person and the trial alone, not on what came before."""
+    """One answer; its randomness depends on the participant and the trial alone, not on what came before."""
     index = state["trial"]["index"]
     known = service.participant.load_simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream

@@ -1,6 +1,6 @@
 """Mean accuracy by condition and trial type with bootstrapped confidence intervals.
 
-People are resampled, not answers: answers of one person go together, and intervals from resampled answers are too
+People are resampled, not answers: answers of one participant go together, and intervals from resampled answers are too
 narrow. Within each condition as many people are drawn, with replacement, as took part in it; the interval is that of
 the percentiles (Efron & Tibshirani, 1993, ch. 13).
 """

@@ -23,7 +23,7 @@ from study.analysis import formula as formulas
 from study.analysis.records import Floats, MixedModel
 
 ATTENUATION = 16 * np.sqrt(3) / (15 * np.pi)
-"""c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a person divided by
+"""c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a participant divided by
 sqrt(1 + c^2 variance)."""
 PRIOR_SD = 2.0
 """Of the coefficients and of the logarithms of the standard deviations in the Bayesian model."""

@@ -59,7 +59,7 @@ def trials(manifest: Manifest) -> pd.DataFrame:
 
 
 def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Human fidelity of each item and condition beside a score of its explanation.
+    """Human fidelity of each item and condition next to a score of its explanation.
 
     Parameters
     ----------

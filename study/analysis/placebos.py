@@ -24,7 +24,7 @@ FIXED = "trial_type * condition"
 
 def list_default_contrasts(data: Responses) -> list[Contrast]:
     """What is asked where nothing was planned, for each trial type: the true explanation against its placebo, and what
-    is neither map nor examples against the picture alone."""
+    is neither map nor examples against the image alone."""
     present = set(data.every["condition"])
     names = dict.fromkeys(data.placebos.get("condition", ()))
     pairs = [

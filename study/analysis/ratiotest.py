@@ -1,6 +1,6 @@
 """A likelihood-ratio test by parametric bootstrap: its distribution where chi-square is only a promise.
 
-Data are drawn from the smaller model as fitted, random effects anew, and both models are fitted to each; p is the
+Data are drawn from the smaller model as fitted, random effects again, and both models are fitted to each; p is the
 share of draws, with the observed value among them, whose statistic is at least the observed one (Davison & Hinkley,
 1997, eq. 4.11; Halekoh & Højsgaard, 2014, doi:10.18637/jss.v059.i09).
 """

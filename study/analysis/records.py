@@ -68,7 +68,7 @@ class RandomBlock:
 
     @property
     def correlations(self) -> Floats:
-        """(q, q); NaN beside a standard deviation of 0."""
+        """(q, q); NaN next to a standard deviation of 0."""
         sd = np.sqrt(np.diag(self.covariance))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.covariance / np.outer(sd, sd))

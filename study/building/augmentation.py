@@ -1,4 +1,4 @@
-"""Augmented copies of a picture, as networks are trained on them: a random part of it, as often mirrored as not."""
+"""Augmented copies of an image, as networks are trained on them: a random part of it, as often mirrored as not."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _legend_notes(config: StudyConfig) -> Iterator[str]:
     shown = any(CONDITIONS[name].shows_saliency for name in config.conditions)
     if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
         yield (
-            f"Participants are told that orange is for the AI's answer and blue against it. Of {method} that is not "
+            f"Participants are told that orange is for the AI's choice and blue against it. Of {method} that is not "
             f"so ({sign_of(method).words('the answer')}) Set map_legend and example_map under [texts]."
         )
 

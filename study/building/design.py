@@ -1,7 +1,7 @@
-"""Which pictures become trials: pure functions of the classifier's answers, the settings and a seed.
+"""Which images become trials: pure functions of the classifier's answers, the settings and a seed.
 
 Folke et al. 2021 (arXiv:2106.09106), "Experimental design": categories that span the range of accuracy; in each a
-standard picture the AI gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the
+standard image the AI gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the
 ground truth. A wrong answer's foil is the truth; a right answer's foil is the category most confusable with it.
 """
 
@@ -28,7 +28,7 @@ ROLE_OF_TYPE: dict[TrialType, str] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A picture that could be a trial: its set's role, its index there, and the classes involved."""
+    """An image that could be a trial: its set's role, its index there, and the classes involved."""
 
     trial_type: TrialType
     role: str
@@ -63,14 +63,14 @@ class SetPredictions:
 
     @cached_property
     def accuracy(self) -> NDArray[np.float64]:
-        """Per class on the standard set; NaN where it has no picture."""
+        """Per class on the standard set; NaN where it has no image."""
         with np.errstate(invalid="ignore"):
             ratio: NDArray[np.float64] = np.diag(self.confusion) / self.confusion.sum(1)
         return ratio
 
     @cached_property
     def teachable(self) -> NDArray[np.bool_]:
-        """Per class: does the pool hold enough pictures for a teaching set, ones that the AI too calls by its name?"""
+        """Per class: does the pool hold enough images for a teaching set, ones that the AI too calls by its name?"""
         counts = np.bincount(self.pool.truth[self.pool.correct], minlength=len(self.categories))
         enough: NDArray[np.bool_] = counts >= MIN_POOL_IMAGES
         return enough

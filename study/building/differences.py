@@ -42,7 +42,7 @@ def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
     if rounded:
         then, now = (one.environment.get(ARITHMETIC, "not recorded") for one in (frozen, again))
         yield (
-            f"{len(rounded)} trial(s) show the same pictures, and numbers measured of them differ by up to "
+            f"{len(rounded)} trial(s) show the same images, and their measured values differ by up to "
             f"{max(rounded.values()):.1g} of their value: {', '.join(list(rounded)[:_NAMED])}. Other arithmetic can do "
             f"that (frozen with: {then}; now: {now})."
         )

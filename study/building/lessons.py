@@ -18,7 +18,7 @@ from study.building.plan import Planner, TeachingProblem
 
 @dataclass(frozen=True)
 class Belief:
-    """The learner's log-odds of the target category for the target picture, and the probability they imply."""
+    """The learner's log-odds of the target category for the target image, and the probability they imply."""
 
     examples: tuple[str, ...]
     mean: float
@@ -35,7 +35,7 @@ class Lesson:
     ids
         Of the N possible examples, those of the target category first; ``targets`` is their number.
     places
-        (N + 1, 2): the examples and, last, the target picture on the two main axes of the learner's prior covariance;
+        (N + 1, 2): the examples and, last, the target image on the two main axes of the learner's prior covariance;
         pictures that are close teach alike. ``explained`` is the share of the variance these axes hold.
     log_odds
         (N + 1,) prior means: what the classifier itself says.
@@ -55,7 +55,7 @@ class Lesson:
 
 
 def lesson(planner: Planner, candidate: Candidate) -> Lesson:
-    """The lesson of one target picture, by the study's own settings and draws.
+    """The lesson of one target image, by the study's own settings and draws.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _steps(scorer: Scorer, chosen: TeachingSet, ids: tuple[str, ...]) -> tuple[B
 
 
 def _places(planner: Planner, question: TeachingProblem) -> tuple[Tensor, float]:
-    """Kernel principal components of the prior covariance between all pictures of the question."""
+    """Kernel principal components of the prior covariance between all images of the question."""
     candidate = question.candidate
     shown = torch.cat([planner.material.pool.features[question.pool], question.image[None]])
     gram = planner.prior.kernel(shown, shown, candidate.target, candidate.alternative)

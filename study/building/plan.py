@@ -1,4 +1,4 @@
-"""From candidates to a plan: which picture is which trial, with which examples and which foil. No rendering yet."""
+"""From candidates to a plan: which image is which trial, with which examples and which foil. No rendering yet."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TeachingProblem:
 class PlannedTrial:
     """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
 
-    ``wrong`` are pictures of two other categories in the places of the teaching set, for the placebo that shows them;
+    ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
     ``doubt`` says which stratum it comes from, where the study has strata.
     """
 
@@ -61,7 +61,7 @@ class PlannedTrial:
 class TrialPlan:
     """The trials of a study, its practice trials, and what was dropped and why.
 
-    ``repeats`` are the pool's near-duplicates that were left out, each with the picture that it repeats, by their ids.
+    ``repeats`` are the pool's near-duplicates that were left out, each with the image that it repeats, by their ids.
     """
 
     trials: tuple[PlannedTrial, ...]
@@ -148,7 +148,7 @@ class Planner:
         return found
 
     def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> TeachingProblem | str:
-        """What a target picture asks of the pool, or why the pool cannot teach it.
+        """What a target image asks of the pool, or why the pool cannot teach it.
 
         ``shown`` are the categories of the possible examples, where they are not those of the two options.
         """
@@ -181,7 +181,7 @@ class Planner:
         )
 
     def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
-        """The teaching set of a target picture, or why there is none."""
+        """The teaching set of a target image, or why there is none."""
         question = self.question(candidate)
         if isinstance(question, str):
             return question
@@ -196,7 +196,7 @@ class Planner:
     def _wrong(self, candidate: Candidate) -> TeachingSet | None:
         """Pictures of two categories that are neither option, drawn at random, and what a learner would make of them.
 
-        The first two that the pool has enough pictures of, in an order drawn for each trial.
+        The first two that the pool has enough images of, in an order drawn for each trial.
         """
         if WRONG not in self.config.conditions:
             return None
@@ -214,7 +214,7 @@ class Planner:
         )
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
-        """Practice trials from pictures no trial uses; they are not analysed, so any teaching set will do."""
+        """Practice trials from images no trial uses; they are not analysed, so any teaching set will do."""
         rng = np.random.default_rng(seed_of(self.seed, "practice"))
         best = self.config.teaching.model_copy(update={"policy": "best"})
         found: list[tuple[Candidate, TeachingSet]] = []

@@ -1,4 +1,4 @@
-"""One trial's pictures: maps made, drawn and written under the SHA-256 of their bytes."""
+"""One trial's images: maps made, drawn and written under the SHA-256 of their bytes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from study.workspace.seeds import seed_of
 T = TypeVar("T")
 WEBP = {"quality": 90, "method": 4}
 STEPS = 100
-"""Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny pictures."""
+"""Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny images."""
 CENTRE = 0.5
-"""Side of the central box, as a share of the picture's, that stands for the object where no mask is known."""
+"""Side of the central box, as a share of the image's, that stands for the object where no mask is known."""
 
 
 class StimulusStudio:

@@ -1,4 +1,4 @@
-"""Targets spread over a measure of their pictures: `[trials.strata]` of the study file."""
+"""Targets spread over a measure of their images: `[trials.strata]` of the study file."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Stratifier:
         }
 
     def _measure_candidates(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The measure of each candidate and its error, (n,) both; kept, as every build asks the same pictures."""
+        """The measure of each candidate and its error, (n,) both; kept, as every build asks the same images."""
 
         def ask(block: range) -> dict[str, NDArray[Any]]:
             numbers = np.array([self._measure(chosen[i]) for i in block])

@@ -1,4 +1,4 @@
-"""The pool as teaching needs it: which pictures may be examples of a category, and the features of their copies."""
+"""The pool as teaching needs it: which images may be examples of a category, and the features of their copies."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SAME_IMAGE = 1e-4
 
 
 class TeachingPool:
-    """Examples are pictures the AI itself calls by the name, as the participant is told, and no two of them alike.
+    """Examples are images the AI itself calls by the name, as the participant is told, and no two of them alike.
 
     Attributes
     ----------
     repeats
-        Near-duplicates that were left out so far, each with the picture that it repeats, by their ids.
+        Near-duplicates that were left out so far, each with the image that it repeats, by their ids.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class TeachingPool:
         self._of_category: dict[int, Tensor] = {}
 
     def usable(self, category: int, inputs: Tensor, features: Tensor) -> Tensor:
-        """Pool indices of the possible examples of a category for a target picture: never that picture itself.
+        """Pool indices of the possible examples of a category for a target image: never that image itself.
 
         ``inputs`` (1, C, H, W) and ``features`` (M,) are the target's.
         """
@@ -62,7 +62,7 @@ class TeachingPool:
         return self._of_category[category]
 
     def features(self, indices: Tensor) -> Tensor:
-        """Features (n, M) of pool pictures, or (n, copies, M) of their augmented copies where the study wants them."""
+        """Features (n, M) of pool images, or (n, copies, M) of their augmented copies where the study wants them."""
         if self.copies == 1:
             return self.answers.features[indices]
         found = shared(

@@ -37,7 +37,7 @@ GOODBYE_S = 10.0
 
 @dataclass(frozen=True)
 class Helpers:
-    """``count`` helpers of an engine, beside the builder itself."""
+    """``count`` helpers of an engine, next to the builder itself."""
 
     count: int
     engine: Engine = "processes"

@@ -38,7 +38,7 @@ def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str,
 
 
 def pseudonym(row: Mapping[str, Any]) -> str:
-    """The name of a person in every table that leaves the database."""
+    """The name of a participant in every table that leaves the database."""
     return f"P{row['participant_id'][:16]}"
 
 

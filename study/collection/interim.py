@@ -1,4 +1,4 @@
-"""The looks that a study's plan declares: which were made, which is due, and making it. Every one leaves a trace."""
+"""The interim analyses that a study's plan declares: list, find and make them. Each is logged in the audit trail."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _INTERIM_FIELDS = ("number", "of", "participants", "bound", "z")
 
 @dataclass(frozen=True)
 class InterimStatus:
-    """Where the looks of a study stand.
+    """The state of a study's interim analyses.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class InterimStatus:
 
 
 def plan_of(manifest: Manifest) -> AnalysisPlan | None:
-    """The plan of a study, if it declares looks."""
+    """Return the plan of a study if it declares interim analyses."""
     plan = load_frozen_plan(manifest)
     return plan if plan is not None and plan.stopping is not None else None
 
@@ -63,7 +63,7 @@ def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, 
 
 
 def due(study: str, standing: InterimStatus | None) -> int:
-    """The number of the look to make now; raises `ForetellError` where there is none."""
+    """Return the number of the interim analysis that is due; raise `ForetellError` if there is none."""
     if standing is None:
         raise ForetellError(
             f"The plan of {study!r} declares no interim analyses: collect all planned participants, and add "
@@ -81,7 +81,7 @@ def due(study: str, standing: InterimStatus | None) -> int:
 def make(
     manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.DataFrame, progress: Progress
 ) -> InterimAnalysis:
-    """A look at the answers of those who finished this version of a study; nothing is kept yet."""
+    """Make an interim analysis of the participants who finished this version of a study, without recording it."""
     from study.analysis import stopping
 
     plan, finished = plan_of(manifest), people.loc[people["stage"] == "done", "participant"]
@@ -91,7 +91,7 @@ def make(
 
 
 def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now: int, actor: str) -> None:
-    """Record a look, and close the collection where it says so; raises `ForetellError` for one made before."""
+    """Record an interim analysis, and close the collection if it decides so; raise `ForetellError` if made before."""
     if look.number in {earlier.number for earlier in load_interim_analyses(db, study_hash)}:
         raise ForetellError(f"Interim analysis {look.number} was already made: its verdict is in the audit trail.")
     detail = {**asdict(look), "z": repr(look.z), "study": study, "study_hash": study_hash, "verdict": look.sentence}
@@ -102,7 +102,7 @@ def keep(db: Connection, study: str, study_hash: str, look: InterimAnalysis, now
 
 
 def load_interim_analyses(db: Connection, study_hash: str) -> tuple[InterimAnalysis, ...]:
-    """The looks that were made at a frozen study, in their order."""
+    """List the interim analyses made of a frozen study, in order."""
     from study.analysis.records import InterimAnalysis
 
     details = [json.loads(row["detail_json"]) for row in audit.acts(db) if row["act"] == INTERIM_ANALYSIS]

@@ -1,5 +1,5 @@
 """How a collection goes: who is where, places, throughput, quality, what went wrong. Blinded: no outcome, no condition
-of a person. What an analyst may not see before the end is not in here at all.
+of a participant. What an analyst may not see before the end is not in here at all.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Where = Literal["waiting", "answering", "silent", "finished", "ended"]
 
 FASTEST_MS = 300.0
 MOST_FAST = 0.1
-"""Share of answers faster than `FASTEST_MS` above which a person is flagged."""
+"""Share of answers faster than `FASTEST_MS` above which a participant is flagged."""
 MOST_AWAY_MS = 30_000.0
 LONGEST_RUN = 12
 """Of one side: the chance of as many in a row by a fair coin is 1 in 50 in a hundred answers."""
@@ -98,7 +98,7 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
 
 
 def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
-    """What is odd about a person's answers, in words; nothing here depends on whether they were right."""
+    """What is odd about a participant's answers, in words; nothing here depends on whether they were right."""
     found = [f"catch trials missed beyond the allowed: {missed}"] if missed > 0 else []
     if answers is None or not answers["answers"]:
         return found

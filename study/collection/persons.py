@@ -1,4 +1,4 @@
-"""One row per person: how she came through, and what the exclusion rule says. Never who she is."""
+"""One row per participant: how she came through, and what the exclusion rule says. Never who she is."""
 
 from __future__ import annotations
 

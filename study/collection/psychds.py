@@ -40,8 +40,8 @@ def description(study: str, both: Sequence[DescribedTable]) -> dict[str, Any]:
         "@type": "Dataset",
         "name": study,
         "description": (
-            "Answers of people who foretold what an image classifier says, one row each, and the people, one row each. "
-            "Pseudonymous. Collected with Foretell."
+            "Responses of participants who predicted an image classifier, one per row, and the participants, one per "
+            "row. Pseudonymous. Collected with Foretell."
         ),
         "identifier": hashes,
         "variableMeasured": [_variable(name, told) for name, told in columns.items()],

@@ -2,7 +2,7 @@
 
 Names and meanings are those of the code book and the analysis of Yang, Vong, Sojitra, Folke & Shafto (2021),
 "Mitigating belief projection in explainable artificial intelligence via Bayesian teaching", Scientific Reports 11:9863
-(github.com/CoDaS-Lab/XAI-BT-SR). There ``correct`` is what the AI chose, and whether a person foretold it is
+(github.com/CoDaS-Lab/XAI-BT-SR). There ``correct`` is what the AI chose, and whether a participant foretold it is
 ``correct_response``. What those data do not have keeps Foretell's name.
 """
 

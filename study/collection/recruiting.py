@@ -34,7 +34,7 @@ class Batch:
 
 
 def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
-    """The bonuses without a batch, which they are then given; or those of an earlier batch. One row per person."""
+    """The bonuses without a batch, which they are then given; or those of an earlier batch. One row per participant."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
     if batch is not None and batch not in known:
@@ -78,7 +78,7 @@ def reconcile(
 
 
 def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
-    """Status and code by person, of a table with the recruiter's own column names."""
+    """Status and code by participant, of a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
     person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
     if person is None or status is None:

@@ -56,7 +56,7 @@ class Researcher(Guests):
         return manifest.name
 
     def add_study(self, bundle_folder: Path) -> str:
-        """Verify a bundle for simulated people and let no participant in; its name. An open study stays open."""
+        """Verify a bundle for simulated participants and let no participant in; its name. An open study stays open."""
         bundle = _sound(bundle_folder)
         manifest, folder = bundle.manifest, str(bundle.folder)
         row = manifest.study_hash, manifest.name, folder, self.workspace.clock()

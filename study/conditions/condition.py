@@ -78,7 +78,7 @@ def no_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
 
 
 def plain_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
-    """The example pictures beneath the option that the AI calls them."""
+    """The example images beneath the option that the AI calls them."""
     return {option: tuple(e.image for e in trial.assets.examples if e.category == option) for option in trial.options}
 
 

@@ -1,1 +1,1 @@
-"""Asking a network over pictures: maps by the thousand, units, concepts, doubts, boundaries, rules."""
+"""Asking a network over images: maps by the thousand, units, concepts, doubts, boundaries, rules."""

@@ -1,4 +1,4 @@
-"""Model assertions: a user's own rules about a network's answers, run over a set of pictures, with a report."""
+"""Model assertions: a user's own rules about a network's answers, run over a set of images, with a report."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
 
 @dataclass(frozen=True)
 class AssertionQuery:
-    """Whose assertions, of which network, over which pictures: as in `study.inquiry.uncertainty`.
+    """Whose assertions, of which network, over which images: as in `study.inquiry.uncertainty`.
 
-    ``limit`` is how long one may take for a picture, in seconds.
+    ``limit`` is how long one may take for an image, in seconds.
     """
 
     file: Path
@@ -54,7 +54,7 @@ class AssertionQuery:
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """The pictures: what the set says each is, and its digest, where they are a set with labels."""
+    """The images: what the set says each is, and its digest, where they are a set with labels."""
 
     pictures: ImageCollection
     labels: tuple[str, ...] | None = None
@@ -68,9 +68,9 @@ class AssertionResults:
     Attributes
     ----------
     table
-        One row a picture: `COLUMNS`, and of each assertion how badly it is broken: 0 it holds, empty it says nothing.
+        One row an image: `COLUMNS`, and of each assertion how badly it is broken: 0 it holds, empty it says nothing.
     report
-        Settings and provenance, and for each assertion under ``assertions`` how many pictures it was ``applied`` to
+        Settings and provenance, and for each assertion under ``assertions`` how many images it was ``applied`` to
         and ``broken`` by, their ``share`` with its 95 % interval ``low, high`` (Wilson), the same ``by_category`` of
         the label where there is one, and the ``worst`` pictures.
     """
@@ -100,7 +100,7 @@ def _pictures(request: AssertionQuery) -> LabelledImages:
 
 
 def load_judged_set(images: ImageSet) -> LabelledImages:
-    """The pictures of a set with what it says each is."""
+    """The images of a set with what it says each is."""
     return LabelledImages(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
 
 
@@ -112,7 +112,7 @@ def assertions(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> AssertionResults:
-    """Run every assertion over every picture.
+    """Run every assertion over every image.
 
     ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
 
@@ -156,7 +156,7 @@ def _judge_block(
     progress: Progress,
     rows: range,
 ) -> dict[str, NDArray[Any]]:
-    """Columns of a block of pictures: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
+    """Columns of a block of images: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
     opened = [judged.pictures.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
     severities: dict[str, list[float]] = {name: [] for name in found}
@@ -171,7 +171,7 @@ def _judge_block(
 
 
 def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Prediction:
-    """The probabilities (K,) that a network gave a picture of that label, as an assertion has them."""
+    """The probabilities (K,) that a network gave an image of that label, as an assertion has them."""
 
     def ask(picture: Image.Image) -> NDArray[np.float32]:
         answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()

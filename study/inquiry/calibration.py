@@ -35,7 +35,7 @@ GIVEN, COOLED = "as it answers", "after a temperature"
 
 
 class Gap(NamedTuple):
-    """Mean confidence less accuracy, and the limits of its 95 % interval: the pictures' own differences, normal."""
+    """Mean confidence less accuracy, and the limits of its 95 % interval: the images' own differences, normal."""
 
     value: float
     low: float
@@ -130,7 +130,7 @@ def assess_calibration(classifier: Classifier, images: ImageSet, cache: Path, pr
 
 
 def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> CalibrationResults:
-    """Of answers (N, K) to pictures whose true classes are ``labels`` (N,).
+    """Of answers (N, K) to images whose true classes are ``labels`` (N,).
 
     Raises
     ------
@@ -170,7 +170,7 @@ def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
 
 
 def too_few(count: int) -> str:
-    """Why the labels of so many pictures say nothing."""
+    """Why the labels of so many images say nothing."""
     return (
         f"Calibration is judged on {LEAST} or more pictures whose labels the AI knows, and here are {count}: name the "
         "folders as the classifier names its classes."
@@ -181,13 +181,13 @@ def _one_sided(right: NDArray[np.bool_]) -> str:
     """One sentence where all answers are right, or all wrong."""
     if right.all():
         return (
-            f"The AI is right about all {len(right):,} pictures: no temperature is the best for them, and there are no "
-            "errors to be found. Choose pictures on which it is sometimes wrong."
+            f"The AI is right about all {len(right):,} images: no temperature is the best for them, and there are no "
+            "errors to detect. Choose images on which it is sometimes wrong."
         )
     if not right.any():
         return (
-            f"The AI is wrong about all {len(right):,} pictures: no temperature is the best for them, and there are no "
-            "right answers to tell errors from. Choose pictures on which it is sometimes right."
+            f"The AI is wrong about all {len(right):,} images: no temperature is the best for them, and there are no "
+            "correct predictions to compare with. Choose images on which it is sometimes right."
         )
     return ""
 

@@ -88,7 +88,7 @@ def concepts(
     Raises
     ------
     ForetellError
-        An unknown class, concept or layer, or too few pictures.
+        An unknown class, concept or layer, or too few images.
     """
     if request.pictures < LEAST:
         raise ForetellError(f"count={request.pictures}: a concept is learned from images: give {LEAST} or more.")
@@ -173,7 +173,7 @@ def _effects(
 ) -> Columns:
     """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
 
-    Columns ``causal, causal_error`` and, where the set knows each picture's value, ``observed, observed_error``, (K,).
+    Columns ``causal, causal_error`` and, where the set knows each image's value, ``observed, observed_error``, (K,).
     """
     if concept.factor is None:
         return {}
@@ -198,7 +198,7 @@ def _effects(
 def _predict_images(
     classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
 ) -> Columns:
-    """Probabilities (N, K) of the set's pictures under do(factor = value), or as they are."""
+    """Probabilities (N, K) of the set's images under do(factor = value), or as they are."""
     rows = draw_rows(len(images), seed, INTERVENED)
     found = predict_under_intervention(classifier, images, rows, factor, value)
     progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")

@@ -1,4 +1,4 @@
-"""The pictures a concept is learned from: drawn by intervention, or put into a folder."""
+"""The images a concept is learned from: drawn by intervention, or put into a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS = 3
 
 @dataclass(frozen=True)
 class Concept:
-    """``factor`` set to ``value`` in a set's pictures, or the ``pictures`` of a folder against ``others``."""
+    """``factor`` set to ``value`` in a set's images, or the ``pictures`` of a folder against ``others``."""
 
     name: str
     factor: str | None = None
@@ -82,7 +82,7 @@ def material(
     Raises
     ------
     ForetellError
-        Too few pictures of the class or of the concept.
+        Too few images of the class or of the concept.
     """
     rng = np.random.default_rng(seed)
     own = rng.permutation(np.flatnonzero(labels == target))
@@ -96,12 +96,12 @@ def material(
 def draw_concept_inputs(
     classifier: Classifier, concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Inputs with the concept and without it, drawn by chance, by intervention from the pictures ``rows`` of a set.
+    """Inputs with the concept and without it, drawn by chance, by intervention from the images ``rows`` of a set.
 
     Raises
     ------
     ForetellError
-        Too few pictures.
+        Too few images.
     """
     if concept.factor is not None:
         drawn = _draw_by_intervention(concept, images, rng.permutation(rows), count, rng)

@@ -35,14 +35,14 @@ class DebuggingResults:
     Attributes
     ----------
     images, answers, categories
-        The pictures, the answers to them, and what the network calls its classes.
+        The images, the answers to them, and what the network calls its classes.
     labels
         None where fewer than two labels are classes of the network, or it does not end in one linear layer.
     read
-        As `labels`, by a linear reader of the features that has not seen the picture's label, so that it matters not
-        whether the network was trained on it. None also where a label has fewer pictures than `FOLDS`.
+        As `labels`, by a linear reader of the features that has not seen the image's label, so that it matters not
+        whether the network was trained on it. None also where a label has fewer images than `FOLDS`.
     near
-        None where it does not end in one linear layer, or there is but one picture.
+        None where it does not end in one linear layer, or there is but one image.
     places, shares
         (N, 2) and (2,) in the plane of the two first principal components of the features; None where there is none.
     """
@@ -58,13 +58,13 @@ class DebuggingResults:
 
     @property
     def has_known_label(self) -> NDArray[np.bool_]:
-        """(N,): whether a picture's label is a class of the network, so that right and wrong mean something."""
+        """(N,): whether an image's label is a class of the network, so that right and wrong mean something."""
         known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
         return known
 
     @property
     def label_names(self) -> NDArray[np.str_]:
-        """(N,): what the set says each picture is."""
+        """(N,): what the set says each image is."""
         names: NDArray[np.str_] = np.array(self.images.categories)[self.images.labels]
         return names
 
@@ -74,7 +74,7 @@ class DebuggingResults:
         return np.array([*map(plain, self.categories), ""])
 
     def find_label_errors(self, judge: Judge = "answers") -> list[int]:
-        """The pictures whose labels are likely to be wrong, the likeliest first: by the answers, unless they agree."""
+        """The images whose labels are likely to be wrong, the likeliest first: by the answers, unless they agree."""
         roads = {"answers": [self.labels], "features": [self.read], "both": [self.labels, self.read]}[judge]
         found = [road for road in roads if road is not None]
         if len(found) < len(roads):
@@ -83,11 +83,11 @@ class DebuggingResults:
         return [int(i) for i in order if all(road.likely[i] for road in found)]
 
     def outliers(self) -> list[int]:
-        """All pictures, the farthest from the others first."""
+        """All images, the farthest from the others first."""
         return [] if self.near is None else [int(i) for i in np.argsort(-self.near.isolation, kind="stable")]
 
     def table(self) -> pd.DataFrame:
-        """One row a picture: its label, the answer, and of what could be found the numbers behind the evidence."""
+        """One row an image: its label, the answer, and of what could be found the numbers behind the evidence."""
         answers, names = self.answers, self.class_names
         columns = {
             "picture": self.images.ids,
@@ -134,7 +134,7 @@ def debug_classifier(classifier: Classifier, images: ImageSet, cache: Path, prog
 
 
 def read_out_of_fold(answers: Predictions, classes: int, progress: Progress) -> NDArray[np.float64]:
-    """(N, classes): what readers of the features give each picture, each trained without it; 0 without a label."""
+    """(N, classes): what readers of the features give each image, each trained without it; 0 without a label."""
     known = np.flatnonzero(answers.truth != UNMATCHED)
     truth = torch.from_numpy(answers.truth[known])
     names, _, p = out_of_fold(answers.features[known], truth, folds=FOLDS, progress=progress)
@@ -151,7 +151,7 @@ def ends_linearly(classifier: Classifier) -> bool:
 
 
 def label_evidence(found: DebuggingResults, i: int) -> list[str]:
-    """Why a picture's label is doubtful, line by line."""
+    """Why an image's label is doubtful, line by line."""
     assert found.labels is not None
     assert found.near is not None
     answers, labels, names = found.answers, found.labels, found.class_names
@@ -179,11 +179,11 @@ def _read_evidence(found: DebuggingResults, i: int) -> list[str]:
         return []
     names, other = found.class_names, int(found.read.instead[i])
     says = f"doubts the label: rather {names[other]}" if found.read.likely[i] else "does not doubt the label"
-    return [f"A reader of its features, trained without this picture, {says}."]
+    return [f"A linear probe of its features, trained without this image, {says}."]
 
 
 def outlier_evidence(found: DebuggingResults, i: int) -> list[str]:
-    """Why a picture is an outlier, line by line."""
+    """Why an image is an outlier, line by line."""
     assert found.near is not None
     away, near = found.near.isolation, found.near.indices[i].numpy()
     verdict = "" if not found.has_known_label[i] else ", right" if found.answers.correct[i] else ", wrong"

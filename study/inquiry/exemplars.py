@@ -1,4 +1,4 @@
-"""The pictures of a set that drive a unit most: what of each it looks at, and what there drives it."""
+"""The images of a set that drive a unit most: what of each it looks at, and what there drives it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ImageCollection:
 
 @dataclass(frozen=True)
 class Exemplar:
-    """One picture that drives a unit.
+    """One image that drives a unit.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Exemplar:
     box
         Top, left, bottom, right (px of the input, the last two exclusive): the part of it the unit looks at there.
     shown
-        (H, W, 3) uint8: the picture as the network sees it.
+        (H, W, 3) uint8: the image as the network sees it.
     projection
         (C, H, W) float32, by a deconvnet from the unit down to the pixels; None where there can be none.
     """
@@ -75,7 +75,7 @@ class Exemplar:
 
 @dataclass(frozen=True)
 class Exemplars:
-    """The pictures that drive a unit most, the strongest first, of how many, and what to know before believing them."""
+    """The images that drive a unit most, the strongest first, of how many, and what to know before believing them."""
 
     unit: Unit
     set_name: str
@@ -85,7 +85,7 @@ class Exemplars:
 
 
 def open_images(source: str) -> ImageCollection:
-    """``"scenes"``, the built-in ordinary ones, or every picture of a folder.
+    """``"scenes"``, the built-in ordinary ones, or every image of a folder.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def open_images(source: str) -> ImageCollection:
 def open_requested(
     source: str | None, image_set: str, settings: Mapping[str, Any]
 ) -> tuple[ImageCollection, ImageSet | None]:
-    """The pictures of `open_images`, or where no source is named those of a registered set, and that set."""
+    """The images of `open_images`, or where no source is named those of a registered set, and that set."""
     if source is not None:
         return open_images(source), None
     images = set_named(image_set, settings)
@@ -175,8 +175,8 @@ def _alike(activations: list[float]) -> dict[str, None]:
     if len(activations) < 2 or activations[0] > activations[-1]:
         return {}
     return {
-        f"The unit answers {activations[0]:.4g} to all of these pictures alike: they are not its own. Choose another "
-        "channel, the layer before the ReLU, or more pictures.": None
+        f"The unit's activation is {activations[0]:.4g} for all of these images alike. Choose another "
+        "channel, the layer before the ReLU, or more images.": None
     }
 
 
@@ -186,8 +186,8 @@ def _blind(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[s
     if projected is None or not torch.equal(projected, projection(classifier, at, classifier.fill("mean"))[0]):
         return {}
     return {
-        "The projection is the same for every picture, only moved: the network has no max pooling whose switches would "
-        "tell a deconvnet of the picture.": None
+        "The projection is the same for every image, only shifted: the network has no max pooling whose switches would "
+        "pass the image to a deconvnet.": None
     }
 
 

@@ -1,4 +1,4 @@
-"""Heatmaps of a user's own picture files, by the thousand: in batches, each map written whole, none made twice."""
+"""Heatmaps of a user's own image files, by the thousand: in batches, each map written whole, none made twice."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ class Outcome:
 
 
 def explain_files(request: ExplanationQuery, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
-    """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each picture and method.
+    """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each image and method.
 
     ``images`` are files, folders and patterns (`study.inquiry.image_files`). Names and settings are checked
-    before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which pictures are
+    before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which images are
     explained together changes no map: every call draws from the request's seed.
 
     Raises
     ------
     ForetellError
-        Wrong input; or, when all else is done, the pictures that cannot be read and the methods that do not apply.
+        Wrong input; or, when all else is done, the images that cannot be read and the methods that do not apply.
     """
     if not images:
         raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
@@ -120,7 +120,7 @@ def resolve_target(classifier: Classifier, target: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Image:
-    """One picture of a batch: its file, where its maps go, their keys by method, and what the network sees."""
+    """One image of a batch: its file, where its maps go, their keys by method, and what the network sees."""
 
     file: Path
     base: Path
@@ -133,14 +133,14 @@ class _Image:
 
 
 class _Refusal(NamedTuple):
-    """A picture a method gave no map of, and why."""
+    """An image a method gave no map of, and why."""
 
     file: Path
     sentence: str
 
 
 class _BatchRun:
-    """Work through many pictures: what is asked, how far it is, what went wrong."""
+    """Work through many images: what is asked, how far it is, what went wrong."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _BatchRun:
         self._origin = [classifier.fingerprint, transformed, names, self._target, self._seed, versions(), code_digest()]
 
     def explain(self, batch: Sequence[tuple[str, Path]]) -> None:
-        """Make what is missing of these pictures' maps."""
+        """Make what is missing of these images' maps."""
         pictures = [picture for name, file in batch if (picture := self._open_image(name, file)) is not None]
         if not pictures:
             return
@@ -184,7 +184,7 @@ class _BatchRun:
             raise ForetellError((some if faults.total() < self._total else "") + " ".join(faults))
 
     def _open_image(self, name: str, file: Path) -> _Image | None:
-        """The picture; None if all its maps are there, or if it cannot be read."""
+        """The image; None if all its maps are there, or if it cannot be read."""
         base = self._out / name
         try:
             keys = self._keys(hashlib.sha256(file.read_bytes()).hexdigest())
@@ -203,7 +203,7 @@ class _BatchRun:
         return None
 
     def _keys(self, content: str) -> dict[str, str]:
-        """By method, SHA-256 over all that the picture's map depends on."""
+        """By method, SHA-256 over all that the image's map depends on."""
         asked = {name: [*self._origin, content, name, given] for name, given in self._methods.items()}
         return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
 
@@ -214,7 +214,7 @@ class _BatchRun:
         return answers
 
     def _make(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> None:
-        """Maps of these pictures by one call; where it is refused, picture by picture, to know of which."""
+        """Maps of these images by one call; where it is refused, image by image, to know of which."""
         refused = self._try_maps(method, pictures)
         if refused and len(pictures) > 1:
             refused = [sentence for one in pictures for sentence in self._try_maps(method, [one])]

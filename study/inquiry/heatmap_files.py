@@ -19,7 +19,7 @@ from study.network.sources import plain
 from study.workspace.files import write_whole
 
 SIDE = 448
-"""Width of a drawn picture, px."""
+"""Width of a drawn image, px."""
 OPACITY = 0.8
 FAST = 1
 """Level of the PNG's compression: a quarter of the usual level's time for a fifth more bytes."""
@@ -51,7 +51,7 @@ def read_stored_key(base: Path) -> str | None:
 def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, facts: dict[str, Any]) -> None:
     """Write map ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
 
-    The certificate comes last and an old one goes first: where there is one, it is that of the files beside it.
+    The certificate comes last and an old one goes first: where there is one, it is that of the files next to it.
     """
     certificate = explanation.certificates[i]
     _file(base, "json").unlink(missing_ok=True)

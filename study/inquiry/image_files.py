@@ -17,16 +17,16 @@ from data.sets.pictures import EXTENSIONS, read_image
 
 
 def find_images(given: Sequence[Path]) -> dict[str, Path]:
-    """Every picture that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a name of its own.
+    """Every image that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a name of its own.
 
-    A file is called by its stem, a picture of a folder or pattern by its path from there, without the ending. Where
+    A file is called by its stem, an image of a folder or pattern by its path from there, without the ending. Where
     two would be called the same, all are called by their paths from the folder they share, and those that still are,
-    with their endings. Pictures of maps made here are left out, so that maps may lie among the pictures.
+    with their endings. Pictures of maps made here are left out, so that maps may lie among the images.
 
     Raises
     ------
     ForetellError
-        A file that is not there (with the nearest), or a folder or pattern without a picture.
+        A file that is not there (with the nearest), or a folder or pattern without an image.
     """
     found: dict[Path, str] = {}
     for path in given:
@@ -40,7 +40,7 @@ def find_images(given: Sequence[Path]) -> dict[str, Path]:
 
 
 def _expand_path(path: Path) -> list[tuple[Path, str]]:
-    """The pictures one path stands for, each with its name."""
+    """The images one path stands for, each with its name."""
     if path.is_file():
         return [(path, path.stem)]
     if path.is_dir():
@@ -76,7 +76,7 @@ def _is_a_map(file: Path) -> bool:
 
 
 def open_image(path: Path) -> Image.Image:
-    """A picture file as RGB, upright, or the sentence that says what is wrong with it."""
+    """An image file as RGB, upright, or the sentence that says what is wrong with it."""
     try:
         return read_image(path)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What a network answers to a set's pictures when one thing in them is changed."""
+"""What a network answers to a set's images when one thing in them is changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from data.types import ImageSet
 
 
 def draw_rows(size: int, seed: int, count: int) -> list[int]:
-    """Which pictures of a set are intervened on: ``count`` of them at most, in order."""
+    """Which images of a set are intervened on: ``count`` of them at most, in order."""
     chosen = np.random.default_rng([seed, 1]).permutation(size)[:count]
     return [int(i) for i in np.sort(chosen)]
 
@@ -21,7 +21,7 @@ def draw_rows(size: int, seed: int, count: int) -> list[int]:
 def predict_under_intervention(
     classifier: Classifier, images: ImageSet, rows: Sequence[int], factor: str | None, value: str
 ) -> np.ndarray:
-    """Probabilities (N, K) of these pictures under do(factor = value), or as they are."""
+    """Probabilities (N, K) of these images under do(factor = value), or as they are."""
     drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
     inputs = torch.stack([classifier.preprocess(picture) for picture in drawn])
     found: np.ndarray = classifier.probabilities(inputs).numpy()

@@ -88,7 +88,7 @@ def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
 
 
 def _places(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows (N places, K) of both maps on the coarsest of both grids and `PLACES`, and each row's picture."""
+    """Rows (N places, K) of both maps on the coarsest of both grids and `PLACES`, and each row's image."""
     side = min(one.shape[2], other.shape[2], PLACES), min(one.shape[3], other.shape[3], PLACES)
     rows = [adaptive_avg_pool2d(maps, side).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, other)]
     return rows[0], rows[1], torch.arange(len(one)).repeat_interleave(side[0] * side[1])

@@ -49,7 +49,7 @@ LAYERED = COMPARING | {"probes", "dissection", "deletion"}
 
 @dataclass(frozen=True)
 class LayerQuery:
-    """Which question, of which layers of which network, by which pictures.
+    """Which question, of which layers of which network, by which images.
 
     ``layers`` empty: the question chooses. ``other`` is a second network for the questions that compare two, the same
     one by default; ``other_layers`` are its layers, by default the same names, or else its own choice.
@@ -89,7 +89,7 @@ class LayerInspection:
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
-        """(N,) class index of each picture's label; -1 where the network has no such class."""
+        """(N,) class index of each image's label; -1 where the network has no such class."""
         return class_of_labels(self.images, self.classifier)
 
     @property

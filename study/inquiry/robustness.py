@@ -1,4 +1,4 @@
-"""The questions of `study.inquiry.layers` about small changes of a picture: attacks, margins, coarse and fine."""
+"""The questions of `study.inquiry.layers` about small changes of an image: attacks, margins, coarse and fine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def attacks(
     names: str = "fgsm,pgd,langevin",
     radii: str = "1,2,4,8",
 ) -> pd.DataFrame:
-    """How many pictures are still called right when every pixel may change by a few grey levels, by attack and radius.
+    """How many images are still called right when every pixel may change by a few grey levels, by attack and radius.
 
     ``critical`` is the share whose answer, right or wrong, another is found near (the critical sample ratio). Both are
     bounds: a search that finds nothing proves nothing.
@@ -74,11 +74,11 @@ def attacks(
 def margins(
     inspected: LayerInspection, progress: Progress, *, pictures: int = 32, directions: int = 16
 ) -> pd.DataFrame:
-    """How far each picture is from another answer: anywhere, along what tells classes apart, along random directions.
+    """How far each image is from another answer: anywhere, along what tells classes apart, along random directions.
 
-    The second subspace is spanned by differences of pictures of the picture's class and of the class next likeliest to
+    The second subspace is spanned by differences of images of the image's class and of the class next likeliest to
     it, the third by as many random directions (Ortiz-Jimenez et al. 2020, arXiv:2002.06349). In units of the network's
-    input; infinite where no other answer was met, empty where the set has no picture of the class that is answered.
+    input; infinite where no other answer was met, empty where the set has no image of the class that is answered.
 
     Raises
     ------
@@ -115,13 +115,13 @@ def margins(
 
 
 def _apart(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
-    """Directions between pictures of the class ``own`` and those of the next likeliest that there are pictures of."""
+    """Directions between images of the class ``own`` and those of the next likeliest that there are images of."""
     other = next(k for k in likeliest if k != own and k in labels)
     return directions_between(inputs, labels, own, other)[:most]
 
 
 def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
-    """How often the answer is right on the coarse and on the fine part of the pictures, by cycles a picture."""
+    """How often the answer is right on the coarse and on the fine part of the images, by cycles an image."""
     shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)
     found = accuracy_by_radius(
@@ -137,7 +137,7 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
 
 
 def _select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
-    """Indices of the pictures whose label is a class of the network, and that class."""
+    """Indices of the images whose label is a class of the network, and that class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     return shown, classes[shown]

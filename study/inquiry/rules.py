@@ -1,4 +1,4 @@
-"""What an assertion is: a user's own function of a picture and of a network's answer to it."""
+"""What an assertion is: a user's own function of an image and of a network's answer to it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from core.errors import ForetellError
 from core.loading import execute_file
 
 LIMIT_S = 60.0
-"""How long an assertion may take for a picture, unless more is allowed."""
+"""How long an assertion may take for an image, unless more is allowed."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network says of a picture: the second argument of an assertion.
+    """What the network says of an image: the second argument of an assertion.
 
     Attributes
     ----------
     probabilities
         (K,) float32 in the order of ``categories``, the plain names of the classes.
     label
-        What the set says the picture is; None where it says nothing.
+        What the set says the image is; None where it says nothing.
     """
 
     categories: tuple[str, ...]
@@ -61,7 +61,7 @@ class Prediction:
         return float(self.probabilities[[name == category for name in self.categories]].sum())
 
     def to(self, picture: Image.Image) -> Prediction:
-        """The same network's answer to another picture, of any size."""
+        """The same network's answer to another image, of any size."""
         return Prediction(self.categories, self.ask(picture), self.label, self.ask)
 
 
@@ -76,7 +76,7 @@ def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assert
     Raises
     ------
     ForetellError
-        No such file, one that fails, or one without a function of a picture and an answer.
+        No such file, one that fails, or one without a function of an image and an answer.
     """
     if not path.is_file():
         raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
@@ -125,7 +125,7 @@ def severity(
     if not wait([outcome], limit).done:
         _end(thread)
         raise Endless(
-            f"{name} did not end within {limit:g} s on {of}: mend it, or allow more (limit): what was finished is kept."
+            f"{name} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is kept."
         )
     try:
         said = outcome.result()

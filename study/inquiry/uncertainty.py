@@ -1,4 +1,4 @@
-"""How sure a network is of each picture of a set, as a table; with known labels, whether its doubts find its errors."""
+"""How sure a network is of each image of a set, as a table; with known labels, whether its doubts find its errors."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from study.workspace.blocks import Blocks, table_files
 BLOCK = 64
 """Pictures asked about in one go: the most that a kill loses."""
 UNKNOWN = -1
-"""True class of a picture without one."""
+"""True class of an image without one."""
 PLAIN, AVERAGED = "plain", "averaged"
 """The answer without noise, and the mean of the answers under noise."""
 
 
 @dataclass(frozen=True)
 class UncertaintyQuery:
-    """Which network, of which pictures, and how to ask it again.
+    """Which network, of which images, and how to ask it again.
 
     ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
     and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the verb
@@ -62,7 +62,7 @@ class Uncertainty:
     Attributes
     ----------
     table
-        One row a picture: ``picture, truth, predicted, correct, confidence`` (of the answer without noise),
+        One row an image: ``picture, truth, predicted, correct, confidence`` (of the answer without noise),
         ``averaged, averaged_correct`` (of the mean answer under noise), each measure and its Monte Carlo ``_error``.
     report
         Settings and provenance; with true classes, accuracy, calibration and how well each measure finds the errors.
@@ -91,7 +91,7 @@ def uncertainty(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> Uncertainty:
-    """Every measure of every picture; ``truth`` (N,) holds class indices, -1 where unknown.
+    """Every measure of every image; ``truth`` (N,) holds class indices, -1 where unknown.
 
     ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
 
@@ -124,7 +124,7 @@ def uncertainty(
 def _predict_block(
     classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: ImageCollection, rows: range
 ) -> dict[str, np.ndarray]:
-    """Columns of a block of pictures: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
+    """Columns of a block of images: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
     inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
     answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
     columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
@@ -200,7 +200,7 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
 
 
 def _evaluate_temperature_scaling(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
-    """The best temperature of each half of the pictures, and the calibration error of the other half under it."""
+    """The best temperature of each half of the images, and the calibration error of the other half under it."""
     try:
         best, cooled = cross_fit_temperatures(answers, labels)
     except ForetellError as error:

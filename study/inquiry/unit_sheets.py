@@ -1,4 +1,4 @@
-"""Sheets of what a unit answers to: pictures made for it, and pictures found for it, each with its activation."""
+"""Sheets of what a unit answers to: images made for it, and images found for it, each with its activation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.units.maximise import MaximisedImages
 from study.inquiry.exemplars import Exemplar, Exemplars, PixelBox
 
 SIDE = 224
-"""Width of a picture made for a unit, px."""
+"""Width of an image made for a unit, px."""
 CELL = 150
 """Width and height of a part of an exemplar, px."""
 GAP = 6
@@ -30,7 +30,7 @@ WHOLES = "the picture, and its projection by a deconvnet, grey where 0"
 
 @dataclass(frozen=True)
 class Tile:
-    """A picture and the words under it."""
+    """An image and the words under it."""
 
     image: Image.Image
     words: str
@@ -43,18 +43,18 @@ def tile_maximised(maximised: MaximisedImages) -> list[Tile]:
 
 
 def tile_exemplars(exemplars: Exemplars) -> list[Tile]:
-    """A tile for each picture of a set: side by side what `parts` says."""
+    """A tile for each image of a set: side by side what `parts` says."""
     whole = _whole(exemplars)
     return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.found]
 
 
 def parts(exemplars: Exemplars) -> str:
-    """In words, what a tile of a found picture holds."""
+    """In words, what a tile of a found image holds."""
     return WHOLES if _whole(exemplars) else PARTS
 
 
 def _whole(exemplars: Exemplars) -> bool:
-    """Whether the unit looks at all of every picture."""
+    """Whether the unit looks at all of every image."""
     return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.found)
 
 
@@ -107,7 +107,7 @@ def _part(pixels: NDArray[np.uint8], box: PixelBox) -> NDArray[np.uint8]:
 
 
 def _outline_box(pixels: NDArray[np.uint8], box: PixelBox) -> Image.Image:
-    """The picture with a line around the box, if that is not the whole picture."""
+    """The image with a line around the box, if that is not the whole image."""
     drawn, scale, (x, y) = _place_in_cell(pixels)
     top, left, bottom, right = (scale * edge for edge in box)
     if box != (0, 0, *pixels.shape[:2]):
@@ -121,7 +121,7 @@ def _inside(pixels: NDArray[np.uint8]) -> Image.Image:
 
 
 def _place_in_cell(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple[int, int]]:
-    """A picture in the middle of a grey cell, as large as it fits; its scale, and where it lies."""
+    """An image in the middle of a grey cell, as large as it fits; its scale, and where it lies."""
     height, width = pixels.shape[:2]
     scale = CELL / max(height, width)
     fitted = Image.fromarray(pixels).resize((max(1, round(width * scale)), max(1, round(height * scale))))

@@ -1,4 +1,4 @@
-"""What a unit answers to, as files: a sheet of pictures made for it, their inputs, the facts; a sheet of a set's."""
+"""What a unit answers to, as files: a sheet of images made for it, their inputs, the facts; a sheet of a set's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FORM = "LAYER:CHANNEL or LAYER:CHANNEL:ROW,COLUMN"
 
 @dataclass(frozen=True)
 class VisualisationSettings:
-    """How pictures are made for a unit (`core.units.maximise`)."""
+    """How images are made for a unit (`core.units.maximise`)."""
 
     how: Parameterisation = "fourier"
     starts: int = 4
@@ -43,7 +43,7 @@ class VisualisationSettings:
     seed: int = 0
 
     def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> MaximisedImages:
-        """The pictures."""
+        """The images."""
         return maximise(
             classifier,
             unit,
@@ -68,16 +68,16 @@ class UnitQuery:
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """The files that were written, the facts last, and what to know before believing the pictures."""
+    """The files that were written, the facts last, and what to know before believing the images."""
 
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
 
 
 def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) -> WrittenFiles:
-    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with pictures ``.top.png``; everything is made before.
+    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with images ``.top.png``; everything is made before.
 
-    The facts come last and old ones go first: where there are some, they are those of the files beside them.
+    The facts come last and old ones go first: where there are some, they are those of the files next to them.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def contents(
 
 
 def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings) -> Image.Image:
-    """The pictures made for a unit, with what they were made by."""
+    """The images made for a unit, with what they were made by."""
     by = f"{settings.how}, {settings.steps} steps, seed {settings.seed}, network {classifier.fingerprint[:12]}"
     title = [
         f"{classifier.name}: {name_of(classifier, made.unit)}",
@@ -161,21 +161,21 @@ def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings
 
 
 def draw_exemplar_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
-    """The pictures found for a unit, with where they are from."""
+    """The images found for a unit, with where they are from."""
     title = [f"{classifier.name}: {name_of(classifier, found.unit)}", describe_exemplars(found)]
     return unit_sheets.sheet([*title, *found.warnings], unit_sheets.tile_exemplars(found), STRIPS_ACROSS)
 
 
 def describe_activation(classifier: Classifier, unit: Unit) -> str:
-    """What stands under each picture made for a unit."""
+    """What stands under each image made for a unit."""
     mean = ", the mean over all places" if len(find_layer_shape(classifier, unit)) == 3 and unit.row is None else ""
     return f"Under each: the activation reached{mean}."
 
 
 def describe_exemplars(found: Exemplars) -> str:
-    """What the pictures found for a unit are, and what is shown of each."""
+    """What the images found for a unit are, and what is shown of each."""
     most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
-    of = f"The strongest {len(found.found)} of {found.looked_through:,} pictures of {found.set_name}{most}."
+    of = f"The strongest {len(found.found)} of {found.looked_through:,} images of {found.set_name}{most}."
     return f"{of} Shown of each: {unit_sheets.parts(found)}."
 
 

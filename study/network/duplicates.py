@@ -7,11 +7,11 @@ from torch import Tensor
 
 GRID = 16
 SAME = 0.9
-"""Correlation of two sketches from which on two pictures count as one (docs/decisions/0018-which-examples.md)."""
+"""Correlation of two sketches from which on two images count as one (docs/decisions/0018-which-examples.md)."""
 
 
 def sketches(inputs: Tensor) -> Tensor:
-    """What tells pictures apart and survives re-encoding: steps of brightness between neighbours on a coarse grid.
+    """What tells images apart and survives re-encoding: steps of brightness between neighbours on a coarse grid.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def sketches(inputs: Tensor) -> Tensor:
     Returns
     -------
     Tensor
-        (B, 2 * 16 * 15) float32 of length 1; zeros for a picture of one colour.
+        (B, 2 * 16 * 15) float32 of length 1; zeros for an image of one colour.
     """
     grid = torch.nn.functional.adaptive_avg_pool2d(inputs.float().mean(1, keepdim=True), GRID)[:, 0]
     steps = torch.cat([grid.diff(dim=2).flatten(1), grid.diff(dim=1).flatten(1)], 1)
@@ -30,7 +30,7 @@ def sketches(inputs: Tensor) -> Tensor:
 
 
 def repeats(found: Tensor) -> dict[int, int]:
-    """Of pictures with these sketches (N, d) each that repeats an earlier one: its index and that of the one kept."""
+    """Of images with these sketches (N, d) each that repeats an earlier one: its index and that of the one kept."""
     alike = found @ found.T >= SAME
     left_out: dict[int, int] = {}
     for later, earlier in torch.nonzero(alike.tril(-1)).tolist():

@@ -1,4 +1,4 @@
-"""Maps of single pictures and classes, kept in the workspace: a killed build makes no map twice."""
+"""Maps of single images and classes, kept in the workspace: a killed build makes no map twice."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def predict(
 
     The key covers the weights, the transforms, the images, whether features were asked for, and what sums are made
     with: a study built
-    after a look at its pictures has the hash of one built before. Answers are kept in shards of `SHARD`
+    after a look at its images has the hash of one built before. Answers are kept in shards of `SHARD`
     pictures, so that a killed run goes on where it was.
     """
     shards = _shards(classifier, images, cache, progress, features)
@@ -145,7 +145,7 @@ def _load_shard(path: Path) -> list[Floats] | None:
 
 
 def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
-    """The shard of the pictures from ``start`` on, asked for and kept."""
+    """The shard of the images from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
         if features:  # one pass for both

@@ -57,8 +57,8 @@ def learn_prior(
 ) -> StoredPrior:
     """Estimate the prior over a training set and write it to ``out`` (safetensors).
 
-    The sums so far lie beside it in ``<out>.checkpoint``, whole at any time; killed, the same call goes on from there
-    and ends with the same bytes. ``resume=False`` begins anew.
+    The sums so far lie next to it in ``<out>.checkpoint``, whole at any time; killed, the same call goes on from there
+    and ends with the same bytes. ``resume=False`` begins again.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""One person takes part: her plan, her state, her answers, her receipt."""
+"""One participant takes part: her plan, her state, her answers, her receipt."""

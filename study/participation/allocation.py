@@ -21,7 +21,7 @@ class Slot:
     side_flip
         1 where option a stands on the right.
     order_seed
-        Seed of this person's order of trials.
+        Seed of this participant's order of trials.
     """
 
     block: int
@@ -48,5 +48,5 @@ def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slo
 
 
 def mode_seed(seed: int, mode: str) -> int:
-    """Another stream of slots for each mode, so that simulated people never use up live ones."""
+    """Another stream of slots for each mode, so that simulated participants never use up live ones."""
     return int(np.random.SeedSequence([seed, *mode.encode()]).generate_state(1)[0])

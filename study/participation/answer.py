@@ -33,7 +33,7 @@ class TrialResponse(_Sent):
     Attributes
     ----------
     trial_index
-        Index in the person's plan, from 0.
+        Index in the participant's plan, from 0.
     attempt_id
         Made by the page once per answer: a repeated id is a retry, another one a second answer.
     side, input
@@ -41,15 +41,15 @@ class TrialResponse(_Sent):
     rt_ms
         Response time: `event_ms` - `onset_ms`.
     onset_ms, event_ms, handler_ms, time_origin_ms
-        Clock of the browser: second frame after the picture was ready, the event's own time stamp, when the
+        Clock of the browser: second frame after the image was ready, the event's own time stamp, when the
         handler ran; and the origin of that clock in ms since 1970.
     frame_hz, dropped_frames, clock_ms
         Refresh rate as measured by the page, frames that came late between onset and answer, and the smallest step
         of the browser's clock.
     confidence
-        How sure the person is, from 0 (guessed) to 1 (certain), where the study asks.
+        How sure the participant is, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
-        How often the trial was shown to this person, and whether the page was reloaded in between.
+        How often the trial was shown to this participant, and whether the page was reloaded in between.
     blur_ms
         How long the page was out of sight between onset and answer.
     """

@@ -100,7 +100,7 @@ def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionP
 
 
 def move(db: Connection, session: Row, progress: SessionProgress, now: int) -> None:
-    """Keep where a person is."""
+    """Keep where a participant is."""
     moved = {"stage": progress.stage, "position": progress.position, "last_seen": now}
     repository.change_session(db, session["session_id"], moved)
 

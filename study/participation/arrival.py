@@ -59,7 +59,7 @@ class Arrivals:
         return self._workspace.clock() / 1e6
 
     def asset(self, study: str, sha256: str) -> Path:
-        """Path of a picture of any version of a study; raises `ForetellError` for anything else."""
+        """Path of an image of any version of a study; raises `ForetellError` for anything else."""
         for bundle in self._workspace.bundles_of(study):
             if sha256 in bundle.manifest.assets:
                 return bundle.asset(sha256)

@@ -76,7 +76,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
 
 
 def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """Erase what a person answered; the audit says that it happened, and the chain keeps the hashes."""
+    """Erase what a participant answered; the audit says that it happened, and the chain keeps the hashes."""
     if session["stage"] == "withdrawn":
         return
     moved = advance_progress(session, manifest, "withdraw")
@@ -92,7 +92,7 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
 
 
 def withdrawal_code(key: bytes, session_id: str) -> str:
-    """A person's private code: made from the workspace's key each time it is needed, and never stored."""
+    """A participant's private code: made from the workspace's key each time it is needed, and never stored."""
     digest = hmac.new(key, f"withdraw\0{session_id}".encode(), "sha256").digest()
     return letters(digest[:CODE_LENGTH])
 

@@ -110,7 +110,7 @@ def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest,
 
 
 def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[str, Any] | None:
-    """Condition, sides and order of a person: fixed before for a preview, else the next slot's; None if full."""
+    """Condition, sides and order of a participant: fixed before for a preview, else the next slot's; None if full."""
     keys = ("condition", "side_flip", "order_seed")
     if session["mode"] == "preview":
         return {key: session[key] for key in keys}

@@ -1,4 +1,4 @@
-"""One person's order of trials: a seeded shuffle in which the AI's answers do not pile up on one side."""
+"""One participant's order of trials: a seeded shuffle in which the AI's answers do not pile up on one side."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int
     sides
         Side of the AI's answer (True: left) of each trial.
     rng
-        The person's generator.
+        The participant's generator.
     longest
         Longest admissible run.
 

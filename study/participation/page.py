@@ -71,7 +71,7 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
 
 
 def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
-    """The pictures of the trials up to the next break: all that any condition shows, so that all load the same.
+    """The images of the trials up to the next break: all that any condition shows, so that all load the same.
 
     Sorted by name, so that the order tells nothing.
     """
@@ -106,14 +106,14 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
 
 
 def _build_example(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
-    """The last practice trial as this person will see it; a study without practice has no picture to spare."""
+    """The last practice trial as this participant will see it; a study without practice has no image to spare."""
     if not manifest.practice:
         return None
     return lay_out_trial("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
 
 
 def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """The current trial, those after it of the same stretch (to be ready on time), and how far the person is."""
+    """The current trial, those after it of the same stretch (to be ready on time), and how far the participant is."""
     practising = session["stage"] == "practice"
     last = session["practice"] if practising else session["practice"] + session["main"]
     trials = [{"index": row["trial_index"], **json.loads(row["screen_json"])} for row in rows]

@@ -39,7 +39,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """What only a simulated person is told of a trial: all of it, her condition's factor, the AI's side."""
+    """What only a simulated participant is told of a trial: all of it, her condition's factor, the AI's side."""
 
     trial: Trial
     shows_saliency: bool
@@ -144,7 +144,7 @@ class Participant(Arrivals):
         return self._workspace.store.erase(work)
 
     def load_simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
-        """A planned trial with the AI's answer; refused to everybody but simulated people."""
+        """A planned trial with the AI's answer; refused to everybody but simulated participants."""
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
@@ -161,7 +161,7 @@ class Participant(Arrivals):
         return self._workspace.store.read(work)
 
     def load_simulated_procedure(self, token: str) -> Procedure:
-        """What a simulated person needs to pass; refused to everybody else."""
+        """What a simulated participant needs to pass; refused to everybody else."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
             raise Refusal(403, "Only simulated participants may read the AI's predictions.")

@@ -31,7 +31,7 @@ class Receipt:
 
 
 def receipt(db: Connection, key: bytes, session: Row) -> str | None:
-    """The receipt of all answers that a person gave until now; None before the first."""
+    """The receipt of all answers that a participant gave until now; None before the first."""
     hashes = responses.hashes_of(db, session["session_id"])
     return _sign_receipt(key, session, hashes) if hashes else None
 

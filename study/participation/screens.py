@@ -1,4 +1,4 @@
-"""One person's plan: every trial in order, and exactly what stands where on the screen."""
+"""One participant's plan: every trial in order, and exactly what stands where on the screen."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Phase = Literal["practice", "main", "catch"]
 
 @dataclass(frozen=True)
 class PresentedTrial:
-    """A trial as one person will see it.
+    """A trial as one participant will see it.
 
     Attributes
     ----------
     phase, trial
-        Practice, main or catch; the trial of the bundle, or a catch trial.
+        Practice, main or catch; the trial of the bundle, or an attention check.
     left_is
         Which option stands on the left.
     screen

@@ -26,7 +26,7 @@ def page_words(texts: dict[str, str]) -> dict[str, str]:
 
 
 def boxes(manifest: Manifest) -> list[str]:
-    """What a person ticks to agree: the study's own boxes, or the two of the catalogue."""
+    """What a participant ticks to agree: the study's own boxes, or the two of the catalogue."""
     texts = texts_of(manifest)
     return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
 
@@ -41,12 +41,12 @@ def contact(manifest: Manifest) -> dict[str, Any]:
 
 
 def compose_consent(manifest: Manifest) -> str:
-    """All that a person agrees to, as it is hashed."""
+    """All that a participant agrees to, as it is hashed."""
     return "\n\n".join([texts_of(manifest)["consent"], *_format_contact(contact(manifest)), *boxes(manifest)])
 
 
 def debrief(manifest: Manifest) -> str:
-    """What a person is told at the end; where there were placebos, that there were."""
+    """What a participant is told at the end; where there were placebos, that there were."""
     texts = texts_of(manifest)
     misled = any(CONDITIONS[name].placebo for name in manifest.conditions)
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
@@ -68,7 +68,7 @@ def apply_condition_words(texts: dict[str, str], condition: Condition) -> dict[s
 
 
 def example(texts: dict[str, str], condition: Condition) -> str:
-    """What a person needs to be told of her condition's screen."""
+    """What a participant needs to be told of her condition's screen."""
     texts = apply_condition_words(texts, condition)
     parts = [texts["example"]]
     if condition.shows_saliency:

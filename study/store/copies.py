@@ -25,7 +25,7 @@ def save(url: str, path: Path) -> None:
 
 
 def load(path: Path, url: str) -> None:
-    """Make the database anew from what `save` wrote; raises `StoreError` where one is there already."""
+    """Make the database again from what `save` wrote; raises `StoreError` where one is there already."""
     made = parse_url(url)
     if made.get_backend_name() == "sqlite":
         if _file(made).exists():

@@ -1,6 +1,6 @@
 """The recruiter's ids, in a file or a schema of their own: whoever reads the answers does not find them there.
 
-A person is known elsewhere by a keyed hash only. Each row is erased when its time is over.
+A participant is known elsewhere by a keyed hash only. Each row is erased when its time is over.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def open_version_of(db: Connection, name: str) -> Row | None:
 
 
 def newest_version_of(db: Connection, name: str) -> Row | None:
-    """The version that simulated people get, whether it is open or not."""
+    """The version that simulated participants get, whether it is open or not."""
     named = select(study_version).where(study_version.c.name == name)
     return at_most_one(db, named.order_by(study_version.c.opened_at.desc()).limit(1))
 
@@ -130,13 +130,13 @@ def has_free_slot(db: Connection, study_hash: str, mode: str, now: int) -> bool:
 
 
 def finish_slot(db: Connection, session_id: str) -> bool:
-    """Mark a person's slot done; False for one who lost it to another by taking too long."""
+    """Mark a participant's slot done; False for one who lost it to another by taking too long."""
     mine = allocation_slot.c.session_id == session_id
     return db.execute(update(allocation_slot).where(mine).values(state="done")).rowcount > 0
 
 
 def free_slot(db: Connection, session_id: str) -> None:
-    """Give a person's slot to whoever comes next."""
+    """Give a participant's slot to whoever comes next."""
     mine = allocation_slot.c.session_id == session_id
     db.execute(update(allocation_slot).where(mine).values(state="open", session_id=None, held_until=None))
 
@@ -149,23 +149,23 @@ def durations(db: Connection, study_hash: str) -> list[int]:
 
 
 def add_session(db: Connection, values: Mapping[str, Any]) -> None:
-    """A new person."""
+    """A new participant."""
     db.execute(insert(session).values(values))
 
 
 def session_by_token(db: Connection, token_hash: str) -> Row | None:
-    """The person who holds a token."""
+    """The participant who holds a token."""
     return at_most_one(db, _OF_TOKEN, {"token": token_hash})
 
 
 def session_by_id(db: Connection, session_id: str) -> Row:
-    """One person."""
+    """One participant."""
     (found,) = every(db, select(session).where(session.c.session_id == session_id))
     return found
 
 
 def session_of(db: Connection, study: str, mode: str, participant_id: str) -> Row | None:
-    """The session of a returning person."""
+    """The session of a returning participant."""
     where = and_(session.c.study == study, session.c.mode == mode, session.c.participant_id == participant_id)
     return at_most_one(db, select(session).where(where))
 
@@ -196,19 +196,19 @@ def add_attempt(db: Connection, values: Mapping[str, Any]) -> None:
 
 
 def attempts(db: Connection, session_id: str) -> int:
-    """How many tries of the comprehension check a person had."""
+    """How many tries of the comprehension check a participant had."""
     mine = comprehension.c.session_id == session_id
     return int(db.execute(select(func.count()).where(mine)).scalar_one())
 
 
 def add_questionnaire(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """What a person answered after the trials."""
+    """What a participant answered after the trials."""
     if rows:
         db.execute(insert(questionnaire), rows)
 
 
 def add_payment(db: Connection, values: Mapping[str, Any]) -> None:
-    """What a person is owed besides her base pay."""
+    """What a participant is owed besides her base pay."""
     db.execute(insert_or(db, payment).values(values).on_conflict_do_nothing())
 
 
@@ -229,13 +229,13 @@ def set_batch(db: Connection, session_ids: list[str], batch: int) -> None:
 
 
 def sessions(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
-    """Every person of a study, by the order of arrival."""
+    """Every participant of a study, by the order of arrival."""
     where = and_(session.c.study == study, session.c.mode.in_(modes))
     return every(db, select(session).where(where).order_by(session.c.started_at, session.c.session_id))
 
 
 def every_session(db: Connection) -> list[Row]:
-    """Every person of every study, by the order of arrival."""
+    """Every participant of every study, by the order of arrival."""
     return every(db, select(session).order_by(session.c.started_at, session.c.session_id))
 
 
@@ -245,29 +245,29 @@ def all_slots(db: Connection) -> list[Row]:
 
 
 def erase_rest(db: Connection, session_id: str) -> None:
-    """Everything a person left besides her answers."""
+    """Everything a participant left besides her answers."""
     for table in (response_conflict, page_event, comprehension, questionnaire, trial_plan):
         db.execute(delete(table).where(table.c.session_id == session_id))
 
 
 def add_withdrawal(db: Connection, session_id: str, at: int) -> None:
-    """Allow the erasure of a person's rows."""
+    """Allow the erasure of a participant's rows."""
     db.execute(insert(withdrawal).values(session_id=session_id, requested_at=at))
 
 
 def attempts_of(db: Connection, session_id: str) -> list[Row]:
-    """A person's tries of the comprehension check, in their order."""
+    """A participant's tries of the comprehension check, in their order."""
     mine = comprehension.c.session_id == session_id
     return every(db, select(comprehension).where(mine).order_by(comprehension.c.attempt))
 
 
 def questionnaire_of(db: Connection, session_id: str) -> list[Row]:
-    """A person's questionnaire."""
+    """A participant's questionnaire."""
     return every(db, select(questionnaire).where(questionnaire.c.session_id == session_id))
 
 
 def payment_of(db: Connection, session_id: str) -> Row | None:
-    """A person's bonus."""
+    """A participant's bonus."""
     return at_most_one(db, select(payment).where(payment.c.session_id == session_id))
 
 
@@ -301,7 +301,7 @@ def last_event(db: Connection, session_id: str, kind: str) -> Row | None:
 
 
 def add_plan(db: Connection, rows: list[dict[str, Any]]) -> None:
-    """Every trial of a person, before the first is shown; each has its screen as ``screen_json``."""
+    """Every trial of a participant, before the first is shown; each has its screen as ``screen_json``."""
     numbers = keep_screens(db, {row["screen_json"] for row in rows})
     placed = [{**row, "screen_id": numbers[row["screen_json"]]} for row in rows]
     db.execute(insert(trial_plan), [{key: row[key] for key in row if key != "screen_json"} for row in placed])

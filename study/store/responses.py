@@ -37,7 +37,7 @@ def find_responses(db: Connection, session_id: str, trial_index: int, attempt_id
 
 
 def count_responses(db: Connection, session_id: str) -> int:
-    """How many trials of a person are answered."""
+    """How many trials of a participant are answered."""
     return int(db.execute(select(func.count()).where(response.c.session_id == session_id)).scalar_one())
 
 
@@ -55,7 +55,7 @@ def row_hash(row: Mapping[str, Any]) -> str:
 
 
 def erase(db: Connection, session_id: str) -> int:
-    """Take a person's answers out of the chain, leaving their places and hashes; how many there were."""
+    """Take a participant's answers out of the chain, leaving their places and hashes; how many there were."""
     kept = (response.c.seq, response.c.session_id, response.c.prev_hash, response.c.row_hash)
     mine = response.c.session_id == session_id
     db.execute(insert(erased_answer).from_select([column.name for column in kept], select(*kept).where(mine)))
@@ -86,13 +86,13 @@ def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
 
 
 def of_session(db: Connection, session_id: str) -> list[Row]:
-    """A person's answers, in the order of the trials."""
+    """A participant's answers, in the order of the trials."""
     mine = response.c.session_id == session_id
     return every(db, select(response).where(mine).order_by(response.c.trial_index))
 
 
 def hashes_of(db: Connection, session_id: str) -> list[str]:
-    """The hashes of a person's answers in the order they came, also after they were erased."""
+    """The hashes of a participant's answers in the order they came, also after they were erased."""
     found = [
         tuple(row)
         for table in _CHAIN
@@ -102,7 +102,7 @@ def hashes_of(db: Connection, session_id: str) -> list[str]:
 
 
 def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
-    """What a person chose, ``a`` or ``b``, by the trial's id."""
+    """What a participant chose, ``a`` or ``b``, by the trial's id."""
     same = and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index)
     query = select(trial_plan.c.item_id, response.c.choice).join_from(response, trial_plan, same)
     rows = every(db, query.where(response.c.session_id == session_id, trial_plan.c.phase == phase))

@@ -1,4 +1,4 @@
-"""What a collection looks like from outside: one row a person or a time, never an answer's content."""
+"""What a collection looks like from outside: one row a participant or a time, never an answer's content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from study.store.tables import page_event, response, response_conflict, session,
 
 
 def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
-    """By person: answers, those faster than `fastest_ms`, time out of sight (ms), the longest run of one side."""
+    """By participant: answers, those faster than `fastest_ms`, time out of sight (ms), the longest run of one side."""
     fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
     away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
     query = _of_study(select(response.c.session_id, func.count().label("answers"), fast, away), study)
@@ -20,7 +20,7 @@ def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[s
 
 
 def count_missed_catches(db: Connection, study: str) -> dict[str, int]:
-    """By person: catch trials not answered as they asked."""
+    """By participant: attention checks not answered as they asked."""
     planned = and_(
         trial_plan.c.session_id == response.c.session_id,
         trial_plan.c.trial_index == response.c.trial_index,
@@ -59,7 +59,7 @@ def _of_study(query: Select[tuple[object, ...]], study: str) -> Select[tuple[obj
 
 
 def _longest_runs(study: str) -> Select[tuple[object, ...]]:
-    """The longest run of the same side of each person, by numbering answers within persons and within sides."""
+    """The longest run of the same side of each participant, by numbering answers within persons and within sides."""
     islands = _islands(study)
     by = (islands.c.session_id, islands.c.side, islands.c.island)
     runs = select(islands.c.session_id, func.count().label("length")).group_by(*by).subquery()

@@ -1,4 +1,4 @@
-"""Long work over the pictures of a set in blocks, each kept on the disk until all are there."""
+"""Long work over the images of a set in blocks, each kept on the disk until all are there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table_files(out: Path, stem: str, table: pd.DataFrame, report: Mapping[str, 
 
 
 class Blocks:
-    """Blocks of pictures in a folder, under a key of everything that they depend on.
+    """Blocks of images in a folder, under a key of everything that they depend on.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Blocks:
         self._folder, self._key, self._count, self._size = folder, key, count, size
 
     def join(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
-        """The columns of all pictures; ``compute`` makes those that are not there, a block at a time."""
+        """The columns of all images; ``compute`` makes those that are not there, a block at a time."""
         found = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)

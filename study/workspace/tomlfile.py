@@ -1,4 +1,4 @@
-"""A TOML file that a person wrote, checked as a whole: every fault at once, each with its place and the remedy."""
+"""A TOML file that a participant wrote, checked as a whole: every fault at once, each with its place and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a picture's answer hangs on a human concept."""
+"""How much an image's answer hangs on a human concept."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def concept_sensitivity(
     """d logit of the answer / d unit vector of a concept at a layer, above 0 where the concept pushes the answer up.
 
     Kim et al. 2018 (arXiv:1711.11279), equation 1. ``concept`` is ``FACTOR=VALUE`` of a pool that can be intervened on,
-    or a folder beside the study file, against the pictures of the folder ``random``. ``runs`` vectors are learned from
+    or a folder next to the study file, against the images of the folder ``random``. ``runs`` vectors are learned from
     ``pictures`` of the concept, each against other ones without it; the value is their mean, the error that of a mean.
     ``layer`` is the last that keeps places apart where none is named.
 
     Raises
     ------
     ForetellError
-        No such concept or layer, too few pictures, or a layer that hardly knows the concept.
+        No such concept or layer, too few images, or a layer that hardly knows the concept.
     """
     if pictures < LEAST or runs < 2:
         raise ForetellError(
@@ -68,7 +68,7 @@ def concept_sensitivity(
 def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
     """What do(FACTOR=VALUE) does to the probability of the AI's answer, against the mean of the other values.
 
-    Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one picture: above 0 where the concept makes for the answer.
+    Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one image: above 0 where the concept makes for the answer.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What measures of a picture stand on, and what they give."""
+"""What measures of an image stand on, and what they give."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TARGETS = tuple(dict.fromkeys(ROLE_OF_TYPE.values()))
 
 
 class MeasuredValue(NamedTuple):
-    """A measure of one picture and its Monte Carlo standard error, 0 where nothing is drawn; it may be infinite."""
+    """A measure of one image and its Monte Carlo standard error, 0 where nothing is drawn; it may be infinite."""
 
     value: float
     error: float = 0.0
@@ -49,11 +49,11 @@ class Ground:
     seed: int
 
     def inputs(self, candidate: Candidate) -> Tensor:
-        """The candidate's picture as an input (1, C, H, W)."""
+        """The candidate's image as an input (1, C, H, W)."""
         return self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
 
     def generator(self, purpose: str, candidate: Candidate) -> torch.Generator:
-        """Each picture's own, so that what is drawn for it does not depend on the others."""
+        """Each image's own, so that what is drawn for it does not depend on the others."""
         return torch.Generator().manual_seed(seed_of(self.seed, purpose, candidate.role, candidate.index))
 
     def targets(self) -> list[ImageSet]:

@@ -1,4 +1,4 @@
-"""How much a picture's label is to be doubted."""
+"""How much an image's label is to be doubted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answ
     """Probability of the likeliest other class less that of the label: -1 fits, 1 is doubted most.
 
     The margin of `core.debugging.labels` with its sign turned: by the network's answers, or by linear readers of the
-    features that have not seen the label, of the whole set that the picture is from.
+    features that have not seen the label, of the whole set that the image is from.
     """
 
     @cache

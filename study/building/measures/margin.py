@@ -1,4 +1,4 @@
-"""How far a picture is from another answer."""
+"""How far an image is from another answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def margin(
 ) -> CandidateMeasure:
     """The least change that makes the answer another (`core.robustness.boundary.margins`); infinite where none is met.
 
-    ``discriminative`` is within the span of ``count`` differences of pool pictures of the answer and of the class next
+    ``discriminative`` is within the span of ``count`` differences of pool images of the answer and of the class next
     likeliest that the pool has, ``random`` within that of as many random directions (one line for 1), drawn for each
     picture. In the unit of the network's input.
     """

@@ -1,4 +1,4 @@
-"""How badly a picture's answer breaks a rule of the researcher's own."""
+"""How badly an image's answer breaks a rule of the researcher's own."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from study.inquiry.rules import LIMIT_S, load_assertions, severity
 
 
 def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:
-    """How badly the function ``rule`` of a ``file`` beside the study file is broken, 0 where it holds.
+    """How badly the function ``rule`` of a ``file`` next to the study file is broken, 0 where it holds.
 
-    The file is that of the verb ``assertions`` and is executed; ``limit`` is in seconds for a picture.
+    The file is that of the verb ``assertions`` and is executed; ``limit`` is in seconds for an image.
 
     Raises
     ------
     ForetellError
-        No such file or function, one that fails, or one that says nothing of a picture.
+        No such file or function, one that fails, or one that says nothing of an image.
     """
     path = ground.base / Path(file).expanduser()
     found = load_assertions(path)

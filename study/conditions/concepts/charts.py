@@ -1,4 +1,4 @@
-"""What a network goes by for each class, from pictures that can be changed, and the bars that show it to people."""
+"""What a network goes by for each class, from images that can be changed, and the bars that show it to people."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConceptEffects:
         return sorted(found, key=lambda one: -abs(one[1]))[:BARS]
 
     def gain(self, seen: Mapping[str, str], one: int, other: int) -> float:
-        """Log odds of class ``one`` against ``other`` that a picture with these values adds to those of any picture."""
+        """Log odds of class ``one`` against ``other`` that an image with these values adds to those of any image."""
         total = 0.0
         for factor, values in self.values.items():
             column = np.maximum(self.answers[factor], LEAST)
@@ -49,7 +49,7 @@ class ConceptEffects:
 
 
 def concept_effects(classifier: Classifier, images: ImageSet, seed: int) -> ConceptEffects:
-    """Every factor of the set whose value each picture has, but for the categories themselves.
+    """Every factor of the set whose value each image has, but for the categories themselves.
 
     Raises
     ------

@@ -47,7 +47,7 @@ def test_the_same_study_has_no_fault(frozen: Manifest) -> None:
 def test_other_arithmetic_is_told_from_other_pictures(frozen: Manifest, values: dict[str, Any], off: str) -> None:
     """Catches a study said to render differently of which every picture is the same to the byte."""
     assert faults(frozen, 1, **values) == [
-        "1 trial(s) show the same pictures, and numbers measured of them differ by up to "
+        "1 trial(s) show the same images, and their measured values differ by up to "
         f"{off} of their value: main-1. Other arithmetic can do that "
         "(frozen with: AVX2, 1 thread(s); now: AVX512, 8 thread(s))."
     ]

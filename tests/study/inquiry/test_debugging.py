@@ -115,7 +115,7 @@ def test_evidence_is_what_the_pictures_say(planted):
     near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
     rather = network.categories[answer.argmax()]
     assert near.count(rather) > near.count(label)
-    assert lines[3].startswith("A reader of its features")
+    assert lines[3].startswith("A linear probe of its features")
     assert lines[4] == f"Of the 10 nearest {near.count(label)} are labelled {label}, {near.count(rather)} {rather}."
 
 

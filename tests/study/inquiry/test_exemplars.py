@@ -101,7 +101,7 @@ def test_a_unit_that_answers_nothing_is_said_to(pictures):
     with torch.no_grad(), classifier.exclusive() as module:
         module[0].bias[2] = -1e4
     found = exemplars(classifier, Unit(2, "1"), noise())
-    assert found.warnings[0].startswith("The unit answers 0 to all of these pictures alike")
+    assert found.warnings[0].startswith("The unit's activation is 0 for all of these images alike")
     assert not any("alike" in said for said in exemplars(classifier, Unit(2, "0"), noise()).warnings)
 
 
