@@ -200,7 +200,7 @@ def test_a_rule_that_never_ends_is_named_and_a_longer_limit_goes_on(tmp_path):
         "    return True\n"
     )
     request = AssertionQuery(tmp_path / "r.py", settings={"size": 40}, limit=0.5)
-    with pytest.raises(ForetellError, match=r"^r\.py:rule did not end within 0\.5 s on standard/\d/0000\d\d: correct it"):
+    with pytest.raises(ForetellError, match=r"^r\.py:rule did not end within 0\.5 s on standard/\d/0000\d\d: correct"):
         assertion_files(request, tmp_path / "out")
     asserted, _ = assertion_files(replace(request, limit=30), tmp_path / "out")
     assert asserted.report["assertions"]["rule"]["applied"] == 40
