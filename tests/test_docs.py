@@ -125,6 +125,8 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     known = {command.name: {o for p in command.params for o in (*p.opts, *p.secondary_opts)} for command in verbs()}
     known["test"] = {"--no-browser"}
     known["docs"] = {"--no-browser", "--out"}
+    if page.name == "add-a-command.md":
+        known["studies"] = set()  # which this guide adds
     for whole, verb, arguments in commands(page.read_text(encoding="utf-8")):
         assert verb in known, whole
         options = {argument.split("=")[0] for argument in arguments if argument.startswith("--")}

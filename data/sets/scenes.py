@@ -17,7 +17,7 @@ from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, render
 from data.scenes.interventions import HUES, recolour_object
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import context_of, picture, label_of, scene_seed
+from data.scenes.splits import context_of, label_of, picture, scene_seed
 from data.types import Factor, ImageSet
 
 SIZES: dict[str, int] = {"pool": 1_200, "standard": 2_400, "adversarial": 1_200}

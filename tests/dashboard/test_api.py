@@ -178,7 +178,7 @@ def test_a_full_study_says_so(client: TestClient) -> None:
         to_trials(client, begin(client))
     reply = client.post("/api/v1/begin", json={"study": "demo"})
     assert reply.status_code == 410
-    assert "This study is full" in reply.json()["error"]
+    assert "All places" in reply.json()["error"]
 
 
 def test_a_broken_database_asks_for_another_try(client: TestClient) -> None:

@@ -18,7 +18,7 @@ from data.errors import DataError
 from data.scenes import classifier, train
 from data.scenes.generator import USUAL_SHARE
 from data.scenes.shapes import CATEGORIES
-from data.scenes.splits import picture, label_of
+from data.scenes.splits import label_of, picture
 
 FRESH_SEED = 2_000_003
 """Set seed of pictures neither training nor the published figures used."""

@@ -64,7 +64,7 @@ def test_a_full_study_says_so(service: Service, bundle: MakeBundle) -> None:
     early = [service.participant.begin(study) for _ in range(5)]
     stages = [to_place(service, token)["stage"] for token in early]
     assert stages == ["example"] * 4 + ["full"]
-    with pytest.raises(Refusal, match="This study is full") as refused:
+    with pytest.raises(Refusal, match="All places") as refused:
         service.participant.begin(study)
     assert refused.value.code == 410
     assert service.researcher.open_study(service.researcher.studies()[0].folder, per_condition=2) == study
@@ -77,7 +77,7 @@ def test_an_abandoned_place_is_given_away_and_its_holder_may_still_finish(tmp_pa
         study = service.researcher.open_study(bundle(conditions=("none",), trials=2, practice=0), per_condition=1)
         slow = service.participant.begin(study)
         to_trials(service, slow)
-        with pytest.raises(Refusal, match="This study is full"):
+        with pytest.raises(Refusal, match="All places"):
             service.participant.begin(study)
         now[0] += Pacing().hold_minutes * MINUTE_NS + 1
         service.researcher.confirm_time()
@@ -255,7 +255,7 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
     begun = service.participant.begin(study, participant="begun")
     service.researcher.pause_study(study)
     assert service.researcher.studies()[-1].state == "paused"
-    with pytest.raises(Refusal, match="paused") as refused:
+    with pytest.raises(Refusal, match="pausing") as refused:
         service.participant.begin(study, participant="new")
     assert refused.value.code == 410
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
@@ -276,6 +276,6 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
 def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = service.participant.begin(study, participant="begun")
     monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
-    with pytest.raises(Refusal, match="paused"):
+    with pytest.raises(Refusal, match="pausing"):
         service.participant.begin(study, participant="new")
     assert to_trials(service, begun)["stage"] == "practice"

@@ -307,7 +307,7 @@ def test_a_late_finisher_is_kept_over_the_quota(service: Service, opened: Open, 
         clock.minutes(0.1)
         tokens.append(service.participant.begin(study))
         to_trials(service, tokens[-1])
-    with pytest.raises(Refusal, match="This study is full"):
+    with pytest.raises(Refusal, match="All places"):
         service.participant.begin(study)
     clock.minutes(31)
     late = service.participant.begin(study)
