@@ -21,7 +21,7 @@ SCORES: Mapping[str, str] = {
     "gain": "effect of the examples on the learner (log-odds)",
     "insertion": "insertion area of the saliency map",
     "deletion": "deletion area of the saliency map",
-    "relevance": "relevance mass accuracy of the saliency map",
+    "relevance": "share of the evidence on the object (per pixel)",
     "effective_samples": "effective samples of the saliency map",
     "ai_probability": "the AI's confidence",
     "doubt": "the measure that defines its stratum",

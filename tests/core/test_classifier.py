@@ -88,7 +88,10 @@ def test_the_lock_keeps_another_threads_hooks_out(locked, monkeypatch):
     try:
         wrong = 0
         for _ in range(100):
-            wrong += not torch.equal(grad_cam(classifier, images, [0, 1], sign="signed").map, expected)
+            try:
+                wrong += not torch.equal(grad_cam(classifier, images, [0, 1], sign="signed").map, expected)
+            except ForetellError:  # the other thread's hook took the gradient away
+                wrong += 1
             if wrong and not locked:
                 break
     finally:

@@ -187,9 +187,9 @@ def test_curves_leave_their_input_alone_and_count_the_points(curve):
 @pytest.mark.parametrize(
     ("maps_given", "steps", "says"),
     [
-        (torch.zeros(2, SIDE, SIDE), 5, "one map"),
-        (torch.zeros(1, SIDE, SIDE - 1), 5, "one map"),
-        (torch.full((1, SIDE, SIDE), float("nan")), 5, "Map 0 has NaN"),
+        (torch.zeros(2, SIDE, SIDE), 5, "one heatmap"),
+        (torch.zeros(1, SIDE, SIDE - 1), 5, "one heatmap"),
+        (torch.full((1, SIDE, SIDE), float("nan")), 5, "Heatmap 0 has NaN"),
         (torch.zeros(1, SIDE, SIDE), 0, "takes 1 to 144 steps"),
         (torch.zeros(1, SIDE, SIDE), 145, "takes 1 to 144 steps"),
     ],
@@ -260,7 +260,7 @@ def test_masses_of_a_batch_are_those_one_by_one_and_bad_masks_are_refused(measur
     ):
         with pytest.raises(ForetellError, match=says):
             measure(maps(3), wrong)
-    with pytest.raises(ForetellError, match="Map 2 has NaN"):
+    with pytest.raises(ForetellError, match="Heatmap 2 has NaN"):
         measure(maps(3).index_fill(0, torch.tensor([2]), float("inf")), inside)
 
 

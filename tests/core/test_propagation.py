@@ -40,7 +40,7 @@ class Unchanged(Propagation):
     def softmax(self, x, dim):
         return mark_tensor(x.softmax(dim), Mark())
 
-    def normalised(self, x, dims, eps):
+    def normalise(self, x, dims, eps):
         over = tuple(dims)
         return F.layer_norm(x, [x.shape[dim] for dim in over], eps=eps)
 

@@ -336,7 +336,7 @@ def test_laplace_has_the_moments_of_sampled_last_layers():
     torch.testing.assert_close(alone[0], found[1, :3], rtol=1e-5, atol=1e-5)
     with pytest.raises(ForetellError, match="give --prior FILE"):
         laplace(classifier, images[:1])
-    with pytest.raises(ForetellError, match="not that of awkward"):
+    with pytest.raises(ForetellError, match="was not fitted to awkward"):
         laplace(awkward(seed=1), images[:1], prior=prior)
 
 

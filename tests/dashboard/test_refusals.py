@@ -165,12 +165,12 @@ def test_what_is_wrong_at_the_server_is_logged_and_not_told(
     folder = next((door.get_service().workspace.home.parent / "bundles").iterdir())
     (folder / "manifest.json").unlink()
     known = door.get_service().workspace.bundles.copy()
-    monkeypatch.setattr(door.get_service(), "_bundles", {})
+    monkeypatch.setattr(door.get_service().workspace, "bundles", {})
     assert (reply := client.get("/api/v1/state")).status_code == 500
     assert str(folder) not in reply.text
     assert str(folder) in caplog.text
     assert reply.json()["error"] == ENGLISH["ui.wrong"]  # which language cannot be known
-    monkeypatch.setattr(door.get_service(), "_bundles", known)
+    monkeypatch.setattr(door.get_service().workspace, "bundles", known)
     assert client.get("/api/v1/state").status_code == 200
 
 

@@ -166,13 +166,13 @@ def test_a_whole_domain_and_no_other(provider: Provider, http: httpx.Client) -> 
 @pytest.mark.parametrize(
     ("claims", "sentence", "why"),
     [
-        ({"email": "eve@evil.example"}, "eve@evil.example may not see these pages. Ask Grace, grace@example.org to be",
+        ({"email": "eve@evil.example"}, "eve@evil.example may not see these pages. Ask Grace, grace@example.org for",
          "not on the list"),
-        ({"email_verified": False}, "The University vouches for no e-mail address of yours. Ask Grace", "no verified"),
-        ({"email_verified": "true"}, "The University vouches for no e-mail address of yours", "no verified"),
-        ({"email_verified": None}, "The University vouches for no e-mail address of yours", "no verified"),
-        ({"email": "<b>@staff.example.org"}, "The University vouches for no", "no verified"),
-        ({"email": ["ada@example.org"]}, "The University vouches for no", "no verified"),
+        ({"email_verified": False}, "The University has verified no e-mail address of yours. Ask Grace", "no verified"),
+        ({"email_verified": "true"}, "The University has verified no e-mail address of yours", "no verified"),
+        ({"email_verified": None}, "The University has verified no e-mail address of yours", "no verified"),
+        ({"email": "<b>@staff.example.org"}, "The University has verified no", "no verified"),
+        ({"email": ["ada@example.org"]}, "The University has verified no", "no verified"),
         ({"nonce": "another"}, "What The University answered does not hold. Begin again.", "does not hold"),
         ({"nonce": None}, "What The University answered does not hold", "does not hold"),
         ({"aud": "another"}, "What The University answered does not hold", "does not hold"),
@@ -458,7 +458,7 @@ def test_a_wrong_file_is_told_before_anything_is_served(tmp_path: Path, monkeypa
     server = Server(tmp_path)
     configured(server, Provider())
     told = doctor._sso()
-    assert told.endswith(f"; 1 addresses and 1 domains may log in; to be registered there: {server.url}{CALLBACK}")
+    assert told.endswith(f"; 1 addresses and 1 domains may log in; callback URL to register: {server.url}{CALLBACK}")
     assert SECRET not in told
     configured(server, Provider(), contact="7")
     command = ["serve", "--port", str(server.port), "--no-browser", "--no-demo"]

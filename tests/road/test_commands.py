@@ -211,7 +211,7 @@ def test_a_csv_is_analysed_by_a_plan(tmp_path):
     done = run("analyze", tmp_path / "answers.csv", "--plan", tmp_path / "planned.toml", "--out", tmp_path / "results")
     assert done.returncode == 0, done.stderr
     exclusions = pd.read_csv(tmp_path / "results" / "exclusions.csv")
-    assert exclusions.to_dict("list") == {"rule": ["fewer than 3 answers"], "people": [0], "answers": [0]}
+    assert exclusions.to_dict("list") == {"rule": ["fewer than 3 responses"], "people": [0], "answers": [0]}
     assert "planned, interim" in (tmp_path / "results" / "report.html").read_text()
 
 

@@ -105,7 +105,7 @@ def test_same_seed_same_people() -> None:
 @pytest.mark.parametrize(
     ("mixture", "said"),
     [
-        ({"map_raeder": 1.0}, "Unknown simulated person 'map_raeder'. Did you mean 'map_reader'?"),
+        ({"map_raeder": 1.0}, "Unknown simulated participant 'map_raeder'. Did you mean 'map_reader'?"),
         ({"guesser": -1.0, "map_reader": 2.0}, "The weight -1.0 of 'guesser'"),
         ({"guesser": math.nan}, "The weight nan of 'guesser'"),
         ({"guesser": 0.0}, "The mixture is empty"),

@@ -76,7 +76,7 @@ def labels(app: AppTest) -> list[str]:
 
 
 def test_simulated_participants_are_marked_before_any_result(app: AppTest) -> None:
-    assert app.warning[0].value == "Simulated participants: not evidence (288 of 288 answers)."
+    assert app.warning[0].value == "Simulated participants: not evidence (288 of 288 responses)."
     assert not any("Simulated" in warning.value for warning in choose(app, "Main").warning)
 
 
@@ -196,7 +196,7 @@ def test_unusable_responses_are_refused_in_words(app: AppTest) -> None:
     choose(app, "Broken")
     assert app.error[0].value.startswith("Broken: Column 'correct' is missing.")
     choose(app, "Alone")
-    assert app.error[0].value.startswith("Alone: Column 'participant' names only one person")
+    assert app.error[0].value.startswith("Alone: Column 'participant' names only one participant")
 
 
 def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
@@ -284,7 +284,9 @@ def test_the_frozen_plan_is_executed_and_told_apart(workspace: Path) -> None:
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert app.success[0].value.startswith("The planned 2 participants per condition were reached")
     assert not any("misplaced" in warning.value for warning in app.warning)
-    assert table(app, "exclusions").to_dict("records") == [{"rule": "fewer than 18 answers", "people": 0, "answers": 0}]
+    assert table(app, "exclusions").to_dict("records") == [
+        {"rule": "fewer than 18 responses", "people": 0, "answers": 0}
+    ]
     assert labels(app) == ["planned", "planned"]
     section(app, "Contrasts")
     assert list(table(app, "contrasts")["contrast"]) == ["both - none"]
@@ -303,7 +305,7 @@ def test_participants_excluded_on_monitor_are_counted_everywhere(workspace: Path
     service.researcher.exclude("demo", gone, "wrote that they guessed")
     rules = [
         {"rule": "excluded by a researcher: wrote that they guessed", "people": 1, "answers": 18},
-        {"rule": "fewer than 18 answers", "people": 0, "answers": 0},
+        {"rule": "fewer than 18 responses", "people": 0, "answers": 0},
     ]
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert table(app, "exclusions").to_dict("records") == rules
@@ -343,7 +345,7 @@ def test_theories_and_trials_beside_people(workspace: Path) -> None:
     named = table(app, "exploratory_associations")["condition"]
     assert list(dict.fromkeys(named)) == ["none", "saliency", "examples", "both"]
     assert len(named) == 4 * 3
-    made(app.selectbox(key="measure").select("Trials by the learner's P of the AI's answer").run())
+    made(app.selectbox(key="measure").select("Trials by the learner's probability of the AI's prediction").run())
     joined = table(app, "exploratory_items_p_learner")
     assert len(joined) == 18 * 4
     assert all(row.p_learner == int(row.item.split("-")[1]) / 20 for row in joined.itertuples())
@@ -389,7 +391,7 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     simulate(service, "demo", 8, {"belief_projector": 1.0}, 0)
     app = made(AppTest.from_function(script, default_timeout=60).run())
     assert [toggle.key for toggle in app.toggle] == []
-    assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
+    assert "Simulated participants: not evidence (144 of 144 responses)." in [w.value for w in app.warning]
     for person in "abcd":
         take_part("demo", person)
     take_part("demo", "the researcher", mode="preview")
@@ -398,7 +400,7 @@ def test_participants_hide_simulated_people_until_asked_for(workspace: Path) -> 
     assert {m.label: m.value for m in app.metric}["Responses"] == "72"
     made(app.toggle(key="results_simulated").set_value(True).run())
     assert {m.label: m.value for m in app.metric}["Responses"] == "144"
-    assert "Simulated participants: not evidence (144 of 144 answers)." in [w.value for w in app.warning]
+    assert "Simulated participants: not evidence (144 of 144 responses)." in [w.value for w in app.warning]
 
 
 def test_versions_of_a_study_are_not_pooled(workspace: Path) -> None:

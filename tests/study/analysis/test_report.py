@@ -165,7 +165,7 @@ def test_with_a_plan_what_was_not_planned_is_labelled(tmp_path: Path) -> None:
         ("Learning over trials", "exploratory"),
         ("Categories", "exploratory"),
     ]
-    for part in (plan.sha256, data.sha256, "fewer than 5 answers", "The planned 8 participants", version("glmm")):
+    for part in (plan.sha256, data.sha256, "fewer than 5 responses", "The planned 8 participants", version("glmm")):
         assert part in page
         assert part in (tmp_path / "planned" / "report.md").read_text()
     assert "<td>&lt; .001</td>" in page  # escaped once

@@ -160,8 +160,8 @@ def test_simulated_and_preview_answers_are_said(frame: pd.DataFrame) -> None:
     data = responses.prepare(frame.assign(mode=["sim"] * 12 + ["preview"] * 3 + ["live"] * 81))
     assert data.has_simulated
     assert data.messages == (
-        "Simulated participants: not evidence (12 of 96 answers).",
-        "Previews by the researchers: not evidence (3 of 96 answers).",
+        "Simulated participants: not evidence (12 of 96 responses).",
+        "Previews by the researchers: not evidence (3 of 96 responses).",
     )
     assert not responses.prepare(frame.assign(mode="live")).has_simulated
 

@@ -115,7 +115,7 @@ def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(
         ({"measure": "entropy", "sampler": "mc_dropout", "parameters": {"rate": 1}}, "rate=1.0 is out of range"),
         (
             {"measure": "entropy", "sampler": "additive_noise", "parameters": {"variance": 0}},
-            "variance=0.0 is no",
+            "variance=0.0 gives no noise",
         ),
         ({"measure": "entropy", "parameters": {"last": -1}}, "last=-1 is not a number of layers"),
         ({"measure": "entropy", "sampler": "dropout"}, "Did you mean 'mc_dropout'"),

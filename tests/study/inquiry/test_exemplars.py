@@ -140,7 +140,7 @@ def test_a_folder_is_all_its_pictures_and_an_unreadable_one_is_named(tmp_path):
         noise().open(0).save(tmp_path / name)
     assert sorted(open_images(str(tmp_path)).ids) == ["a/one", "b/two", "three"]
     (tmp_path / "three.png").write_bytes(b"not a picture")
-    with pytest.raises(ForetellError, match=r"three\.png cannot be read as a picture"):
+    with pytest.raises(ForetellError, match=r"three\.png cannot be read as an image"):
         exemplars(small(nn.Conv2d(3, 4, 3)), Unit(0), open_images(str(tmp_path)))
 
 

@@ -85,5 +85,5 @@ def test_a_truncated_picture_is_named(tmp_path: Path):
     noise = np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "whole.png")
     (tmp_path / "cut.png").write_bytes((tmp_path / "whole.png").read_bytes()[:300])
-    with pytest.raises(ForetellError, match=r"cut\.png cannot be read as a picture"):
+    with pytest.raises(ForetellError, match=r"cut\.png cannot be read as an image"):
         open_image(tmp_path / "cut.png")

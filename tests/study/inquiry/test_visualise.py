@@ -134,7 +134,7 @@ def test_what_is_no_unit_is_refused_with_the_form(text):
             UnitQuery("scenes", "head:0", settings=VisualisationSettings(starts=0)),
             "starts=0, steps=128: an image needs at least 1",
         ),
-        (UnitQuery("scenes", "head:0", pictures="nowhere"), "There is no picture nowhere"),
+        (UnitQuery("scenes", "head:0", pictures="nowhere"), "There is no image nowhere"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_writes_nothing(request_, sentence, tmp_path):
@@ -146,7 +146,7 @@ def test_wrong_input_is_one_sentence_and_writes_nothing(request_, sentence, tmp_
 def test_an_unreadable_picture_stops_it_before_anything_long_is_done(folder, tmp_path):
     (folder / "2.png").write_bytes(b"not a picture")
     seen = []
-    with pytest.raises(ForetellError, match=r"2\.png cannot be read as a picture"):
+    with pytest.raises(ForetellError, match=r"2\.png cannot be read as an image"):
         visualise_files(
             UnitQuery("scenes", "head:0", None, QUICK, str(folder)),
             tmp_path / "out",
