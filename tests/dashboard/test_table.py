@@ -184,7 +184,7 @@ def test_the_program_finds_ones_own_classifier_pictures_and_files(workspace: Pat
 def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) -> None:
     """One whose weights are drawn anew each time it is built."""
     drawn = MODEL.format(names=["fish", "bird"])
-    with pytest.raises(AssertionError, match=r"models/mine\.py:build is not the network the maps were made of"):
+    with pytest.raises(AssertionError, match=r"models/mine\.py:build is not the network of these heatmaps"):
         run(own_pictures(workspace, tmp_path, drawn), tmp_path)
 
 

@@ -86,7 +86,7 @@ def test_the_hash_is_that_of_the_content() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"models": {"x": "saliency + mood"}}, "may be made of trial_type, saliency, examples only"),
+        ({"models": {"x": "saliency + mood"}}, "may contain only trial_type, saliency, examples"),
         ({"models": {"x": "saliency; import os"}}, "may contain only"),
         ({"models": {}}, "at least 1"),
         ({"contrasts": [{"more": "maps"}]}, "no condition 'maps'"),
