@@ -227,7 +227,7 @@ def test_a_device_that_does_not_fit_leaves_nothing(page: Page, server: Server) -
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
     page.add_init_script("indexedDB.open = () => { throw new Error('private'); }")
     page.reload()
-    expect(page.locator("#message .prose")).to_contain_text("does not let the page store anything")
+    expect(page.locator("#message .prose")).to_contain_text("does not let the page keep anything")
     assert query(server, "SELECT count(*) FROM session") == before
 
 
@@ -328,7 +328,7 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(1,)]
     page.click("#leave")
     page.click("#erase")  # the code is there already
-    expect(page.locator("#end .prose")).to_contain_text("Your responses were deleted")
+    expect(page.locator("#end .prose")).to_contain_text("Your answers were erased")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
 
 

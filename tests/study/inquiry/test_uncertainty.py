@@ -148,7 +148,7 @@ def test_laplace_reads_a_prior_file(tmp_path):
     csv, facts = uncertainty_files(request, tmp_path)
     assert json.loads(facts.read_text())["prior"] == stored.digest
     assert pd.read_csv(csv)["mutual_information"].between(0, 3).all()
-    with pytest.raises(ForetellError, match="inserted_dropout draws from no prior"):
+    with pytest.raises(ForetellError, match="inserted_dropout uses no prior"):
         uncertainty_files(replace(request, sampler="inserted_dropout"), tmp_path)
 
 
