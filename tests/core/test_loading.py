@@ -66,10 +66,10 @@ def test_a_users_file_may_import_torchvision_itself(tmp_path, where):
 
 REPAIR = """
 import torch, sys
-from core.loading import torchvision
+from core.loading import import_torchvision
 import core.loading
 {before}
-torchvision().models.resnet18
+import_torchvision().models.resnet18
 print("repaired" if core.loading._repair is not None else "as it stands")
 """
 

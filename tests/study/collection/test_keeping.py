@@ -31,7 +31,7 @@ def mode(path: Path) -> int:
 def test_the_workspace_is_for_its_owner_alone(tmp_path: Path) -> None:
     """Databases were readable by every user of the machine; also those that an earlier version made."""
     home = tmp_path / "home"
-    made = OPEN + "Service(Path(sys.argv[1])).keep_watch(); os.kill(os.getpid(), 9)"
+    made = OPEN + "Service(Path(sys.argv[1])).workspace.keep_watch(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", made, str(home)], cwd=ROOT, check=False)
     assert mode(home) == 0o700
     assert {"foretell.db", "foretell.db-wal", "identity.db", "foretell.ends"} <= {path.name for path in home.iterdir()}

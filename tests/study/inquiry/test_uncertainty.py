@@ -171,7 +171,7 @@ def test_few_errors_are_said_and_the_table_is_there_all_the_same():
         ({"sampler": "mc_dropout"}, "scenes has no dropout"),
         ({"sampler": "laplace"}, "give --prior FILE"),
         ({"prior": Path("none.safetensors")}, "There is no prior none.safetensors"),
-        ({"pictures": "nowhere"}, "There is no picture nowhere"),
+        ({"pictures": "nowhere"}, "There is no image nowhere"),
         ({"settings": {"split": "shifted"}}, "Unknown split 'shifted'"),
     ],
 )
