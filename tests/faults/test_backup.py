@@ -109,7 +109,7 @@ def small(tmp_path: Path) -> Path:
 
 def test_nobody_else_may_read_a_backup_and_none_is_overwritten(small: Path, tmp_path: Path) -> None:
     assert small.stat().st_mode & 0o077 == 0
-    with Service(tmp_path / "home") as service, pytest.raises(ForetellError, match="there already"):
+    with Service(tmp_path / "home") as service, pytest.raises(ForetellError, match="already exists"):
         backup(service.researcher, small)
 
 
@@ -123,7 +123,7 @@ def test_a_backups_names_stay_inside_the_workspace(small: Path, tmp_path: Path, 
     label = json.loads((small / LABEL).read_text())
     [study_hash] = label["bundles"]
     (small / LABEL).write_text(json.dumps({**label, "bundles": {study_hash: name}}))
-    with pytest.raises(ForetellError, match="does not fit"):
+    with pytest.raises(ForetellError, match="does not match"):
         restore(small, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
@@ -133,7 +133,7 @@ def test_a_changed_backup_is_found_out(small: Path, tmp_path: Path) -> None:
     victim.write_bytes(b"x")
     with pytest.raises(ForetellError, match="was changed"):
         restore(small, tmp_path / "other")
-    with pytest.raises(ForetellError, match="is no backup"):
+    with pytest.raises(ForetellError, match="is not a backup"):
         restore(tmp_path / "nothing", tmp_path / "other")
     with pytest.raises(ForetellError, match="is a backup of sqlite"):
         restore(small, tmp_path / "other", "postgresql://localhost/x")

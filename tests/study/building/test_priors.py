@@ -128,7 +128,7 @@ def test_what_is_no_prior_is_refused(learned, tmp_path):
     content = bytearray(learned[0].read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "flipped").write_bytes(content)
-    with pytest.raises(ForetellError, match="flipped is damaged or not what it should be"):
+    with pytest.raises(ForetellError, match="flipped is damaged or has another format"):
         load_prior(tmp_path / "flipped")
 
 
@@ -148,7 +148,7 @@ def test_a_study_names_its_prior_file(learned, tmp_path):
 
 def test_a_prior_of_other_weights_is_refused(classifier, images, learned, monkeypatch):
     monkeypatch.setitem(classifier.__dict__, "fingerprint", "other")
-    with pytest.raises(ForetellError, match="learned from 'scenes' with other weights than 'scenes' has now"):
+    with pytest.raises(ForetellError, match="computed from 'scenes' with other weights than 'scenes' has now"):
         load_prior(learned[0], classifier)
 
 

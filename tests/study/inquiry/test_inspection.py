@@ -133,5 +133,5 @@ def test_dissection_needs_to_know_where_objects_are(tmp_path):
         (tmp_path / "set" / name).mkdir(parents=True, exist_ok=True)
         images.open(i).save(tmp_path / "set" / name / f"{i}.png")
     request = LayerQuery("dissection", image_set="folder", settings={"path": str(tmp_path / "set")})
-    with pytest.raises(ForetellError, match="does not say where its objects are"):
+    with pytest.raises(ForetellError, match="does not record where its objects are"):
         inspect_files(request, tmp_path)

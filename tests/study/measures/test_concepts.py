@@ -122,7 +122,7 @@ def drawn(folder, colour, count):
     [
         ("concept_effect", {"concept": "contxt=sea"}, "can be changed in"),
         ("concept_effect", {"concept": "context=see"}, "Did you mean 'sea'"),
-        ("concept_effect", {"concept": "context"}, "one concept makes the strata: name one of context="),
+        ("concept_effect", {"concept": "context"}, "the strata need one concept: name one of context="),
         ("concept_sensitivity", {**SEA, "layer": "featres.1"}, "has no layer 'featres.1'. Did you mean 'features.1'"),
         ("concept_sensitivity", {**SEA, "pictures": 4}, "a concept needs at least 8 images"),
         ("concept_sensitivity", {**SEA, "pictures": 100}, "give fewer"),
