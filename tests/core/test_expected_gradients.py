@@ -89,14 +89,14 @@ def test_it_agrees_with_captums_gradient_shap():
 
     classifier, images, references = awkward(), pictures(1), pictures(5, seed=9)
     ours = expected_gradients(classifier, images, [2], generator=generator(), samples=1500, references=references)
-    before = np.random.get_state()  # captum draws references and points from numpy's own generator
+    before = np.random.get_state()  # noqa: NPY002 - captum draws from it
     with classifier.exclusive() as module, torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        np.random.set_state(np.random.RandomState(0).get_state())
+        np.random.set_state(np.random.RandomState(0).get_state())  # noqa: NPY002
         theirs = GradientShap(lambda x: module(x.clone())).attribute(
             images, references, n_samples=1500, stdevs=0.0, target=2
         )
-        np.random.set_state(before)
+        np.random.set_state(before)  # noqa: NPY002
     z = (ours.map - theirs.sum(1).float()) / (ours.error * 2**0.5)
     assert float(z.square().mean().sqrt()) < 1.6
     assert float(z.abs().max()) < 5.5

@@ -91,5 +91,5 @@ def test_what_cannot_be_compared_is_refused(others, share, says):
 def test_maps_that_do_not_fit_are_refused():
     fits, not_fits = torch.zeros(1, SIDE, SIDE), torch.zeros(1, SIDE, SIDE - 1)
     for maps in ((fits, not_fits), (not_fits, fits)):
-        with pytest.raises(ForetellError, match="one map"):
+        with pytest.raises(ForetellError, match="one heatmap"):
             log_odds_erasure(awkward(), pictures(1), [0], [1], *maps)

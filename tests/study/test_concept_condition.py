@@ -119,7 +119,7 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
 
 def test_pictures_that_cannot_be_changed_are_refused() -> None:
     images = type("Images", (), {"factors": {}, "name": "folder/mine", "categories": ("a",)})()
-    with pytest.raises(ForetellError, match="folder/mine has none: take the pool from a drawn set"):
+    with pytest.raises(ForetellError, match="folder/mine has none: take the pool from a generated set"):
         concept_effects(scene_net(), images, 0)
 
 

@@ -55,7 +55,7 @@ def test_outcomes_are_shown_only_for_a_reason(opened: AppTest) -> None:
     assert len(opened.dataframe) == 1
     look = next(button for button in opened.button if button.label == "Unblind and log")
     look.click().run()
-    assert "Say why" in opened.error[0].value
+    assert "requires a reason" in opened.error[0].value
     opened.text_input(key="unblind_reason").set_value("the board asks")
     next(button for button in opened.button if button.label == "Unblind and log").click().run()
     assert list(opened.dataframe[-1].value.columns)[:3] == ["condition", "begun", "done"]

@@ -153,7 +153,7 @@ def test_what_is_seen_is_the_same_whatever_was_right(tmp_path: Path, clock: Cloc
 def test_unblinding_needs_a_reason_and_is_kept(watched: Service) -> None:
     token = at_trials(watched, "p")
     answer(watched, token, 0)
-    with pytest.raises(ForetellError, match="Say why"):
+    with pytest.raises(ForetellError, match="requires a reason"):
         watched.researcher.unblind("demo", "  ")
     acts = watched.workspace.store.read(audit.acts)
     assert [row["act"] for row in acts] == ["opened"]

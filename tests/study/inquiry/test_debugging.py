@@ -74,8 +74,8 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     assert named.sum() > PLANTED / 2
     own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
     assert read.interval[0] > own.area
-    (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "reader" in said]
-    assert "trained without this picture, doubts the label: rather " in line
+    (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "linear probe" in said]
+    assert "trained without this image, doubts the label: rather " in line
 
 
 def _by_heart(net, inputs, labels):
