@@ -83,7 +83,7 @@ def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> No
     app = settled(app.multiselect(key="concept.layers").set_value([]).run())
     assert "Choose one to three layers." in [info.value for info in app.info]
     none = replace(images, labels=np.full(len(images), fish + 1))
-    with pytest.raises(ForetellError, match="has no picture of 'fish'"):
+    with pytest.raises(ForetellError, match="has no image of 'fish'"):
         TcavRequest(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
 
 
