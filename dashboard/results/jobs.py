@@ -91,7 +91,7 @@ class AnalysisResult(Sample):
 
 def key_of(data: Responses) -> str:
     """SHA-256 of the rows, and of what was said about them."""
-    return digest(data.sha256, str(data.dropped), data.excluded.to_csv(index=False), *data.messages)
+    return digest(data.sha256, str(data.dropped), data.excluded.to_json(orient="records"), *data.messages)
 
 
 def make_sample_task(

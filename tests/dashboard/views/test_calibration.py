@@ -90,7 +90,7 @@ def test_an_ai_that_is_always_right_has_no_temperature(view, monkeypatch) -> Non
     pool().forget(request.key)  # another test's, and this one's is nobody else's
     app = view(**LINK)
     pool().forget(request.key)
-    assert "right about all 6 pictures" in app.info[0].value
+    assert "right about all 6 images" in app.info[0].value
     after = app.table[0].value["After a temperature"]
     assert set(after) == {calibration.NONE}
 

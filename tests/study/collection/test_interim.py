@@ -67,7 +67,7 @@ def test_a_look_is_made_when_it_is_due_and_closes_at_its_bound(service: Service,
     assert state_of(service) == "closed"
     acts = [row["act"] for row in service.workspace.store.read(audit.acts)]
     assert acts == ["opened", INTERIM_ANALYSIS, "closed"]
-    with pytest.raises(ForetellError, match="No look of 'demo' is due"):
+    with pytest.raises(ForetellError, match="No interim analysis of 'demo' is due"):
         service.researcher.run_interim_analysis("demo")
     assert service.researcher.verify() == []
 
@@ -102,7 +102,7 @@ def test_below_the_bound_it_goes_on_until_the_planned_end(service: Service, fold
     collected(service, folder, range(6), {"none": 0.6, "saliency": 0.6})
     first = service.researcher.run_interim_analysis("demo")
     assert (first.is_crossed, state_of(service)) == (False, "open")
-    with pytest.raises(ForetellError, match="No look of 'demo' is due"):
+    with pytest.raises(ForetellError, match="No interim analysis of 'demo' is due"):
         service.researcher.run_interim_analysis("demo")
     collected(service, folder, range(6, 12), {"none": 0.6, "saliency": 0.6})
     last = service.researcher.run_interim_analysis("demo")

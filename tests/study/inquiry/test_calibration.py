@@ -93,7 +93,7 @@ def test_the_bins_hold_every_answer_with_wilsons_limits(answers, found) -> None:
 def test_what_cannot_be_had_is_a_sentence_and_no_number() -> None:
     """Catches a temperature at the edge of those tried, or an area of nothing."""
     sure = np.tile(np.array([[0.8, 0.2]], np.float32), (6, 1))
-    for labels, sentence in ((np.zeros(6, int), "right about all 6 pictures"), (np.ones(6, int), "wrong about all 6")):
+    for labels, sentence in ((np.zeros(6, int), "right about all 6 images"), (np.ones(6, int), "wrong about all 6")):
         one = assess_predictions(sure, labels)
         assert (one.cooled, one.temperatures, one.given.detection) == (None, None, None)
         (said,) = one.lacking
