@@ -85,7 +85,7 @@ def test_the_areas_are_those_of_the_target_and_its_map(again: ReopenedStudy):
 
 def test_other_weights_or_pictures_are_refused(again: ReopenedStudy, tmp_path: Path):
     for change, said in (
-        ({"classifier": {**again.bundle.manifest.classifier, "fingerprint": "0" * 64}}, "has other weights"),
+        ({"classifier": {**again.bundle.manifest.classifier, "fingerprint": "0" * 64}}, "has different weights"),
         ({"sets": {**again.bundle.manifest.sets, "pool": {"digest": "0"}}}, "The image set 'pool' is not the one"),
         ({"config": {}}, "does not record its classifier"),
     ):
