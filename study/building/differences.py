@@ -16,7 +16,8 @@ _NAMED = 5
 
 
 def differences(frozen: Manifest, again: Manifest) -> list[str]:
-    """One sentence for each kind of difference; none where both have one hash."""
+    """Describe each kind of difference in a sentence; none where both would show and measure the same."""
+    frozen, again = _without_wording(frozen), _without_wording(again)
     if frozen.compute_hash() == again.compute_hash():
         return []
     faults = [
@@ -28,6 +29,18 @@ def differences(frozen: Manifest, again: Manifest) -> list[str]:
         faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
     faults += _of_trials(frozen, again)
     return faults or ["The manifest differs from a fresh build. Build the study again."]
+
+
+def _without_wording(manifest: Manifest) -> Manifest:
+    """Leave out sentences that a later version may word differently: warnings, and why a trial was dropped."""
+
+    def strip(trial: Trial) -> Trial:
+        facts = {name: value for name, value in trial.saliency.items() if name != "warnings"}
+        return trial.model_copy(update={"saliency": facts})
+
+    trials, practice = (tuple(map(strip, one)) for one in (manifest.trials, manifest.practice))
+    dropped = tuple({**one, "reason": ""} for one in manifest.dropped)
+    return manifest.model_copy(update={"trials": trials, "practice": practice, "dropped": dropped})
 
 
 def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
