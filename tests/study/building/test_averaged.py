@@ -41,9 +41,9 @@ def test_both_accuracies_are_those_of_a_loop_over_drawn_heads(pool, spread: floa
         total += e / e.sum(1, keepdims=True)
     assert found.averaged[0] == pytest.approx((total.argmax(1) == truth).mean(), abs=0.02 if spread < 1 else 0.25)
     plain = z @ head.T
-    assert found.estimate_plain[0] == pytest.approx((plain.argmax(1) == truth).mean())
+    assert found.plain[0] == pytest.approx((plain.argmax(1) == truth).mean())
     fifth = [truth[i] in np.argsort(plain[i])[-5:] for i in range(IMAGES)]
-    assert found.estimate_plain[1] == pytest.approx(np.mean(fifth))
+    assert found.plain[1] == pytest.approx(np.mean(fifth))
     assert ("Warning: the prior is not that of this network" in found.text) is warned
     assert f"{found.averaged[0]:.1%}" in found.text
 
