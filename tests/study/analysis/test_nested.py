@@ -135,7 +135,7 @@ def test_agrees_with_the_reference(real: Path, name: str) -> None:
     [
         ("zero_variance", "Boundary (singular) fit: the standard deviation between levels of participant is"),
         ("separation", "standard correct in condition none: all 1,200 responses are correct"),
-        ("absent_condition", f"{TERMS[9]}, {TERMS[10]}, {TERMS[11]} left out"),
+        ("absent_condition", f"{TERMS[9]}, {TERMS[10]}, {TERMS[11]}."),
         ("tiny", "standard correct in condition none: all 8 responses are correct"),
     ],
 )

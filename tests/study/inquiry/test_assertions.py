@@ -141,7 +141,7 @@ def test_a_kill_and_the_same_command_again(tmp_path):
     (tmp_path / "rules.py").write_text(RULES)
     words = ["assertions", "rules.py", "--setting", "size=160"]
     for said in killed_and_whole(tmp_path, words, ["scenes.rules.csv", "scenes.rules.json"]):
-        assert re.match(r"same_when_mirrored: broken by \d+ of 160 pictures \(", said)
+        assert re.match(r"same_when_mirrored: broken by \d+ of 160 images \(", said)
 
 
 def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
