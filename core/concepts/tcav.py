@@ -90,7 +90,7 @@ def tcav(
     ----------
     concept, random
         Images (N, C, H, W) of the concept and a pool (M, C, H, W) of others, M at least 2 N: each of ``runs``
-        vectors is trained against N of the pool, drawn anew. The same is done with ``concepts`` sets of N images of
+        vectors is trained against N of the pool, newly drawn. The same is done with ``concepts`` sets of N images of
         the pool in the concept's place.
     images
         Images (B, C, H, W) of the class ``target``.

@@ -20,10 +20,10 @@ def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     """Draw, for each option, what raises and lowers its probability, measured by intervention over the pool."""
     from study.conditions.concepts.charts import ConceptEffects, chart, concept_effects
 
-    def measured() -> ConceptEffects:
+    def measure_effects() -> ConceptEffects:
         return concept_effects(studio.classifier, studio.pool, studio.seed_of("concepts"))
 
-    effects = studio.once("concepts", measured)
+    effects = studio.once("concepts", measure_effects)
     drawn = [studio.write(chart(effects.strongest(k), studio.size)) for k in material.classes]
     own = {name: factor.known for name, factor in material.images.factors.items()}
     seen = {name: values[material.index] for name, values in own.items() if values is not None}
