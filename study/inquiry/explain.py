@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from core.attribution import METHODS
-from core.attribution.common import versions
+from core.attribution.method import versions
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.errors import ForetellError
