@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from study.building.design import Candidate, SetPredictions, candidates, shuffle
 from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
-from study.bundle import TRIAL_TYPES, TrialType
+from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
 from study.network.sources import plain
 from study.plan.config import StudyConfig, Teaching
 from study.workspace.seeds import seed_of
@@ -46,7 +45,7 @@ class PlannedTrial:
     """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
 
     ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
-    ``doubt`` says which stratum it comes from, where the study has strata.
+    ``stratum`` says where it comes from, where the study has strata.
     """
 
     id: str
@@ -54,7 +53,7 @@ class PlannedTrial:
     teaching: TeachingSet
     flip: bool
     wrong: TeachingSet | None = None
-    doubt: dict[str, Any] = field(default_factory=dict)
+    stratum: StratumFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Planner:
         self.prior = prior or self._prior_of_the_pool()
         self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
-        self._doubts: dict[tuple[str, int], dict[str, Any]] = {}
+        self._stratum_of: dict[tuple[str, int], StratumFacts] = {}
         self._strata: Stratifier | None = None
         if config.trials.strata is not None:
             ground = Ground(config.trials.strata, classifier, sets, self.prior, base, cache, self.seed)
@@ -122,7 +121,7 @@ class Planner:
             yield from shuffle_candidates(found, rng)
             return
         for ranked in self._strata.order_candidates(found, turn, rng):
-            self._doubts[_key(ranked.candidate)] = self._strata.facts(ranked)
+            self._stratum_of[_key(ranked.candidate)] = self._strata.facts(ranked)
             yield ranked.candidate
 
     def _trials(
@@ -240,7 +239,7 @@ class Planner:
                 chosen,
                 bool(flip),
                 self._wrong(candidate),
-                self._doubts.get(_key(candidate), {}),
+                self._stratum_of.get(_key(candidate)),
             )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )

@@ -83,11 +83,11 @@ def check(manifest: Manifest) -> None:
     assert len(made) >= 4
     assert all("none of 200 teaching sets" in dropped["reason"] for dropped in manifest.dropped)
     for trial in manifest.trials:
-        assert trial.teaching["p_learner"] > 0.8
-        assert trial.teaching["policy"] == "first"
-        assert 0 < trial.teaching["rank"] <= 1
+        assert trial.teaching.p_learner > 0.8
+        assert trial.teaching.policy == "first"
+        assert 0 < trial.teaching.rank <= 1
         assert {e.category for e in trial.assets.examples} == {trial.target, trial.alternative}
-        assert trial.saliency["samples"] == 64
+        assert trial.saliency.samples == 64
 
 
 @pytest.mark.real

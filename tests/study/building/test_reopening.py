@@ -40,10 +40,10 @@ def test_the_lesson_is_the_frozen_one(again: ReopenedStudy):
     """The set of the study's own policy is the one whose pictures and probability were frozen."""
     trial = again.bundle.manifest.trials[1]
     found = lesson(again.planner, again.candidate(trial))
-    own = found.sets[trial.teaching["policy"]]
+    own = found.sets[trial.teaching.policy]
     assert [found.ids[i] for i in own.indices] == [example.source for example in trial.assets.examples]
-    assert own.p_learner == pytest.approx(trial.teaching["p_learner"], rel=1e-5)
-    assert [[n, p] for n, p in own.curve] == [[n, pytest.approx(p, rel=1e-5)] for n, p in trial.teaching["curve"]]
+    assert own.p_learner == pytest.approx(trial.teaching.p_learner, rel=1e-5)
+    assert [[n, p] for n, p in own.curve] == [[n, pytest.approx(p, rel=1e-5)] for n, p in trial.teaching.curve]
 
 
 def test_the_map_is_the_frozen_one(again: ReopenedStudy, tmp_path: Path):

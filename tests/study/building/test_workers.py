@@ -178,10 +178,10 @@ def test_common_masks_are_common(tmp_path):
     small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
     (tmp_path / "common.toml").write_text(small.replace("[saliency]", "[saliency]\ncommon_masks = true"))
     manifest = build(tmp_path / "common.toml", tmp_path / "home").manifest
-    assert len({trial.saliency["seed"] for trial in manifest.trials}) == 1
+    assert len({trial.saliency.seed for trial in manifest.trials}) == 1
     (tmp_path / "own.toml").write_text(small)
     own = build(tmp_path / "own.toml", tmp_path / "home").manifest
-    assert len({trial.saliency["seed"] for trial in own.trials}) == 3
+    assert len({trial.saliency.seed for trial in own.trials}) == 3
     assert json.loads(json.dumps(own.config))["saliency"]["common_masks"] is False
 
 
