@@ -10,20 +10,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.kfac import KroneckerPrior, fit_prior
-from core.types import Progress, TeachingSet
-from data.types import ImageSet
+from core.types import Progress, TeachingSet, silent
 from study.building.categories import choose_categories
 from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
+from study.building.sources import Sources, predict_sets
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
 from study.network.sources import plain
-from study.plan.config import StudyConfig, Teaching
+from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
 
 WRONG = "wrong_examples"
@@ -72,25 +71,17 @@ class TrialPlan:
 class Planner:
     """Chooses trials and teaching sets for a study, with a prior learned before or that of the pool."""
 
-    def __init__(
-        self,
-        config: StudyConfig,
-        material: SetPredictions,
-        sets: dict[str, ImageSet],
-        classifier: Classifier,
-        cache: Path,
-        base: Path,
-        prior: KroneckerPrior | None = None,
-    ) -> None:
+    def __init__(self, sources: Sources, material: SetPredictions, cache: Path) -> None:
+        config, classifier, sets = sources.config, sources.classifier, sources.sets
         self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
         self.seed = config.study.seed
-        self.prior = prior or self._prior_of_the_pool()
+        self.prior = sources.prior.prior if sources.prior else self._prior_of_the_pool()
         self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
         self._stratum_of: dict[tuple[str, int], StratumFacts] = {}
         self._strata: Stratifier | None = None
         if config.trials.strata is not None:
-            ground = Ground(config.trials.strata, classifier, sets, self.prior, base, cache, self.seed)
+            ground = Ground(config.trials.strata, classifier, sets, self.prior, sources.base, cache, self.seed)
             self._strata = Stratifier(ground)
 
     def plan(self, progress: Progress) -> TrialPlan:
@@ -243,6 +234,11 @@ class Planner:
             )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )
+
+
+def make_planner(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
+    """Make the planner of a study, with the network's predictions from the cache or made now."""
+    return Planner(sources, predict_sets(sources, cache, progress), cache)
 
 
 def _in_pool(question: TeachingProblem, chosen: TeachingSet) -> TeachingSet:

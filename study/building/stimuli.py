@@ -23,6 +23,7 @@ from core.views import View, view
 from data.types import ImageSet
 from study.building.design import Candidate, SetPredictions
 from study.building.plan import PlannedTrial
+from study.building.sources import Sources
 from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
@@ -43,17 +44,10 @@ CENTRE = 0.5
 class StimulusStudio:
     """Makes the stimuli of a study; every trial is a pure function of the study file, the images and the weights."""
 
-    def __init__(
-        self,
-        config: StudyConfig,
-        classifier: Classifier,
-        sets: dict[str, ImageSet],
-        material: SetPredictions,
-        assets: Path,
-        cache: Path,
-    ) -> None:
-        self.config, self.classifier, self.sets, self.material = config, classifier, sets, material
-        self.assets, self.maps = assets, MapCache(classifier, config.saliency, cache)
+    def __init__(self, sources: Sources, material: SetPredictions, assets: Path, cache: Path) -> None:
+        self.config, self.classifier, self.sets = sources.config, sources.classifier, sources.sets
+        self.material, self.assets = material, assets
+        self.maps = MapCache(self.classifier, self.config.saliency, cache)
         self._made_once: dict[str, Any] = {}
         assets.mkdir(parents=True, exist_ok=True)
 

@@ -15,7 +15,8 @@ from core.errors import ForetellError
 from core.types import silent
 from data.sets import imagenet_a
 from data.sets.wnids import imagenet_names
-from study.building.build import build, open_sources
+from study.building.build import build
+from study.building.sources import open_sources
 from study.bundle import TRIAL_TYPES, Manifest
 from study.network.predictions import predict
 from study.plan.config import read
