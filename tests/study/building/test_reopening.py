@@ -82,7 +82,7 @@ def test_the_areas_are_those_of_the_target_and_its_map(again: ReopenedStudy):
                 mixed = picture * shown + other * (1 - shown)
                 said.append(float(classifier.probabilities(mixed)[0, target]))
             area = np.trapezoid(said, counts / len(order))
-            assert trial.saliency[name] == pytest.approx(area, abs=1e-4)
+            assert getattr(trial.saliency, name) == pytest.approx(area, abs=1e-4)
 
 
 def test_other_weights_or_pictures_are_refused(again: ReopenedStudy, tmp_path: Path):
