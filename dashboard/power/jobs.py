@@ -109,7 +109,7 @@ class PowerAnalysis:
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""
         given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
-        return Task(digest("power", given, *self._world()), self.curve, self.estimate())
+        return Task(digest("power", given, *self._world()), self.curve, self.estimate)
 
     def estimate(self, workers: int | None = None) -> float:
         """About how many seconds the curve takes: from one simulated study, and the start of a process, both timed."""

@@ -163,12 +163,14 @@ def make_profile_task(found: AnalysisResult) -> Task:
         table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
         return table, intervals.variance_components(frame, model)
 
-    return _of(found, "profiles", work, len(frame) * len(model.coefficients) * PROFILE_S)
+    return _of(found, "profiles", work, lambda: len(frame) * len(model.coefficients) * PROFILE_S)
 
 
-def _of(found: AnalysisResult, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
+def _of(
+    found: AnalysisResult, what: str, work: Callable[[Progress], Any], estimate: Callable[[], float] | None = None
+) -> Task:
     """A task on responses that were analysed."""
-    return Task(digest(what, key_of(found.data), found.model.formula), work, takes)
+    return Task(digest(what, key_of(found.data), found.model.formula), work, estimate or (lambda: None))
 
 
 def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:

@@ -21,7 +21,7 @@ from core.types import Certificate, Explanation, silent
 from core.views import view
 from dashboard.explore import canvas, table
 from dashboard.explore.figures import HeatmapStyle
-from dashboard.explore.heatmap_jobs import Faithfulness, FaithfulnessRequest, MapRequest
+from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, make_faithfulness_task
 from dashboard.explore.heatmaps import reproduce
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
@@ -94,7 +94,9 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapT
     one = made.rows["rise"][0]
     certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
     explanation = replace(one.explanation, certificates=(certificate,))
-    found: Faithfulness = FaithfulnessRequest(one.request, explanation, made.columns[0].mask).compute(lambda *_: None)
+    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].mask).compute(
+        lambda *_: None
+    )
     shown = replace(
         made, rows={"rise": (replace(one, explanation=explanation, faithfulness=found), made.rows["rise"][1])}
     )

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from dashboard.explore import picker
-from dashboard.explore.debugging.jobs import AssertionsRequest
+from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.table import DELETION
 from dashboard.shared import cache, numbers
 from dashboard.shared.cache import Gallery
@@ -54,8 +54,8 @@ def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name
     if chosen == NOT:
         return
     file = home() / cache.RULES / chosen
-    request = AssertionsRequest(classifier, file, file.read_bytes(), found.images)
-    asserted: AssertionResults | None = get_result(request, "_assertions")
+    task = make_assertions_task(classifier, file, file.read_bytes(), found.images)
+    asserted: AssertionResults | None = get_result(task, "_assertions")
     if asserted is not None:
         _draw_report(asserted, gallery, f"{name}.{file.stem}", picked)
 

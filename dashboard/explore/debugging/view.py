@@ -11,7 +11,7 @@ import streamlit as st
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
 from dashboard.explore.debugging import assertions, calibration, points
-from dashboard.explore.debugging.jobs import NoiseRequest
+from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.table import format_name
@@ -103,7 +103,8 @@ def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tupl
     confidence = Axis("confidence: probability of the prediction", found.answers.probability)
     if noise == ENTROPY:
         return confidence, Axis("entropy of the prediction, bits", found.answers.entropy)
-    table: pd.DataFrame | None = get_result(NoiseRequest(cache.load_classifier(model), noise, found.images), "_noise")
+    task = make_noise_task(cache.load_classifier(model), noise, found.images)
+    table: pd.DataFrame | None = get_result(task, "_noise")
     if table is None:
         return None
     error = table[f"{measure}_error"]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.views import View, view
-from dashboard.explore.heatmap_jobs import FaithfulnessRequest, MapRequest, RobustnessRequest
+from dashboard.explore.heatmap_jobs import MapRequest, make_faithfulness_task, make_robustness_task
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
 from dashboard.shared import cache
@@ -106,12 +106,12 @@ def target_of(seen: ClassifiedImage, name: str) -> int | None:
 
 def cell_of(asking: JobCollector, request: MapRequest, column: Column, *, measured: bool) -> Cell:
     """Return the heatmap as far as it is computed, with its measures if requested."""
-    job = asking(request)
+    job = asking(request.task)
     if job is None or job.state != "done":
         return Cell(request, note=describe_state(job))
     if not measured:
         return Cell(request, job.result)
-    measures = asking(FaithfulnessRequest(request, job.result, column.object_pixels))
+    measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))
     found = measures.result if measures is not None and measures.state == "done" else None
     return Cell(request, job.result, faithfulness=found)
 
@@ -120,5 +120,5 @@ def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     """Add the robustness of the method to a cell, as soon as it is computed."""
     if cell.faithfulness is None:
         return cell
-    job = asking(RobustnessRequest(cell.request))
+    job = asking(make_robustness_task(cell.request))
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell

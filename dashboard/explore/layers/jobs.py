@@ -1,4 +1,4 @@
-"""What the Inside view asks the pool for: a question of the command `layers`, for some images of a set."""
+"""The background task of the view of layers: a question of the command `layers`, for some images of a set."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from core.parameters import list_parameters, parse_parameters
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore.heatmap_jobs import estimate_seconds
-from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
-"""Gradients that an attack takes of a picture at most, by its defaults."""
+"""Gradients that an attack takes per image at most, by its defaults."""
 MOST_STEPS = 50
 """Those of an attack that is not named there."""
 WALK = 150
-"""Gradients that the three ways of one picture to its boundaries take, about."""
+"""Gradients, about, of the three walks from one image to its decision boundaries."""
 
 
 @dataclass(frozen=True)
 class LayerResult:
-    """A question's table, and how it was found."""
+    """A question's table, and how it was computed."""
 
     table: pd.DataFrame
     facts: dict[str, Any]
@@ -42,7 +42,7 @@ class LayerResult:
 
 @dataclass(frozen=True)
 class InspectionRequest:
-    """A question as the verb has it, of ``count`` pictures of a set at most, drawn with its seed."""
+    """A question of the command `layers`, about at most ``count`` images of a set, drawn with its seed."""
 
     asked: LayerQuery
     classifier: Classifier
@@ -55,11 +55,11 @@ class InspectionRequest:
         """Return the SHA-256 of everything the result depends on."""
         networks = (self.classifier.fingerprint, self.compared.fingerprint)
         return digest(
-            "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
+            "layers", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
         )
 
     def compute(self, progress: Progress) -> LayerResult:
-        """Ask; blocks that are done wait in the cache for a run that was stopped."""
+        """Compute the table; finished blocks stay in the cache for a run that was stopped."""
         question = QUESTIONS[self.asked.question]
         given = parse_parameters(question, self.asked.parameters)
         images = self.images.only(draw_rows(len(self.images), self.asked.seed, self.count))
@@ -67,22 +67,20 @@ class InspectionRequest:
         inspected = LayerInspection(self.classifier, images, self.asked, self.compared, parts)
         return LayerResult(question(inspected, progress, **given), inspected.facts)
 
-    def ask(self) -> Job:
-        """The job that asks, or has asked."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
     @property
-    def seconds(self) -> float | None:
-        """About how long it takes at most, what is made of the network's answers aside; 0 if it was begun."""
-        if pool().find(self.key):
-            return 0.0  # before the layers are asked for their units
+    def task(self) -> Task:
+        """Return the task that computes it."""
+        return Task(self.key, self.compute, self.estimate)
+
+    def estimate(self) -> float | None:
+        """Estimate the seconds of the passes at most; what is computed from the predictions is left out."""
         defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.asked.question])}
         passes = PASSES.get(self.asked.question, _each_layer)
-        return estimate_seconds(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
+        return estimate_seconds(self.classifier, passes(self, defaults | dict(self.asked.parameters)))
 
     @property
     def image_count(self) -> int:
-        """How many are asked about."""
+        """Return the number of images used."""
         return min(self.count, len(self.images))
 
 
@@ -119,4 +117,4 @@ PASSES: Mapping[str, Callable[[InspectionRequest, Mapping[str, Any]], Cost]] = {
     "margins": _each_walk,
     "frequencies": _each_radius,
 }
-"""Passes through the network, about; a question that is not here reads every layer once."""
+"""Approximate passes through the network; a question that is not listed reads every layer once."""

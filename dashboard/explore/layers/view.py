@@ -87,7 +87,7 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
         )
         return
     request = InspectionRequest(asked, classifier, compared, images, count)
-    draw_when_ready(request, lambda found: _draw_result(request, found), "_inside")
+    draw_when_ready(request.task, lambda found: _draw_result(request, found), "_layers")
     downloads.show_downloads(None)
 
 

@@ -9,7 +9,12 @@ import streamlit as st
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
 from dashboard.explore.heatmaps.cells import class_names
-from dashboard.explore.units.concept_jobs import InterventionEffects, InterventionRequest, TcavRequest, list_concepts
+from dashboard.explore.units.concept_jobs import (
+    InterventionEffects,
+    list_concepts,
+    make_intervention_task,
+    make_tcav_task,
+)
 from dashboard.explore.units.effects import bars
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -45,11 +50,11 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
             f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this "
-            f"factor is set in {found.pictures:,} of the images, compared with its other values, with 95% intervals. "
+            f"factor is set in {found.count:,} of the images, compared with its other values, with 95% intervals. "
             "Orange: for the class. Blue: against it."
         )
 
-    draw_when_ready(InterventionRequest(classifier, images), draw, "_reliance")
+    draw_when_ready(make_intervention_task(classifier, images), draw, "_interventions")
 
 
 def changes(found: InterventionEffects, target: int) -> go.Figure:
@@ -92,8 +97,8 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
     if not chosen:
         st.info("Choose one to three layers.")
         return
-    request = TcavRequest(classifier, images, target, concept, tuple(chosen))
-    draw_when_ready(request, lambda found: _draw_tests(found, class_names(classifier)[target]), "_push")
+    task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
+    draw_when_ready(task, lambda found: _draw_tests(found, class_names(classifier)[target]), "_tcav")
 
 
 def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:

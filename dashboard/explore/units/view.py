@@ -19,7 +19,7 @@ from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.explore.table import format_name
 from dashboard.explore.units import concepts, effects
-from dashboard.explore.units.jobs import ExemplarsRequest, MaximiseRequest
+from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import files
 from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
@@ -111,10 +111,8 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
     st.subheader(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
 
     def collect(asking: JobCollector) -> UnitJobs:
-        job = asking(MaximiseRequest(classifier, unit, settings))
-        return UnitJobs(
-            classifier, settings, job, asking(ExemplarsRequest(classifier, unit, images)) if images else None
-        )
+        found = asking(make_exemplars_task(classifier, unit, images)) if images else None
+        return UnitJobs(classifier, settings, asking(make_synthesis_task(classifier, unit, settings)), found)
 
     def draw(shown: UnitJobs) -> None:
         _show_maximised(shown, unit)

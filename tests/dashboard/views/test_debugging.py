@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from core.types import silent
 from dashboard.explore.debugging import points
 from dashboard.explore.debugging import view as debugging
-from dashboard.explore.debugging.jobs import NoiseRequest
+from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
@@ -105,7 +105,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
     app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
     classifier = cache.load_classifier("scenes")
-    table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
+    table = make_noise_task(classifier, "inserted_dropout", found.images).compute(silent)
     np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
     error = table["mutual_information_error"]
     said = f"median {error.median():.3f}, maximum {error.max():.3f}."

@@ -10,7 +10,7 @@ from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of
 from dashboard.explore.units import effects
-from dashboard.explore.units.effect_jobs import ChannelEffectsRequest
+from dashboard.explore.units.effect_jobs import make_effects_task
 from dashboard.shared import cache
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.reading import batches
@@ -37,7 +37,7 @@ def whole():
 
 def test_one_channel_alone_is_what_all_together_say(whole) -> None:
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    found = ChannelEffectsRequest(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
+    found = make_effects_task(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
     np.testing.assert_allclose(found.deletion.drop[0], whole[0].drop[CHANNEL], atol=1e-6)
     np.testing.assert_allclose(found.dissection.agreement[0], whole[1].agreement[CHANNEL], atol=1e-12)
     bars = effects.losses(classifier, found).data[0]

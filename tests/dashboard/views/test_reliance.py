@@ -11,7 +11,7 @@ import pytest
 from core.errors import ForetellError
 from dashboard.explore.units import concept_jobs as work
 from dashboard.explore.units import concepts
-from dashboard.explore.units.concept_jobs import InterventionRequest, TcavRequest
+from dashboard.explore.units.concept_jobs import make_intervention_task, make_tcav_task
 from dashboard.shared import cache
 from study.inquiry import concepts as verb
 from study.inquiry.interventions import draw_rows
@@ -41,7 +41,7 @@ def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
     """Slow re-implementation: one picture at a time; the reports count every change once."""
     classifier, images, fish = world
     told = []
-    found = InterventionRequest(classifier, images).compute(lambda done, total, _: told.append((done, total)))
+    found = make_intervention_task(classifier, images).compute(lambda done, total, _: told.append((done, total)))
     assert told == [(k, 31) for k in range(31)]
     factor, rows = images.factors["context"], draw_rows(len(images), 0, CHANGED)
 
@@ -84,7 +84,7 @@ def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> No
     assert "Choose one to three layers." in [info.value for info in app.info]
     none = replace(images, labels=np.full(len(images), fish + 1))
     with pytest.raises(ForetellError, match="has no image of 'fish'"):
-        TcavRequest(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
+        make_tcav_task(classifier, none, fish, "context=sea", ("pool",)).compute(lambda *_: None)
 
 
 def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, workspace: Path) -> None:
@@ -106,23 +106,23 @@ def test_a_channel_is_no_class(opened) -> None:
 def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the next change, of which there are 31; and asked again it begins anew."""
     monkeypatch.setattr(work, "CHANGED", CHANGED + 1)
-    job = InterventionRequest(*world[:2]).ask()
+    job = make_intervention_task(*world[:2]).ask()
     job.cancel()
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
-    assert InterventionRequest(*world[:2]).ask() is not job
+    assert make_intervention_task(*world[:2]).ask() is not job
 
 
 def test_whatever_the_test_depends_on_is_in_its_key(world) -> None:
     classifier, images, fish = world
     other = gallery_of("scenes", "standard").images
     asked = [
-        TcavRequest(classifier, images, fish, "context=sea", ("pool",)),
-        TcavRequest(classifier, other, fish, "context=sea", ("pool",)),
-        TcavRequest(classifier, images, fish + 1, "context=sea", ("pool",)),
-        TcavRequest(classifier, images, fish, "context=road", ("pool",)),
-        TcavRequest(classifier, images, fish, "context=sea", ("pool", "head")),
-        InterventionRequest(classifier, images),
-        InterventionRequest(classifier, other),
+        make_tcav_task(classifier, images, fish, "context=sea", ("pool",)),
+        make_tcav_task(classifier, other, fish, "context=sea", ("pool",)),
+        make_tcav_task(classifier, images, fish + 1, "context=sea", ("pool",)),
+        make_tcav_task(classifier, images, fish, "context=road", ("pool",)),
+        make_tcav_task(classifier, images, fish, "context=sea", ("pool", "head")),
+        make_intervention_task(classifier, images),
+        make_intervention_task(classifier, other),
     ]
     assert len({request.key for request in asked}) == len(asked)

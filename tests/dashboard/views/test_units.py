@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.units.unit import Unit
-from dashboard.explore.units.jobs import ExemplarsRequest, MaximiseRequest
+from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.exemplars import exemplars, of_set
@@ -110,8 +110,8 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
 def test_whatever_the_pictures_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
     classifier = cache.load_classifier("scenes")
     asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": VisualisationSettings()}
-    assert MaximiseRequest(**asked).key == MaximiseRequest(**asked).key  # type: ignore[arg-type]
-    assert MaximiseRequest(**asked | change).key != MaximiseRequest(**asked).key  # type: ignore[arg-type]
+    assert make_synthesis_task(**asked).key == make_synthesis_task(**asked).key  # type: ignore[arg-type]
+    assert make_synthesis_task(**asked | change).key != make_synthesis_task(**asked).key  # type: ignore[arg-type]
 
 
 def test_other_weights_another_set_and_another_unit_are_other_searches(workspace: Path) -> None:
@@ -120,5 +120,5 @@ def test_other_weights_another_set_and_another_unit_are_other_searches(workspace
     sets = [gallery_of("scenes", name).images for name in ("standard", "adversarial")]
     one, other = cache.load_classifier("scenes"), cache.load_classifier("models/other.py")
     requests = [(c, Unit(k, LAYER), images) for c in (one, other) for k in (0, 1) for images in sets]
-    assert len({ExemplarsRequest(*request).key for request in requests}) == 8
-    assert len({MaximiseRequest(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2
+    assert len({make_exemplars_task(*request).key for request in requests}) == 8
+    assert len({make_synthesis_task(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2
