@@ -146,7 +146,7 @@ def glmm(
 
     Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors.
 
-    Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
+    Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
     from study.analysis import coding, mixed, printing, responses
     from study.analysis import formula as formulas

@@ -76,7 +76,7 @@ def _demo() -> None:
     done = home() / "demo.done"
     url = database(home())
     mark = hashlib.sha256(code_digest().encode() + url.encode() + study_file.read_bytes()).hexdigest()
-    # Asking the bundle itself would load torch, the network and the pictures: seconds at every start.
+    # Verifying the bundle itself would load torch, the network and the images: seconds at every start.
     made = not url.startswith("sqlite") or (home() / "foretell.db").is_file()
     whole = made and any((home() / "bundles").glob("demo-*/manifest.json"))
     if whole and done.is_file() and done.read_text() == mark:

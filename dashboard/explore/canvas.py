@@ -116,7 +116,7 @@ def _element(item: ImageItem | Words | Line | Rectangle) -> tuple[str, dict[str,
         case ImageItem():
             return "image", {**_rectangle(item), "href": _embed_image(item.image)}
         case Words():
-            # SVG counts from the line the letters stand on.
+            # SVG measures from the baseline of the text.
             place = {"x": _number(item.x), "y": _number(item.y + 0.8 * item.size), "font-size": _number(item.size)}
             return "text", {**place, "fill": item.colour, "text-anchor": item.anchor}
         case Line():

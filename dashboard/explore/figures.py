@@ -94,7 +94,7 @@ class HeatmapDrawing:
         """
         drawn = self.draw_input(outline=outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
-        # Bilinear: what swings over beside a strong edge would be encircled as evidence.
+        # Bilinear: a bicubic overshoot next to a strong edge would be outlined as evidence.
         evidence = np.asarray(
             Image.fromarray(signed.normalise_map(self._values, self._error)).resize(
                 self.size, Image.Resampling.BILINEAR

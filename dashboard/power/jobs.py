@@ -69,11 +69,11 @@ class PowerAnalysis:
         Raises
         ------
         ForetellError
-            The pilot does not determine it, or simulated people have no built study to answer.
+            The pilot does not determine it, or the study of simulated participants is not built.
         """
         if self.mixture is not None and self.slope_sds:
             raise ForetellError(
-                "Simulated people respond as their theories say and have no random slopes: assume slopes with the "
+                "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
         world = self._assumed()

@@ -21,7 +21,7 @@ from dashboard.studies.workspace_studies import Study
 from study.analysis import power
 from study.plan.config import StudyConfig
 
-PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated people"
+PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated participants"
 SIZES = "10,20,40,60"
 MOST_STUDIES, MOST_PARTICIPANTS = 5000, 2000
 

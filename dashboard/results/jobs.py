@@ -95,20 +95,20 @@ def key_of(data: Responses) -> str:
 
 
 def make_sample_task(
-    data: Responses, plan: AnalysisPlan | None, looks: Sequence[InterimAnalysis] | None = None
+    data: Responses, plan: AnalysisPlan | None, interim: Sequence[InterimAnalysis] | None = None
 ) -> Task:
-    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model.
+    """Return the task that applies the plan's exclusions and computes Figure 1, which needs no model.
 
-    ``looks`` are those made at these answers, None if not known.
+    ``interim`` are the interim analyses of these responses, None if unknown.
     """
 
     def work(progress: Progress) -> Sample:
         progress(0, 1, "resampling participants")
-        kept = planned.keep(data, plan, looks) if plan else None
+        kept = planned.keep(data, plan, interim) if plan else None
         stayed = kept.data if kept else data
         return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
 
-    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(looks))
+    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(interim))
     return Task(key, work)
 
 

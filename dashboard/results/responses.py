@@ -19,7 +19,7 @@ from study.bundle import Bundle
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
-UPLOAD = "A CSV file of mine"
+UPLOAD = "Upload a CSV file"
 NONE = "Not in the file"
 MOST_MB = 200
 """Of an uploaded file: two million responses."""

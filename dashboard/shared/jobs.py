@@ -21,7 +21,7 @@ WORKERS = 2
 """One long piece of work must not keep the short ones waiting."""
 MOST_WAITING = 200
 MOST_KEPT = 300
-"""Finished pieces of work that are remembered: maps of 224 px with their errors take 0.4 MB each."""
+"""Finished jobs that are kept: a heatmap of 224 px with its standard error takes 0.4 MB."""
 WANTED_S = 10.0
 """What no page has asked for in this time waits until there is nothing else to do."""
 GOODBYE_S = 5.0
@@ -99,7 +99,7 @@ class Job:
             log.exception("a job failed")
             self.state, self.error = "failed", f"Unexpected {type(error).__name__}: {error}"
         finally:
-            self._work = None  # what it was made from need not stay as long as what came of it
+            self._work = None  # the inputs need not stay in memory as long as the result
             self._ended.set()
 
     def _report(self, done: int, total: int, what: str) -> None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-IMAGE_KEY = "picture"
+IMAGE_KEY = "image"
 """In the session and in the link: the chosen image, ``set/number``."""
-IMAGES_KEY = "pictures"
+IMAGES_KEY = "images"
 """In the session and in the link: the numbers of several chosen images of a set, with commas."""
 STOPPED_KEY = "explore_stopped"
 """In the session: keys of work that was stopped here and is not begun again unasked."""

@@ -15,7 +15,7 @@ from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.table import format_name
-from dashboard.explore.uncertainty import view as doubt
+from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
@@ -26,22 +26,22 @@ from study.workspace.spreadsheets import csv_text
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
     "Points",
-    "Doubtful labels",
+    "Label errors",
     "Outliers",
     "Calibration",
     "Assertions",
 )
-CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
-ENTROPY = "Entropy of the answer"
-BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
+CONFIDENCE, FEATURES = PLACES = ("Confidence and uncertainty", "Feature space")
+ENTROPY = "Entropy of the prediction"
+BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's prediction", "Label", "Nothing")
 CONFIDENT = 80
 """Probability in per cent from which an error counts as confident by default."""
 HARDLY = 0.5
 """Accuracy below which the predictions should not judge labels."""
 JUDGES: dict[Judge, str] = {
-    "answers": "The AI's answers",
-    "features": "A reader of its features",
-    "both": "Where both agree",
+    "answers": "The AI's predictions",
+    "features": "Linear probe",
+    "both": "Both agree",
 }
 
 READER = "A linear probe of its features, trained without the image that it judges, is valid on training images too."
@@ -126,9 +126,9 @@ def _plane(found: DebuggingResults) -> tuple[Axis, Axis]:
 def _noise_box() -> str:
     return st.selectbox(
         "Uncertainty",
-        [ENTROPY, *doubt.OFFERED],
+        [ENTROPY, *uncertainty.OFFERED],
         format_func=lambda name: name if name == ENTROPY else f"{format_name(name)}, {PASSES} passes",
-        key="doubt",
+        key="uncertainty",
         bind=BIND,
         width=300,
     )
@@ -136,7 +136,7 @@ def _noise_box() -> str:
 
 def _measure_box() -> str:
     return st.selectbox(
-        "Measure", list(UNCERTAINTY_MEASURES), format_func=format_name, key="doubt.measure", bind=BIND, width=200
+        "Measure", list(UNCERTAINTY_MEASURES), format_func=format_name, key="uncertainty.measure", bind=BIND, width=200
     )
 
 
@@ -162,9 +162,9 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
         )
         return
     judge = _judge_box(found)
-    doubtful, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
+    likely, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
     st.caption(
-        f"Likely label errors by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,}. "
+        f"Likely label errors by confident learning: {len(likely):,} of {int(found.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
         f"wrong label from a confident error; the AI is right about {right:.0%} of these images. "
         f"{NO_READER if found.read is None else READER} Inspect the images, the likeliest errors first, and "
@@ -174,10 +174,10 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
         st.warning(
             "The AI errs too often on these images to judge their labels: most of these are likely its own errors."
         )
-    if doubtful:
-        picker.show_ranked(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
+    if likely:
+        picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(found, i))
         with st.expander("The numbers"):
-            numbers.table(found.table().iloc[doubtful], f"{name}.labels")
+            numbers.table(found.table().iloc[likely], f"{name}.labels")
 
 
 def _judge_box(found: DebuggingResults) -> Judge:

@@ -18,7 +18,7 @@ from dashboard.shared import cache
 from dashboard.shared.live import JobCollector, describe_state
 from study.network.sources import plain
 
-PREDICTION = "The AI's answer"
+PREDICTION = "The AI's prediction"
 
 
 @dataclass(frozen=True)

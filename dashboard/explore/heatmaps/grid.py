@@ -21,8 +21,8 @@ from study.network.sources import plain
 MOST_COLUMNS = 8
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
-RANK_LABELS = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
-TRUTH = "The truth"
+RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction", "5th prediction")
+TRUTH = "True class"
 MethodSettings = dict[str, dict[str, Any]]
 ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
 """An image as seen by a classifier, the class to explain (None: it has no such class), and its column."""

@@ -13,7 +13,7 @@ from dashboard.explore.table import DELETION, INSERTION, format_name
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared.live import draw_when_ready
 
-NOT = "Not asked"
+NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
 """The Laplace approximation needs a posterior from a training set, which only the command line has."""
 TOP = 5
@@ -48,7 +48,7 @@ def show(seen: ClassifiedImage, seed: int) -> None:
 def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.plotly_chart(figure(seen, found), key="doubt_answers", config={"displayModeBar": False})
+        st.plotly_chart(figure(seen, found), key="uncertainty", config={"displayModeBar": False})
         st.caption(
             "Bars: mean prediction under noise; lines: middle 90% of the passes. Diamonds: prediction without noise."
         )

@@ -47,7 +47,7 @@ def choose_unit(classifier: Classifier) -> Unit:
     layers = classifier.layers
     layer = st.selectbox("Layer", layers, len(layers) // 2, key="unit.layer", bind=BIND)
     channel = int(st.number_input("Channel", 0, step=1, key="unit.channel", bind=BIND))
-    with suppress(ForetellError):  # `show` says it, where the pictures would be
+    with suppress(ForetellError):  # `show` reports it in place of the images
         shape = _shape(classifier, layer)
         places = f", each with {shape[1]} × {shape[2]} positions" if len(shape) == 3 else ""
         st.caption(f"Channels 0 to {shape[0] - 1}{places}.")

@@ -91,7 +91,7 @@ def test_the_feature_space_is_the_plane_of_the_features(view, found) -> None:
 
 
 def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
-    groups = drawn(view(colour="The AI's answer"))
+    groups = drawn(view(colour="The AI's prediction"))
     names = found.class_names[found.answers.predicted]
     assert len(groups) == len(points.PALETTE) + 1
     for name in set(groups) - {points.OTHER}:
@@ -102,7 +102,7 @@ def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
 def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> None:
     monkeypatch.setattr("dashboard.explore.debugging.jobs.PASSES", 6)
     monkeypatch.setattr("dashboard.explore.debugging.view.PASSES", 6)
-    app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
+    app = view(uncertainty="Inserted dropout, 6 passes", **{"uncertainty.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
     classifier = cache.load_classifier("scenes")
     table = make_noise_task(classifier, "inserted_dropout", found.images).compute(silent)
@@ -113,7 +113,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
 
 
 def test_a_sampler_that_does_not_apply_says_so(view) -> None:
-    app = view(doubt="MC dropout, 100 passes")
+    app = view(uncertainty="MC dropout, 100 passes")
     assert any("scenes has no dropout" in error.value for error in app.error)
     assert not app.get("plotly_chart")
 
@@ -184,7 +184,7 @@ def test_a_set_without_labels_is_coloured_by_answers(view, workspace: Path) -> N
     for i in range(12):
         images.open(i).save(folder / f"{i:02d}.png")
     app = view(name="mine", source="mine")
-    assert app.selectbox(key="colour").options == ["The AI's answer", "Label", "Nothing"]
+    assert app.selectbox(key="colour").options == ["The AI's prediction", "Label", "Nothing"]
     assert sum(map(len, drawn(app).values())) == 12
     assert "12 images; no label is one of the AI's classes." in [c.value for c in app.caption]
     assert not app.error

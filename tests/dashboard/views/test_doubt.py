@@ -22,7 +22,7 @@ def test_nothing_is_asked_unasked(app) -> None:
 
 
 def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
-    app = settled(opened(method="Gradient", noise="Inserted dropout", picture="adversarial/3", seed="7"))
+    app = settled(opened(method="Gradient", noise="Inserted dropout", image="adversarial/3", seed="7"))
     (table,) = [table.value for table in app.table if "Meaning" in table.value.columns]
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = classifier.preprocess(images.open(3))[None]

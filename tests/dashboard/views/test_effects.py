@@ -49,7 +49,7 @@ def test_one_channel_alone_is_what_all_together_say(whole) -> None:
 
 def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
     query = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": str(CHANNEL)}
-    app = settled(opened(view="Units", **QUICK, **query))
+    app = settled(opened(view="Classes and units", **QUICK, **query))
     (table,) = [table.value for table in app.table if "Responds to" in table.value.columns]
     found = whole[1]
     best = found.agreement[CHANNEL].argsort(descending=True)[:3].tolist()
@@ -59,5 +59,5 @@ def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
 
 
 def test_a_class_is_no_channel(opened) -> None:
-    app = settled(opened(view="Units", **QUICK))
+    app = settled(opened(view="Classes and units", **QUICK))
     assert not any("What it does" in text.value for text in app.markdown)

@@ -61,7 +61,7 @@ def test_the_bars_are_what_drawing_the_pictures_again_does(world) -> None:
 def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world) -> None:
     classifier, images, _ = world
     link = {"unit.class": "fish", "concept": "context: sea", "concept.layers": LAYERS}
-    app = settled(opened(view="Units", **QUICK, **link))
+    app = settled(opened(view="Classes and units", **QUICK, **link))
     (table,) = [table.value for table in app.table if "Pushes" in table.value.columns]
     count = int(sum(images.categories[k] != "fish" for k in images.labels)) // 4
     request = verb.ConceptQuery("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
@@ -79,7 +79,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
 
 def test_no_layer_and_no_picture_of_the_class_are_sentences(opened, world) -> None:
     classifier, images, fish = world
-    app = opened(view="Units", **QUICK, **{"concept": "context: sea", "concept.layers": ["pool"]})
+    app = opened(view="Classes and units", **QUICK, **{"concept": "context: sea", "concept.layers": ["pool"]})
     app = settled(app.multiselect(key="concept.layers").set_value([]).run())
     assert "Choose one to three layers." in [info.value for info in app.info]
     none = replace(images, labels=np.full(len(images), fish + 1))
@@ -92,14 +92,14 @@ def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, 
         folder = workspace / "pictures" / "mine" / "fish"
         folder.mkdir(parents=True, exist_ok=True)
         world[1].open(i).save(folder / f"{i}.png")
-    app = settled(opened(view="Units", source="mine", **QUICK, **{"unit.class": "fish"}))
+    app = settled(opened(view="Classes and units", source="mine", **QUICK, **{"unit.class": "fish"}))
     (said,) = [info.value for info in app.info if "cannot be changed" in info.value]
     assert 'foretell.py concepts --target "fish" --concept FOLDER --random FOLDER' in said
     assert not app.get("plotly_chart")
 
 
 def test_a_channel_is_no_class(opened) -> None:
-    app = settled(opened(view="Units", **QUICK, unit="A channel", **{"unit.layer": "features.1.2"}))
+    app = settled(opened(view="Classes and units", **QUICK, unit="A channel", **{"unit.layer": "features.1.2"}))
     assert not any("What it relies on" in text.value for text in app.markdown)
 
 

@@ -24,7 +24,7 @@ CHANNEL = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": "12"}
 
 
 def units(opened, **query: str) -> AppTest:
-    return opened(view="Units", **{**QUICK, **query})
+    return opened(view="Classes and units", **{**QUICK, **query})
 
 
 def captions(app: AppTest) -> list[str]:
@@ -37,7 +37,7 @@ def under(activations: torch.Tensor) -> list[str]:
 
 def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     """Against the engine asked anew: the activations under the pictures are those of this very unit and settings."""
-    app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Ordinary"})
+    app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Standard"})
     assert app.subheader[0].value == f"{LAYER}, channel 12"
     classifier = cache.load_classifier("scenes")
     made = VisualisationSettings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
@@ -67,8 +67,8 @@ def test_a_channel_that_is_not_there_is_one_sentence_and_nothing_chosen_is_lost(
 def test_from_an_upload_one_comes_to_a_set(opened) -> None:
     """An own picture is no set to look through."""
     app = opened(source="Upload", **QUICK)
-    app = settled(app.button_group(key="view").select("Units").run())
-    assert app.button_group(key="source").value == "Misleading"
+    app = settled(app.button_group(key="view").select("Classes and units").run())
+    assert app.button_group(key="source").value == "Adversarial"
     assert captions(app)[-1].split()[-1].startswith("adversarial/")
 
 
