@@ -60,7 +60,7 @@ def _read_script(content: str) -> Iterator[tuple[int, str]]:
 
 
 def _read_page(content: str) -> Iterator[tuple[int, str]]:
-    plain = re.sub(r"\{\w+\}", "…", content)
+    plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}|\{\w+\}", "…", content)
     for hit in re.finditer(
         r">([^<>]+)<|<!--(.*?)-->|\b(?:title|alt|aria-label|placeholder)=\"([^\"]*)\"", plain, re.DOTALL
     ):

@@ -73,7 +73,7 @@ def analyze(
 def _load_plan_and_trials(
     plan: Path | None, study: str | None
 ) -> tuple[AnalysisPlan | None, Manifest | None, tuple[InterimAnalysis, ...] | None]:
-    """The plan, the trials and the looks that a file belongs to, as its reader says."""
+    """Load the plan, the trials and the interim analyses that belong to a file, as the options say."""
     from study.plan import config
     from study.plan.preregistration import load_frozen_plan
     from study.service import Service

@@ -59,7 +59,7 @@ def serve(
 
 
 def _login_path() -> str:
-    """The path of a login link where there is no other way to log in."""
+    """Return the path of a login link if there is no other way to log in."""
     from study.service import Service
     from study.workspace.workspace import home
 
@@ -68,7 +68,7 @@ def _login_path() -> str:
 
 
 def _demo() -> None:
-    """The demo study, built, open and filled with simulated participants; nothing to do when it is all there."""
+    """Build, open and fill the demo study with simulated participants, unless that is done already."""
     from study.workspace.provenance import code_digest
     from study.workspace.workspace import ROOT, database, home
 

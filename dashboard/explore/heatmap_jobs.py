@@ -40,7 +40,7 @@ BRIEFLY_S = 0.25
 
 
 @dataclass(frozen=True)
-class MapRequest:
+class HeatmapRequest:
     """A request for one heatmap: of an input (C, H, W), for one class."""
 
     classifier: Classifier
@@ -90,7 +90,7 @@ class Faithfulness:
     tolerance: int | None = None
 
 
-def make_faithfulness_task(of: MapRequest, explanation: Explanation, mask: NDArray[np.bool_] | None = None) -> Task:
+def make_faithfulness_task(of: HeatmapRequest, explanation: Explanation, mask: NDArray[np.bool_] | None = None) -> Task:
     """Return the task that measures a computed heatmap; ``mask`` are the object's pixels (H, W) of the input."""
     given, evidence = (of.classifier, of.inputs[None], [of.target]), explanation.evidence
 
@@ -131,7 +131,7 @@ class Robustness:
     sensitivity: Sensitivity
 
 
-def make_robustness_task(of: MapRequest) -> Task:
+def make_robustness_task(of: HeatmapRequest) -> Task:
     """Return the task that measures both, for one image, method and class; it computes many heatmaps."""
 
     def compute(progress: Progress) -> Robustness:

@@ -84,7 +84,9 @@ def _show_view(
         single.show(seen[0], method, given, seed)
         uncertainty.show(seen[0], seed)
     elif view == PAIR and len(seen) == 1:
-        st.info(f"Only one classifier is available. Put a file with a build() into {home() / cache.MODELS}.")
+        st.info(
+            f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
+        )
     elif view == PAIR:
         grid.show_by_classifier(seen, settings, seed)
     elif by_class:
@@ -105,9 +107,7 @@ def _other(model: str) -> list[str]:
 
 
 def _columns() -> str:
-    return st.segmented_control(
-        "Methods by", COLUMNS, default="Images", required=True, key="columns", bind="query-params"
-    )
+    return st.segmented_control("Columns", COLUMNS, default="Images", required=True, key="columns", bind="query-params")
 
 
 def _whole_set(view: str) -> None:

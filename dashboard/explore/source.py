@@ -27,7 +27,7 @@ OPENING = ("from study.network.sources import open_set", "from study.plan.config
 class ChosenImage:
     """An image with its known facts; ``code`` is a Python expression that opens it, after ``imports``."""
 
-    picture: Image.Image
+    image: Image.Image
     name: str
     code: str
     imports: tuple[str, ...]

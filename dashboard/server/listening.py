@@ -81,7 +81,7 @@ class Impatient(H11Protocol):
 
 
 def settings() -> dict[str, Any]:
-    """uvicorn's settings, for as many connections as the system lets this process have."""
+    """Return uvicorn's settings, for as many connections as the system allows this process."""
     return {
         "http": Impatient,
         "limit_concurrency": min(MOST_CONNECTIONS, _open_files() // 2),
@@ -91,7 +91,7 @@ def settings() -> dict[str, Any]:
 
 
 def _open_files() -> int:
-    """How many files and connections this process may have open, after asking for as many as it can get."""
+    """Return how many files and connections this process may open, after raising the limit as far as possible."""
     try:
         import resource
     except ImportError:  # not on this system

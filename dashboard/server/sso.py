@@ -117,7 +117,7 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
         )
 
     async def load_server_metadata(self) -> dict[str, Any]:
-        """What is needed of the metadata, and nothing that could turn a check off."""
+        """Load the metadata that is needed, and nothing that could turn a check off."""
         if "issuer" not in self.server_metadata:
             told = await super().load_server_metadata()
             fault = find_metadata_fault(told, self._provider.issuer)
@@ -145,7 +145,7 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
 
 
 def find_metadata_fault(metadata: Mapping[str, Any], issuer: str) -> str | None:
-    """Why this is not that issuer's metadata (OpenID Connect Discovery 1.0, section 4.3), or may not be followed."""
+    """Find why this is not that issuer's metadata (OpenID Connect Discovery 1.0, section 4.3), or is unsafe."""
     if metadata.get("issuer") != issuer:
         return "metadata of another issuer"
     allowed = ("https:",) if issuer.startswith("https:") else ("https:", "http:")
@@ -154,7 +154,7 @@ def find_metadata_fault(metadata: Mapping[str, Any], issuer: str) -> str | None:
 
 
 def routes() -> list[Route]:
-    """To the provider, and back."""
+    """List the routes to the provider, and back."""
     sealed = [Middleware(_Sealed)]
     return [Route(SSO, _begin, middleware=sealed), Route(CALLBACK, _end, middleware=sealed)]
 
@@ -213,7 +213,7 @@ async def _explain_error(request: Request, provider: Provider, error: Exception)
 
 
 def _why(error: Exception) -> str:
-    """What a log may say: never what came from outside, which may repeat what was sent."""
+    """Return what the log may contain: no text from outside, which may repeat what was sent."""
     if isinstance(error, InvalidProviderResponse | JoseError):
         return str(error)
     return next((known for known in _ERRORS if known == getattr(error, "error", None)), "")

@@ -21,6 +21,7 @@ FORMER = {
     "view=Inside": "view=Layers",
     "source=Misleading": "source=Adversarial",
     "source=Ordinary": "source=Standard",
+    "order=Confident and right first": "order=Confident and correct first",
     "columns=Pictures": "columns=Images",
     "target=The AI's answer": "target=The AI's prediction",
     "classes=Answer": "classes=Prediction",

@@ -17,7 +17,7 @@ _open: list[Service] = []
 
 
 def get_service() -> Service:
-    """The service over the workspace, opened at the first call."""
+    """Return the service of the workspace, opened at the first call."""
     with _lock:
         if not _open:
             _open.append(Service(home()))

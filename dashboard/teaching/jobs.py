@@ -52,7 +52,7 @@ class LessonResult:
 
 
 @dataclass(frozen=True)
-class MapResult:
+class SaliencyMapResult:
     """The saliency map of a trial's target image, and the image as the network sees it."""
 
     seen: View
@@ -75,13 +75,13 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
     return Task(_key("lesson", bundle, trial), work)
 
 
-def make_map_task(bundle: Bundle, trial: Trial) -> Task:
+def make_saliency_map_task(bundle: Bundle, trial: Trial) -> Task:
     """Return the task that computes the saliency map of a trial's target image, with its standard error."""
 
-    def work(progress: Progress) -> MapResult:
+    def work(progress: Progress) -> SaliencyMapResult:
         again = _reopen_study(bundle, progress)
         explanation = again.target_map(trial, progress)
-        return MapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
+        return SaliencyMapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
 
     return Task(_key("map", bundle, trial), work)
 

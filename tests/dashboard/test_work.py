@@ -13,28 +13,28 @@ from core.faithfulness.infidelity import infidelity
 from core.faithfulness.pointing import relevance_mass
 from core.faithfulness.randomisation import cascading_randomisation
 from core.types import Explanation, Progress
-from dashboard.explore.heatmap_jobs import STEPS, MapRequest, estimate, make_faithfulness_task, make_robustness_task
+from dashboard.explore.heatmap_jobs import STEPS, HeatmapRequest, estimate, make_faithfulness_task, make_robustness_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import Job, pool
 from tests.dashboard.conftest import PATIENCE_S
 
 
-def request(inputs: torch.Tensor, **changes: object) -> MapRequest:
+def request(inputs: torch.Tensor, **changes: object) -> HeatmapRequest:
     settings = {"method": "gradient", "target": 3, "seed": 0, "parameters": {}} | changes
-    return MapRequest(cache.load_classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
+    return HeatmapRequest(cache.load_classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the maps that were really made."""
     made: list[str] = []
-    compute = MapRequest.compute
+    compute = HeatmapRequest.compute
 
-    def counted(self: MapRequest, progress: Progress) -> Explanation:
+    def counted(self: HeatmapRequest, progress: Progress) -> Explanation:
         made.append(self.key)
         return compute(self, progress)
 
-    monkeypatch.setattr(MapRequest, "compute", counted)
+    monkeypatch.setattr(HeatmapRequest, "compute", counted)
     return made
 
 

@@ -77,12 +77,12 @@ def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: O
         picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
     else:
         st.caption("No image breaks it.")
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         st.caption(f"{escape_markdown(rule)}, by labelled category")
         numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
-        st.caption("All images: 0 if the rule holds, above 0 for how badly it is broken, empty if it does not apply")
+        st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
         numbers.table(found.table, f"{name}.pictures")
 
 

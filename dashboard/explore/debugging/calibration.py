@@ -42,7 +42,7 @@ def _draw_result(found: CalibrationResults, name: str) -> None:
         for sentence in found.lacking:
             st.info(escape_markdown(sentence))
     st.caption(describe_calibration(found))
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(found.bins(), f"{name}.calibration")
         numbers.table(found.measures(), f"{name}.calibration.measures")
 

@@ -44,7 +44,7 @@ JUDGES: dict[Judge, str] = {
     "both": "Both agree",
 }
 
-READER = "A linear probe of its features, trained without the image that it judges, is valid on training images too."
+READER = "A linear probe of its features, trained without the image it judges, is also valid on training images."
 NO_READER = f"There is no linear probe as a second judge, because some label has fewer than {FOLDS} images."
 
 OnPick = Callable[[int], None]
@@ -77,7 +77,7 @@ def _file(found: DebuggingResults, name: str) -> None:
 def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, picked: OnPick) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         places = PLACES if found.places is not None else PLACES[:1]
-        place = st.selectbox("Position by", places, key="place", bind=BIND, width=220)
+        place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
         noise = _noise_box() if place == CONFIDENCE else ENTROPY
         measure = _measure_box() if noise != ENTROPY else ""
         groups = _groups(found)
@@ -157,8 +157,8 @@ def _groups(found: DebuggingResults) -> list[str]:
 def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.labels is None:
         st.info(
-            "Label errors are found by an AI that has two or more of the labels as classes and ends in one linear "
-            "layer. Name the folders like the classifier's classes."
+            "Finding label errors needs a network that has at least two of the labels as classes and ends in one "
+            "linear layer. Name the folders after the classifier's classes."
         )
         return
     judge = _judge_box(found)
@@ -172,11 +172,11 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
     )
     if right < HARDLY:
         st.warning(
-            "The AI errs too often on these images to judge their labels: most of these are likely its own errors."
+            "The AI errs too often on these images to judge their labels: most of these are probably errors of the AI."
         )
     if likely:
         picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(found, i))
-        with st.expander("The numbers"):
+        with st.expander("Data table"):
             numbers.table(found.table().iloc[likely], f"{name}.labels")
 
 
@@ -198,13 +198,13 @@ def _judge_box(found: DebuggingResults) -> Judge:
 
 def _outliers(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.near is None:
-        st.info("Outliers are found among two or more images, in the features of an AI that ends in one linear layer.")
+        st.info("Finding outliers needs at least two images, and a network that ends in one linear layer.")
         return
     ranked = found.outliers()
     st.caption(
         f"Farthest first, by the distance to the {found.near.indices.shape[1]}th nearest image in the AI's features "
-        "(0: the same; 1.41: nothing in common). The AI saw few such images in training, or they belong elsewhere."
+        "(0: the same; 1.41: nothing in common). Few training images may resemble them, or they do not belong here."
     )
     picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(found.table().iloc[ranked], f"{name}.outliers")

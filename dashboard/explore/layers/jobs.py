@@ -41,10 +41,10 @@ class LayerResult:
 
 
 @dataclass(frozen=True)
-class InspectionRequest:
+class LayerRequest:
     """A question of the command `layers`, about at most ``count`` images of a set, drawn with its seed."""
 
-    asked: LayerQuery
+    query: LayerQuery
     classifier: Classifier
     compared: Classifier
     images: ImageSet = field(compare=False)
@@ -55,16 +55,16 @@ class InspectionRequest:
         """Return the SHA-256 of everything the result depends on."""
         networks = (self.classifier.fingerprint, self.compared.fingerprint)
         return digest(
-            "layers", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
+            "layers", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.query), sort_keys=True)
         )
 
     def compute(self, progress: Progress) -> LayerResult:
         """Compute the table; finished blocks stay in the cache for a run that was stopped."""
-        question = QUESTIONS[self.asked.question]
-        given = parse_parameters(question, self.asked.parameters)
-        images = self.images.only(draw_rows(len(self.images), self.asked.seed, self.count))
+        question = QUESTIONS[self.query.question]
+        given = parse_parameters(question, self.query.parameters)
+        images = self.images.only(draw_rows(len(self.images), self.query.seed, self.count))
         parts = home() / "cache" / "inspections"
-        inspected = LayerInspection(self.classifier, images, self.asked, self.compared, parts)
+        inspected = LayerInspection(self.classifier, images, self.query, self.compared, parts)
         return LayerResult(question(inspected, progress, **given), inspected.facts)
 
     @property
@@ -74,9 +74,9 @@ class InspectionRequest:
 
     def estimate(self) -> float | None:
         """Estimate the seconds of the passes at most; what is computed from the predictions is left out."""
-        defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.asked.question])}
-        passes = PASSES.get(self.asked.question, _each_layer)
-        return estimate_seconds(self.classifier, passes(self, defaults | dict(self.asked.parameters)))
+        defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.query.question])}
+        passes = PASSES.get(self.query.question, _each_layer)
+        return estimate_seconds(self.classifier, passes(self, defaults | dict(self.query.parameters)))
 
     @property
     def image_count(self) -> int:
@@ -84,26 +84,26 @@ class InspectionRequest:
         return min(self.count, len(self.images))
 
 
-def _each_layer(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
-    layers = len(request.asked.layers) or len(request.classifier.layers)
+def _each_layer(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
+    layers = len(request.query.layers) or len(request.classifier.layers)
     return Cost(2 * layers * request.image_count)
 
 
-def _each_unit(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
-    layers = request.asked.layers or [select_layer(request.classifier, "")]
+def _each_unit(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
+    layers = request.query.layers or [select_layer(request.classifier, "")]
     return Cost(request.image_count * sum(find_layer_shape(request.classifier, Unit(0, layer))[0] for layer in layers))
 
 
-def _each_step(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
     return Cost(gradients=request.image_count * steps * _many(given["radii"]))
 
 
-def _each_walk(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_walk(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(gradients=WALK * min(request.image_count, int(given["pictures"])))
 
 
-def _each_radius(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_radius(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(2 * request.image_count * _many(given["radii"]))
 
 
@@ -111,7 +111,7 @@ def _many(listed: str) -> int:
     return listed.count(",") + 1
 
 
-PASSES: Mapping[str, Callable[[InspectionRequest, Mapping[str, Any]], Cost]] = {
+PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "deletion": _each_unit,
     "attacks": _each_step,
     "margins": _each_walk,

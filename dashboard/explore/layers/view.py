@@ -12,7 +12,7 @@ from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import InspectionRequest, LayerResult
+from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.explore.table import format_name
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.live import draw_when_ready
@@ -86,13 +86,13 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
             "with**, or different layers under **Layers** and **Its layers**."
         )
         return
-    request = InspectionRequest(asked, classifier, compared, images, count)
+    request = LayerRequest(asked, classifier, compared, images, count)
     draw_when_ready(request.task, lambda found: _draw_result(request, found), "_layers")
     downloads.show_downloads(None)
 
 
-def _draw_result(request: InspectionRequest, found: LayerResult) -> None:
-    question, name = request.asked.question, f"{request.classifier.name}.{request.asked.question}"
+def _draw_result(request: LayerRequest, found: LayerResult) -> None:
+    question, name = request.query.question, f"{request.classifier.name}.{request.query.question}"
     if question in FIGURES and len(found.table):
         st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count

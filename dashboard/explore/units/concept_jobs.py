@@ -23,7 +23,7 @@ from study.network.sources import class_of_labels
 
 CHANGED = 64
 """Images drawn under every value of a factor: about ten seconds for the scenes."""
-SHOWN, RUNS = 30, 10
+MOST_IMAGES, RUNS = 30, 10
 """Images of a concept at most, and vectors, as in the command `concepts`."""
 
 
@@ -67,7 +67,7 @@ def make_tcav_task(
     def compute(progress: Progress) -> tuple[Tcav, ...]:
         (parsed,) = parse_concepts(images, [concept], None)
         labels = class_of_labels(images, classifier)
-        count = min(SHOWN, int((labels != target).sum()) // (1 + OTHERS))
+        count = min(MOST_IMAGES, int((labels != target).sum()) // (1 + OTHERS))
         seen = material(classifier, parsed, images, labels, target, count, 0)
         return tcav(
             *(classifier, list(layers), seen.concept, seen.others, seen.target, target),
@@ -77,9 +77,9 @@ def make_tcav_task(
             progress=progress,
         )
 
-    settings = f"{target}|{concept}|{'|'.join(layers)}|{SHOWN}|{RUNS}"
+    settings = f"{target}|{concept}|{'|'.join(layers)}|{MOST_IMAGES}|{RUNS}"
     return Task(
         digest("tcav", classifier.fingerprint, images.digest, settings),
         compute,
-        lambda: estimate_seconds(classifier, Cost(gradients=len(layers) * (3 + OTHERS) * SHOWN)),
+        lambda: estimate_seconds(classifier, Cost(gradients=len(layers) * (3 + OTHERS) * MOST_IMAGES)),
     )

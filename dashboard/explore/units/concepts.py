@@ -30,7 +30,7 @@ LEVEL = 0.05
 
 def show(classifier: Classifier, target: int, images: ImageSet) -> None:
     """Show both analyses of a class; for a set whose images cannot be changed, name the command to use."""
-    st.markdown("**What it relies on**")
+    st.markdown("**Concepts the class depends on**")
     if not images.factors:
         st.info(
             f"The content of these images cannot be changed one factor at a time. Put images of a concept, and other "
@@ -121,7 +121,7 @@ def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
             "Layer": [one.layer for one in found],
             "Score": [f"{one.score:.2f}\u00a0±\u00a0{one.error:.2f}" for one in found],
             "p": [f"{one.p_value:.3f}" for one in found],
-            "Pushes": [_verdict(one) for one in found],
+            "Effect on the class": [_verdict(one) for one in found],
         }
     )
 
@@ -129,4 +129,4 @@ def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
 def _verdict(one: Tcav) -> str:
     if one.p_value > LEVEL:
         return "no more than chance"
-    return "up" if one.sensitivity > 0 else "down"
+    return "raises its logit" if one.sensitivity > 0 else "lowers its logit"

@@ -22,7 +22,7 @@ Z_95 = 1.96
 
 def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
     """Show both analyses of a channel, once they are computed."""
-    st.markdown("**What it does**")
+    st.markdown("**Effects of the channel**")
     task = make_effects_task(classifier, unit, images)
     draw_when_ready(task, lambda found: _draw_result(classifier, found), "_effects")
 

@@ -39,6 +39,6 @@ def make_exemplars_task(classifier: Classifier, unit: Unit, images: ImageSet) ->
 
 
 def _of(classifier: Classifier, unit: Unit) -> tuple[str, ...]:
-    """The fingerprint covers the network alone: black and white after the transforms represent the transforms."""
+    """Return what a unit depends on: black and white images represent the transforms."""
     ends = torch.stack(black_and_white(classifier))
     return classifier.fingerprint, tensor_digest(ends), json.dumps(asdict(unit), sort_keys=True)

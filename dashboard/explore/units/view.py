@@ -34,7 +34,7 @@ from study.inquiry.units import VisualisationSettings
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")
 MOST_STARTS, MOST_STEPS = 16, 4096
-MADE, FOUND = 170, (250, 340)
+SYNTHESISED_PX, EXEMPLAR_PX = 170, (250, 340)
 """Widths on the page, px, of two and of three parts: four, three and two side by side, on a phone two and one."""
 
 
@@ -138,7 +138,7 @@ def _show_maximised(shown: UnitJobs, unit: Unit) -> None:
     if not isinstance(drawn, MaximisedImages):
         st.info(escape_markdown(describe_state(shown.maximised)))
         return
-    _tiles(tile_maximised(drawn), "Synthesised for the unit", MADE)
+    _tiles(tile_maximised(drawn), "Synthesised for the unit", SYNTHESISED_PX)
     st.caption(units.describe_activation(shown.classifier, unit))
     _warn(drawn.warnings)
 
@@ -150,7 +150,7 @@ def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
         st.info(escape_markdown(describe_state(shown.exemplars)))
         return
     tiles = tile_exemplars(there)
-    _tiles(tiles, "Top image of the unit", max(width for width in FOUND if width < tiles[0].image.width))
+    _tiles(tiles, "Top image of the unit", max(width for width in EXEMPLAR_PX if width < tiles[0].image.width))
     st.caption(escape_markdown(units.describe_exemplars(there)))
     _warn(there.warnings)
 

@@ -75,7 +75,7 @@ def test_every_picture_is_one_point_of_its_kind(view, found) -> None:
     np.testing.assert_allclose([placed[i][1] for i in range(FEW)], found.answers.entropy, atol=1e-4)
     wrong = np.flatnonzero(~found.answers.correct)
     assert sorted(groups[points.CONFIDENT]) == [i for i in wrong if sure[i] >= 0.8]
-    assert sorted(groups[points.ORDINARY]) == [i for i in wrong if sure[i] < 0.8]
+    assert sorted(groups[points.OTHER_ERROR]) == [i for i in wrong if sure[i] < 0.8]
     assert sorted(groups[points.RIGHT]) == np.flatnonzero(found.answers.correct).tolist()
 
 

@@ -60,4 +60,4 @@ def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
 
 def test_a_class_is_no_channel(opened) -> None:
     app = settled(opened(view="Classes and units", **QUICK))
-    assert not any("What it does" in text.value for text in app.markdown)
+    assert not any("Effects of the channel" in text.value for text in app.markdown)

@@ -90,13 +90,13 @@ def numbers(app: AppTest) -> pd.DataFrame:
 
 def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     gallery = gallery_of("scenes", "adversarial")
-    wrong = [i for i in range(FEW) if gallery.answers.predicted[i] != gallery.images.labels[i]]
-    worst = max(wrong, key=lambda i: gallery.answers.probability[i])
+    wrong = [i for i in range(FEW) if gallery.predictions.predicted[i] != gallery.images.labels[i]]
+    worst = max(wrong, key=lambda i: gallery.predictions.probability[i])
     says, truth = (
-        gallery.images.categories[k] for k in (gallery.answers.predicted[worst], gallery.images.labels[worst])
+        gallery.images.categories[k] for k in (gallery.predictions.predicted[worst], gallery.images.labels[worst])
     )
     assert says != truth
-    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.answers.probability[worst]:.0%} ")
+    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.predictions.probability[worst]:.0%} ")
     assert f"wrong, true class: {truth}" in app.subheader[0].value
     assert f"context: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
@@ -135,7 +135,7 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
 
 @pytest.mark.parametrize("picture", ["adversarial/-1", "adversarial/99999", "adversarial/x", "adversarial/²", "mine/3"])
 def test_a_wrong_link_shows_the_first_and_says_so(app: AppTest, opened, picture: str) -> None:
-    linked = opened(method="Gradient", picture=picture)
+    linked = opened(method="Gradient", image=picture)
     assert linked.subheader[0].value == app.subheader[0].value
     images, _, number = picture.partition("/")
     expected = "an image of the set “mine”" if images == "mine" else f"image {number} of {images}"
@@ -290,13 +290,13 @@ def test_two_classifiers_of_one_picture(opened, workspace: Path) -> None:
 
 def test_with_one_classifier_it_is_said_how_to_add_another(opened, workspace: Path) -> None:
     app = opened(view="Compare models")
-    said = f"Only one classifier is available. Put a file with a build() into {workspace / 'models'}."
+    said = f"Only one classifier is available. Put a Python file with a function build() into {workspace / 'models'}."
     assert [info.value for info in app.info] == [said]
 
 
 def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
     app = opened(view="Gallery")
-    right = int(gallery_of("scenes", "adversarial").answers.correct.sum())
+    right = int(gallery_of("scenes", "adversarial").predictions.correct.sum())
     assert f"{FEW} images; the AI is right about {right} of them ({right / FEW:.1%})." in [c.value for c in app.caption]
 
 

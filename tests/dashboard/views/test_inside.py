@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES, InspectionRequest
+from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from dashboard.shared import cache
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks
@@ -129,9 +129,9 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     """By hand: 2 attacks of at most 40 and 50 steps, 3 radii; a layer of 96 units."""
     request, inspected = asked("attacks", parameters={"names": "pgd, langevin", "radii": "1,2,3"})
     images = gallery_of("scenes", "adversarial").images
-    whole = InspectionRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
+    whole = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
     assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
-    units = replace(whole, asked=LayerQuery("deletion", layers=("features.3.1",)))
+    units = replace(whole, query=LayerQuery("deletion", layers=("features.3.1",)))
     assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
     assert replace(whole, count=5).key != whole.key != units.key
 

@@ -62,7 +62,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
     classifier, images, _ = world
     link = {"unit.class": "fish", "concept": "context: sea", "concept.layers": LAYERS}
     app = settled(opened(view="Classes and units", **QUICK, **link))
-    (table,) = [table.value for table in app.table if "Pushes" in table.value.columns]
+    (table,) = [table.value for table in app.table if "Effect on the class" in table.value.columns]
     count = int(sum(images.categories[k] != "fish" for k in images.labels)) // 4
     request = verb.ConceptQuery("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
     expected = verb.concepts(classifier, request, images).table
@@ -70,8 +70,8 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
     for shown, row in zip(table.itertuples(index=False), expected.itertuples(), strict=True):
         assert shown.Score == f"{row.score:.2f}\u00a0±\u00a0{row.score_error:.2f}"
         assert shown.p == f"{row.p_value:.3f}"
-        pushes = "up" if row.sensitivity > 0 else "down"
-        assert shown.Pushes == (pushes if row.p_value <= 0.05 else "no more than chance")
+        effect = "raises its logit" if row.sensitivity > 0 else "lowers its logit"
+        assert shown[3] == (effect if row.p_value <= 0.05 else "no more than chance")
     unsure = [row.warning for row in expected.itertuples() if row.warning]
     assert unsure == [warning.value for warning in app.warning if "barely represents" in warning.value]
     assert any("context: sea" in chart.proto.spec for chart in app.get("plotly_chart"))
@@ -100,7 +100,7 @@ def test_of_pictures_that_cannot_be_changed_it_says_where_to_ask(opened, world, 
 
 def test_a_channel_is_no_class(opened) -> None:
     app = settled(opened(view="Classes and units", **QUICK, unit="A channel", **{"unit.layer": "features.1.2"}))
-    assert not any("What it relies on" in text.value for text in app.markdown)
+    assert not any("Concepts the class depends on" in text.value for text in app.markdown)
 
 
 def test_it_can_be_stopped(world, monkeypatch: pytest.MonkeyPatch) -> None:
