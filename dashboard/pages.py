@@ -102,5 +102,5 @@ def _linked_page(name: str, page: Page) -> StreamlitPage:
     return st.Page(run, title=page.title, url_path=name, icon=f":material/{page.icon}:")
 
 
-if __name__ == "__main__":  # a process spawned beside the pages imports this file too, and is no page
+if __name__ == "__main__":  # a spawned process imports this file too, but is not a page
     main()

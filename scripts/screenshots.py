@@ -1,6 +1,6 @@
 """Screenshots of every page of a workspace with the demo study: ``python scripts/screenshots.py FOLDER``.
 
-Each page light and dark, on a desktop and a phone. ``--readme`` writes the picture of the README instead. Needs the
+Each page light and dark, on a desktop and a phone. ``--readme`` writes the image of the README instead. Needs the
 development requirements and a Chromium (``FORETELL_CHROMIUM``, or one on the path).
 """
 
@@ -17,19 +17,22 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "docs" / "images" / "explore.png"
 CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
 PATIENCE_MS = 120_000
+Visit = Callable[[str, str], AbstractContextManager[Page]]
+"""Opens a page in a colour scheme, on a screen of `SIZES`."""
 PAGES = {
     "home": "",
-    "explore": "explore",  # begins with the most confident error
+    "explore": "explore",  # starts with the most confident error
     "studies": "studies?study=demo",
     "trials": "studies?study=demo&section=Trials",
     "simulate": "studies?study=demo&section=Simulate",
@@ -42,23 +45,22 @@ PAGES = {
 }
 
 MADE = {
-    PAGES["explore"]: "How far to trust this map",
-    PAGES["teaching"]: "sets scored",
-    PAGES["checks"]: "crosschecks.csv",
-    PAGES["exploratory"]: "The numbers",
+    PAGES["explore"]: "Reliability of this heatmap",
+    PAGES["teaching"]: "The search",
+    PAGES["checks"]: "exploratory_crosschecks.csv",
+    PAGES["exploratory"]: "Data table",
 }
-"""What stands on a page when that is there which is made beside it."""
+"""A text that a page shows only when its background jobs are done."""
 
 
 @contextmanager
 def served(home: Path) -> Iterator[str]:
-    """The address of a server over a workspace with the demo study, built and filled first if need be."""
+    """Start a server over a workspace with the demo study, built and filled first if it is missing; its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "dashboard.cli", "serve", "--port", str(port), "--no-browser"]
-    environment = {**os.environ, "FORETELL_HOME": str(home), "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as server:
+    with subprocess.Popen(command, cwd=ROOT, env=_environment(home)) as server:
         try:
             _wait(server, f"http://127.0.0.1:{port}")
             yield f"http://127.0.0.1:{port}"
@@ -66,18 +68,22 @@ def served(home: Path) -> Iterator[str]:
             server.terminate()
 
 
+def _environment(home: Path) -> dict[str, str]:
+    return {**os.environ, "FORETELL_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+
 def _wait(server: subprocess.Popen[bytes], url: str) -> None:
     while server.poll() is None:
         try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2)
+            urllib.request.urlopen(f"{url}/login", timeout=2)
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.3)
-    raise SystemExit("The server ended before it answered; its message is above.")
+    raise SystemExit("The server stopped before it responded; its message is above.")
 
 
 def settled(page: Page) -> None:
-    """Wait until the script ran to its end and every picture is there."""
+    """Wait until the script has run and every image is loaded."""
     page.wait_for_selector("h1", timeout=PATIENCE_MS)
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=PATIENCE_MS)
     page.wait_for_load_state("networkidle")
@@ -86,7 +92,7 @@ def settled(page: Page) -> None:
 
 
 def opened(page: Page, url: str, path: str) -> None:
-    """A researcher's page, with what is made beside it."""
+    """Open a researcher's page, and wait for its background jobs."""
     page.goto(f"{url}/{path}")
     settled(page)
     if path in MADE:
@@ -94,11 +100,11 @@ def opened(page: Page, url: str, path: str) -> None:
         settled(page)
 
 
-CHECKED = (1, 1)  # the demo's right answers to its comprehension check
+CHECKED = (1, 1)  # the correct options of the demo's comprehension check
 
 
 def trial(page: Page, url: str) -> None:
-    """A participant's first question in the condition that shows both explanations."""
+    """Open a participant's first trial in the condition that shows both explanations."""
     page.goto(f"{url}/run/demo?preview=both")
     page.wait_for_selector("#consent:not([hidden])")
     for box in page.locator("#boxes input").all():
@@ -115,7 +121,7 @@ def trial(page: Page, url: str) -> None:
 
 
 def whole(page: Page) -> None:
-    """Make the window as high as the page, so that the picture shows all of it."""
+    """Make the window as high as the page, so that the screenshot shows all of it."""
     height = page.evaluate(
         "Math.max(...[...document.querySelectorAll('[data-testid=stMain]')].map(m => m.scrollHeight))"
     )
@@ -124,58 +130,67 @@ def whole(page: Page) -> None:
     settled(page)
 
 
+def log_in(browser: Browser, url: str, home: Path) -> StorageState:
+    """Log in to the researcher's pages by a login link, and return the cookie."""
+    command = [sys.executable, "-m", "dashboard.cli", "login", "--address", url]
+    said = subprocess.run(command, cwd=ROOT, env=_environment(home), check=True, capture_output=True, text=True).stdout
+    with browser.new_context() as context:
+        context.request.get(said.split()[-1])
+        return context.storage_state()
+
+
 @contextmanager
-def window(browser: Browser, scheme: str, size: str) -> Iterator[Page]:
-    """A page of a fresh visitor."""
+def window(browser: Browser, login: StorageState, scheme: str, size: str) -> Iterator[Page]:
+    """Open a page for a new visitor who is logged in."""
     width, height = SIZES[size]
     with browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
+        viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce", storage_state=login
     ) as context:
         yield context.new_page()
 
 
-def everything(browser: Browser, url: str, folder: Path) -> None:
-    """Every page in every look."""
+def everything(visit: Visit, url: str, folder: Path) -> None:
+    """Take a screenshot of every page, light and dark, on both screens."""
     for scheme in ("light", "dark"):
         for size in SIZES:
             for name, path in PAGES.items():
-                with window(browser, scheme, size) as page:
+                with visit(scheme, size) as page:
                     opened(page, url, path)
                     whole(page)
                     page.screenshot(path=folder / f"{name}-{scheme}-{size}.png")
-            with window(browser, scheme, size) as page:
+            with visit(scheme, size) as page:
                 trial(page, url)
                 page.screenshot(path=folder / f"participant-{scheme}-{size}.png")
 
 
-def readme(browser: Browser, url: str, folder: Path) -> None:
-    """The picture of the README: a confident error explained."""
-    with window(browser, "light", "desktop") as page:
+def readme(visit: Visit, url: str, folder: Path) -> None:
+    """Take the screenshot of the README: a confident error explained."""
+    with visit("light", "desktop") as page:
         opened(page, url, PAGES["explore"])
         whole(page)
         page.screenshot(path=folder / README.name)
 
 
 def main() -> None:
-    """Read the command line, start, look, stop."""
+    """Read the command line, start the server, take the screenshots, and stop."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("folder", type=Path, nargs="?", help="where the pictures go")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder for the screenshots")
     parser.add_argument("--readme", action="store_true", help=f"write {README.relative_to(ROOT)} only")
-    parser.add_argument("--home", type=Path, help="workspace to use; without it one is made and thrown away")
+    parser.add_argument("--home", type=Path, help="workspace to use; by default a temporary one")
     given = parser.parse_args()
     if given.folder is None and not given.readme:
         parser.error("name a folder, or say --readme")
     folder: Path = README.parent if given.readme else given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    work: Callable[[Browser, str, Path], None] = readme if given.readme else everything
+    work: Callable[[Visit, str, Path], None] = readme if given.readme else everything
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with (
         tempfile.TemporaryDirectory() as scratch,
-        served(given.home or Path(scratch)) as url,
+        served(home := given.home or Path(scratch)) as url,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        work(browser, url, folder)
+        work(partial(window, browser, log_in(browser, url, home)), url, folder)
         browser.close()
 
 

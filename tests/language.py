@@ -48,6 +48,8 @@ ALLOWED = {
     "foretell.py": "the product's command",
     "[road]": "a table of the study file",
     "test_road.py": "a file of tests",
+    "foretell.db": "the name of a database",
+    "(picture, answer)": "parameters of the rules that researchers write",
 }
 """Phrases that may be written, in exactly this case, although a word of theirs may not."""
 

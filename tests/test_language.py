@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.language import BANNED, find_offences, strip_markdown
+from tests.strings import list_strings
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,6 +42,47 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
     """A second word for the same thing, or a turn of phrase that only its author understands."""
     place = page.relative_to(ROOT).as_posix()
     assert [str(offence) for offence in find_offences([(place, read_prose(page))])] == []
+
+
+PROGRAMS = sorted(
+    path for path in (ROOT / "dashboard").rglob("*") if path.suffix in (".py", ".js", ".html") and path.stat().st_size
+)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_the_pages_use_the_words_of_the_glossary(path: Path) -> None:
+    """A label, an error, a docstring or a comment with a second word for the same thing."""
+    assert [str(offence) for offence in find_offences(list_strings(path))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("page.py", 'st.button("Take the pictures")\n', 1),
+        ("page.py", "x = 1\nst.text(f\"{x:.2f} of the answers, {x if x else 'no answer yet'}\")\n", 2),
+        ("page.py", 'def f():\n    """Foretell\n\n    the answer of somebody.\n    """\n', 2),
+        ("page.py", "x = 1  # for everybody\n", 1),
+        ("page.js", 'f(1);\nsay("All answers"); // fine\n', 2),
+        ("page.js", "f(1); // what she answered\n", 1),
+        ("page.html", "<p>\n  <b>All answers</b>\n</p>\n", 2),
+        ("page.html", '<img alt="Two pictures">\n', 1),
+    ],
+)
+def test_the_search_reads_programs(tmp_path: Path, name: str, content: str, line: int) -> None:
+    """Negative control: offences in strings, f-strings, docstrings, comments and visible text, with their line."""
+    (tmp_path / name).write_text(content)
+    offences = find_offences(list_strings(tmp_path / name))
+    assert offences
+    assert {offence.place for offence in offences} == {f"{name}:{line}"}
+
+
+def test_the_search_leaves_code_alone(tmp_path: Path) -> None:
+    """Negative control: keys, names, formats and code in backticks are not prose."""
+    file = tmp_path / "page.py"
+    file.write_text(
+        'answers = {"answer": picture}\nx = f"{answers:>9 answer}"\n_JS = "the answer is"\ny = "see `an answer` now"\n'
+    )
+    assert find_offences(list_strings(file)) == []
 
 
 def test_the_list_holds_the_glossarys_other_words() -> None:

@@ -73,7 +73,7 @@ def analyze(
 def _load_plan_and_trials(
     plan: Path | None, study: str | None
 ) -> tuple[AnalysisPlan | None, Manifest | None, tuple[InterimAnalysis, ...] | None]:
-    """The plan, the trials and the looks that a file belongs to, as its reader says."""
+    """Load the plan, the trials and the interim analyses that belong to a file, as the options say."""
     from study.plan import config
     from study.plan.preregistration import load_frozen_plan
     from study.service import Service
@@ -146,7 +146,7 @@ def glmm(
 
     Random terms as in lme4: (1|g), (x|g), (x||g), (0+x|g), (1|a/b). Grouping columns are read as factors.
 
-    Example: python foretell.py glmm answers.csv --formula "correct ~ trial_type + (1|participant)" --json -
+    Example: python foretell.py glmm responses.csv --formula "correct ~ trial_type + (1|participant)" --json -
     """
     from study.analysis import coding, mixed, printing, responses
     from study.analysis import formula as formulas

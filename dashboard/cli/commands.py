@@ -33,26 +33,28 @@ COMMANDS = {
     "serve": Command(
         "dashboard.cli.serve:serve", "build the demo study and open the pages (the default)", opens_workspace=True
     ),
-    "explain": Command("dashboard.cli.explain:explain", "heatmaps of images, as files", opens_workspace=False),
+    "explain": Command("dashboard.cli.explain:explain", "write heatmaps of images to files", opens_workspace=False),
     "units": Command(
-        "dashboard.cli.units:units", "images that drive a class or unit of a network", opens_workspace=False
+        "dashboard.cli.units:units", "find images that drive a class or unit of a network", opens_workspace=False
     ),
     "uncertainty": Command(
-        "dashboard.cli.uncertainty:uncertainty", "how uncertain a network is of each image", opens_workspace=False
+        "dashboard.cli.uncertainty:uncertainty", "measure the uncertainty of each prediction", opens_workspace=False
     ),
     "concepts": Command(
-        "dashboard.cli.concepts:concepts", "the human concepts a network relies on for a class", opens_workspace=False
+        "dashboard.cli.concepts:concepts", "test which human concepts a class depends on", opens_workspace=False
     ),
     "layers": Command(
-        "dashboard.cli.layers:layers", "what the layers of a network represent, and its margins", opens_workspace=False
+        "dashboard.cli.layers:layers",
+        "examine what the layers of a network represent, and its margins",
+        opens_workspace=False,
     ),
     "assertions": Command(
-        "dashboard.cli.assertions:assertions", "your own rules, run over an image set", opens_workspace=False
+        "dashboard.cli.assertions:assertions", "run your own rules over an image set", opens_workspace=False
     ),
     "prior": Command(
-        "dashboard.cli.prior:prior", "the learner's KFAC posterior over a training set", opens_workspace=False
+        "dashboard.cli.prior:prior", "fit the learner's KFAC posterior to a training set", opens_workspace=False
     ),
-    "build": Command("dashboard.cli.study:build", "a study file into a frozen bundle of stimuli"),
+    "build": Command("dashboard.cli.study:build", "build a frozen bundle of stimuli from a study file"),
     "verify": Command(
         "dashboard.cli.study:verify", "check a bundle or a database against its hashes", opens_workspace=True
     ),
@@ -60,35 +62,37 @@ COMMANDS = {
         "dashboard.cli.study:simulate", "fill a study with simulated participants", opens_workspace=True
     ),
     "links": Command(
-        "dashboard.cli.recruiting:links", "a signed personal link for each id of a list", opens_workspace=True
+        "dashboard.cli.recruiting:links", "write a signed personal link for each id of a list", opens_workspace=True
     ),
-    "access": Command("dashboard.cli.recruiting:access", "who may start a study"),
+    "access": Command("dashboard.cli.recruiting:access", "set who may start a study"),
     "withdraw": Command(
         "dashboard.cli.recruiting:withdraw",
         "erase a participant's responses, by their private code",
         opens_workspace=True,
     ),
     "bonus": Command(
-        "dashboard.cli.recruiting:bonus", "the bonuses not paid yet, as a file for the recruiter", opens_workspace=True
+        "dashboard.cli.recruiting:bonus", "write a file of unpaid bonuses for the recruiter", opens_workspace=True
     ),
     "reconcile": Command(
         "dashboard.cli.recruiting:reconcile", "compare the recruiter's list with the responses", opens_workspace=True
     ),
     "analyze": Command(
-        "dashboard.cli.analysis:analyze", "the analysis of a study or a CSV file, with a report", opens_workspace=True
+        "dashboard.cli.analysis:analyze", "analyse a study or a CSV file, with a report", opens_workspace=True
     ),
-    "glmm": Command("dashboard.cli.analysis:glmm", "one mixed model of a CSV file, by formula", opens_workspace=False),
+    "glmm": Command(
+        "dashboard.cli.analysis:glmm", "fit one mixed model to a CSV file, by formula", opens_workspace=False
+    ),
     "power": Command(
-        "dashboard.cli.analysis:power", "the sample size a study needs, from simulated studies", opens_workspace=True
+        "dashboard.cli.analysis:power", "estimate the sample size from simulated studies", opens_workspace=True
     ),
     "export": Command(
-        "dashboard.cli.study:export", "the responses of a study, with a data dictionary", opens_workspace=True
+        "dashboard.cli.study:export", "export the responses of a study, with a data dictionary", opens_workspace=True
     ),
     "password": Command(
         "dashboard.cli.access:password", "set the password of the researcher's pages", opens_workspace=True
     ),
     "login": Command(
-        "dashboard.cli.access:login", "a link that logs in to the researcher's pages", opens_workspace=True
+        "dashboard.cli.access:login", "print a link that logs in to the researcher's pages", opens_workspace=True
     ),
     "backup": Command(
         "dashboard.cli.access:backup", "save responses, ids, key and bundles to a folder", opens_workspace=True

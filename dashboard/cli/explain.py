@@ -26,7 +26,7 @@ def explain(
 
     Existing files are kept: after an interruption the same command continues.
 
-    Example: python foretell.py explain --model scenes --image fish.png --method gradient,bayesian_teaching --out maps
+    Example: python foretell.py explain --model scenes --image fish.png --method grad_cam,gradient --out heatmaps
     """
     from core.attribution import METHODS
     from core.parameters import summary

@@ -55,7 +55,7 @@ def main() -> None:
     except (ForetellError, DataError) as error:
         _stop(str(error), 2, debug)
     except KeyboardInterrupt:
-        _stop("Interrupted. What was finished is kept; the same command continues from there.", 130, debug)
+        _stop("Interrupted. Finished parts are kept; the same command continues from there.", 130, debug)
     except Exception as error:
         message = f"Unexpected {type(error).__name__}: {error} (run again with --debug and report the traceback)"
         _stop(message, 1, debug)
@@ -65,7 +65,7 @@ def _requested() -> Iterable[str]:
     """Return the command that is asked for, under its present name, or all of them for the help."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in FORMER:
-        say(f"{name!r} is now called {FORMER[name]!r}; the old name goes in the next release.", error=True)
+        say(f"{name!r} is now called {FORMER[name]!r}; the old name will be removed in the next release.", error=True)
         name = sys.argv[1] = FORMER[name]
     return (name,) if name in COMMANDS else COMMANDS
 

@@ -50,7 +50,7 @@ def links(
 
 
 def read_ids(file: Path) -> list[str]:
-    """The ids of a text file, one a line; a header "pid" and whatever follows a comma are left out."""
+    """Read the ids of a text file, one per line, without a header "pid" and whatever follows a comma."""
     from core.errors import ForetellError
 
     try:

@@ -59,7 +59,7 @@ def serve(
 
 
 def _login_path() -> str:
-    """The path of a login link where there is no other way to log in."""
+    """Return the path of a login link if there is no other way to log in."""
     from study.service import Service
     from study.workspace.workspace import home
 
@@ -68,7 +68,7 @@ def _login_path() -> str:
 
 
 def _demo() -> None:
-    """The demo study, built, open and filled with simulated participants; nothing to do when it is all there."""
+    """Build, open and fill the demo study with simulated participants, unless that is done already."""
     from study.workspace.provenance import code_digest
     from study.workspace.workspace import ROOT, database, home
 
@@ -76,7 +76,7 @@ def _demo() -> None:
     done = home() / "demo.done"
     url = database(home())
     mark = hashlib.sha256(code_digest().encode() + url.encode() + study_file.read_bytes()).hexdigest()
-    # Asking the bundle itself would load torch, the network and the pictures: seconds at every start.
+    # Verifying the bundle itself would load torch, the network and the images: seconds at every start.
     made = not url.startswith("sqlite") or (home() / "foretell.db").is_file()
     whole = made and any((home() / "bundles").glob("demo-*/manifest.json"))
     if whole and done.is_file() and done.read_text() == mark:

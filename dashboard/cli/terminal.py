@@ -13,12 +13,12 @@ CONTROL_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Lines of result on stdout, or of an error on stderr; what a stranger wrote there cannot command the terminal."""
+    """Print lines to stdout, or errors to stderr, so that no text of others can control the terminal."""
     typer.echo("\n".join(escape_controls(line) for line in text.split("\n")), err=error)
 
 
 def escape_controls(text: str) -> str:
-    """One line as it is written, with what a terminal would obey as its escape: ``\\x1b``, ``\\n``, ``\\u202e``."""
+    """Escape what a terminal would obey in a line: ``\\x1b``, ``\\n``, ``\\u202e``."""
     escaped = (
         c.encode("unicode_escape").decode() if unicodedata.category(c) in CONTROL_CATEGORIES else c for c in text
     )

@@ -29,7 +29,7 @@ def uncertainty(
     With true classes (an image set) the report says how well each measure detects errors. After an interruption the
     same command continues.
 
-    Example: python foretell.py uncertainty --setting split=adversarial --param rate=0.2 --out doubts
+    Example: python foretell.py uncertainty --setting split=adversarial --param rate=0.2 --out uncertainty
     """
     from core.parameters import summary
     from core.uncertainty import SAMPLERS

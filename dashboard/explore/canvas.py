@@ -73,7 +73,7 @@ class Sheet:
 
 
 def render_png(sheet: Sheet) -> Image.Image:
-    """The sheet as pixels, `PIXELS` to a unit."""
+    """Render the sheet as pixels, `PIXELS` per unit."""
     drawn = Image.new("RGB", (round(sheet.width * PIXELS), round(sheet.height * PIXELS)), "white")
     draw = ImageDraw.Draw(drawn)
     for item in sheet.items:
@@ -96,7 +96,7 @@ def render_png(sheet: Sheet) -> Image.Image:
 
 
 def render_svg(sheet: Sheet) -> bytes:
-    """The sheet as one SVG file: its images inside, its words as text."""
+    """Render the sheet as one SVG file with embedded images and selectable text."""
     size = {"width": _number(sheet.width), "height": _number(sheet.height)}
     view = f"0 0 {size['width']} {size['height']}"
     root = ElementTree.Element(
@@ -116,7 +116,7 @@ def _element(item: ImageItem | Words | Line | Rectangle) -> tuple[str, dict[str,
         case ImageItem():
             return "image", {**_rectangle(item), "href": _embed_image(item.image)}
         case Words():
-            # SVG counts from the line the letters stand on.
+            # SVG measures from the baseline of the text.
             place = {"x": _number(item.x), "y": _number(item.y + 0.8 * item.size), "font-size": _number(item.size)}
             return "text", {**place, "fill": item.colour, "text-anchor": item.anchor}
         case Line():
@@ -147,7 +147,7 @@ def _font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def wrap_text(text: str, width: float, size: float) -> list[str]:
-    """Lines of at most ``width`` units; a word that is longer than a line is cut."""
+    """Wrap text to lines of at most ``width`` units; a word longer than a line is cut."""
     font = _font(size * PIXELS)
 
     def fits(line: str) -> bool:
@@ -168,5 +168,5 @@ def wrap_text(text: str, width: float, size: float) -> list[str]:
 
 
 def stack_lines(lines: Sequence[str], x: float, y: float, *, size: float, colour: str = INK) -> list[Words]:
-    """Lines of text, one under the other."""
+    """Stack lines of text below each other."""
     return [Words(x, y + 1.3 * size * k, line, size, colour) for k, line in enumerate(lines)]

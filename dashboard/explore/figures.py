@@ -45,7 +45,7 @@ class HeatmapStyle:
 
     @property
     def quantile(self) -> float:
-        """The quantile of the absolute values that gets the full colour."""
+        """Return the quantile of the absolute values that gets the full colour."""
         return 1 - self.clip / 100
 
 
@@ -88,13 +88,13 @@ class HeatmapDrawing:
         return self._add_outline(overlay(self._seen.draw(self.size, "L"), signed, self.size, opacity), outline)
 
     def draw_strongest(self, percent: float, *, outline: bool = False) -> Image.Image:
-        """Draw the image with an orange line around the ``percent``% of it with most evidence for the class.
+        """Draw the image with an orange line around the ``percent``% of pixels with the strongest evidence.
 
         Only evidence for the class counts; values within sampling error count as faded.
         """
         drawn = self.draw_input(outline=outline)
         signed = Scale(self.scale.zero, float(self._values.sub(self.scale.zero).abs().max()) or 1.0)
-        # Bilinear: what swings over beside a strong edge would be encircled as evidence.
+        # Bilinear: a bicubic overshoot next to a strong edge would be outlined as evidence.
         evidence = np.asarray(
             Image.fromarray(signed.normalise_map(self._values, self._error)).resize(
                 self.size, Image.Resampling.BILINEAR
@@ -137,7 +137,7 @@ def draw_standard_error(explanation: Explanation, caption: str = "Standard error
 
 
 def _edge(inside: NDArray[np.bool_], out: int, into: int) -> NDArray[np.bool_]:
-    """Pixels up to so many outside and inside of a mask's edge; the border of the image is none."""
+    """Return the pixels near a mask's edge, on both sides; the image border is not an edge."""
     grown = ndimage.binary_dilation(inside, iterations=out)
     shrunk = ndimage.binary_erosion(inside, iterations=into, border_value=1)
     edge: NDArray[np.bool_] = grown & ~shrunk

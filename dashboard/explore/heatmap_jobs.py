@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,8 +22,9 @@ from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
 from core.types import Explanation, Progress
-from dashboard.shared.jobs import Job, pool
+from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest, tensor_digest
+from dashboard.shared.tasks import Task
 
 STEPS = 50
 """Points of a deletion or insertion curve, besides its start."""
@@ -39,7 +40,7 @@ BRIEFLY_S = 0.25
 
 
 @dataclass(frozen=True)
-class MapRequest:
+class HeatmapRequest:
     """A request for one heatmap: of an input (C, H, W), for one class."""
 
     classifier: Classifier
@@ -67,14 +68,10 @@ class MapRequest:
         )
         return explanation
 
-    def ask(self) -> Job:
-        """The job that makes it, or has made it."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
     @property
-    def seconds(self) -> float | None:
-        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
-        return 0.0 if pool().find(self.key) else estimate(self.classifier, self.method, self.parameters)[1]
+    def task(self) -> Task:
+        """Return the task that computes it."""
+        return Task(self.key, self.compute, lambda: estimate(self.classifier, self.method, self.parameters)[1])
 
 
 @dataclass(frozen=True)
@@ -93,60 +90,37 @@ class Faithfulness:
     tolerance: int | None = None
 
 
-@dataclass(frozen=True)
-class FaithfulnessRequest:
-    """A request for the measures of a computed heatmap; ``mask`` are the object's pixels (H, W) of the input."""
+def make_faithfulness_task(of: HeatmapRequest, explanation: Explanation, mask: NDArray[np.bool_] | None = None) -> Task:
+    """Return the task that measures a computed heatmap; ``mask`` are the object's pixels (H, W) of the input."""
+    given, evidence = (of.classifier, of.inputs[None], [of.target]), explanation.evidence
 
-    of: MapRequest
-    explanation: Explanation
-    mask: NDArray[np.bool_] | None = field(default=None, compare=False)
-
-    @property
-    def key(self) -> str:
-        """SHA-256 over everything the measures depend on."""
-        mask = b"" if self.mask is None else np.packbits(self.mask).tobytes()
-        return digest("faithfulness", self.of.key, str(STEPS), str(SQUARES), str(POINTING), mask)
-
-    def compute(self, progress: Progress) -> Faithfulness:
-        """Take the measures."""
-        evidence = self.explanation.evidence
-
+    def compute(progress: Progress) -> Faithfulness:
         def curve(name: str, before: int) -> Curve:
             def report(done: int, total: int, what: str) -> None:
                 progress(before * total + done, 2 * total, what)
 
-            drawn: Curve = FAITHFULNESS_MEASURES[name](
-                self.of.classifier, self.of.inputs[None], [self.of.target], evidence, steps=STEPS, progress=report
-            )
+            drawn: Curve = FAITHFULNESS_MEASURES[name](*given, evidence, steps=STEPS, progress=report)
             return drawn
 
         curves = curve("deletion", 0), curve("insertion", 1)
-        missed: Infidelity = FAITHFULNESS_MEASURES["infidelity"](
-            self.of.classifier, self.of.inputs[None], [self.of.target], evidence, samples=SQUARES, scaled=True
-        )
-        return Faithfulness(*curves, missed, *self._measure_localisation(evidence))
+        missed: Infidelity = FAITHFULNESS_MEASURES["infidelity"](*given, evidence, samples=SQUARES, scaled=True)
+        return Faithfulness(*curves, missed, *_measure_localisation(evidence, mask))
 
-    def _measure_localisation(self, evidence: Tensor) -> tuple[Any, ...]:
-        if self.mask is None or not self.mask.any():
-            return ()
-        inside = torch.from_numpy(self.mask)[None]
-        tolerance = round(POINTING * max(self.mask.shape))
-        shares = (float(FAITHFULNESS_MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
-        return (
-            *shares,
-            bool(FAITHFULNESS_MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))),
-            tolerance,
-        )
+    key = digest(
+        "faithfulness",
+        *(of.key, str(STEPS), str(SQUARES), str(POINTING)),
+        b"" if mask is None else np.packbits(mask).tobytes(),
+    )
+    return Task(key, compute, lambda: estimate_seconds(of.classifier, Cost(2 * STEPS + SQUARES)))
 
-    def ask(self) -> Job:
-        """The job that takes them, or has taken them."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
 
-    @property
-    def seconds(self) -> float | None:
-        """About how long they take."""
-        speed = get_pace(self.of.classifier)
-        return None if speed is None else (2 * STEPS + SQUARES) * speed.forward_s
+def _measure_localisation(evidence: Tensor, mask: NDArray[np.bool_] | None) -> tuple[Any, ...]:
+    if mask is None or not mask.any():
+        return ()
+    inside, tolerance = torch.from_numpy(mask)[None], round(POINTING * max(mask.shape))
+    shares = (float(FAITHFULNESS_MEASURES[name](evidence, inside)) for name in ("relevance_mass", "relevance_rank"))
+    hit = FAITHFULNESS_MEASURES["pointing_hit"](evidence, inside, tolerance=float(tolerance))
+    return (*shares, bool(hit), tolerance)
 
 
 @dataclass(frozen=True)
@@ -157,44 +131,27 @@ class Robustness:
     sensitivity: Sensitivity
 
 
-@dataclass(frozen=True)
-class RobustnessRequest:
-    """A request for both, for one image, method and class; it computes many heatmaps."""
+def make_robustness_task(of: HeatmapRequest) -> Task:
+    """Return the task that measures both, for one image, method and class; it computes many heatmaps."""
 
-    of: MapRequest
-
-    @property
-    def key(self) -> str:
-        """Return the SHA-256 of everything they depend on."""
-        return digest("robustness", self.of.key, str(CHANGES))
-
-    def compute(self, progress: Progress) -> Robustness:
-        """Compute the heatmaps and compare them."""
-        r = self.of
-        shared = {"parameters": r.parameters, "progress": progress}
-
+    def compute(progress: Progress) -> Robustness:
         def measure(name: str, **settings: Any) -> Any:
-            generator = torch.Generator().manual_seed(r.seed)
-            given = (r.classifier, r.inputs[None], [r.target], r.method)
-            return FAITHFULNESS_MEASURES[name](*given, generator=generator, **shared, **settings)
+            return FAITHFULNESS_MEASURES[name](
+                *(of.classifier, of.inputs[None], [of.target], of.method),
+                generator=torch.Generator().manual_seed(of.seed),
+                parameters=of.parameters,
+                progress=progress,
+                **settings,
+            )
 
         return Robustness(measure("cascading_randomisation"), measure("max_sensitivity", samples=CHANGES))
 
-    def ask(self) -> Job:
-        """The job that does so, or has done so."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
+    def estimate_all() -> float | None:
+        one, layers = estimate(of.classifier, of.method, of.parameters)[1], len(of.classifier.layers)
+        reopening = estimate_seconds(of.classifier, Cost(layers * REMADE))
+        return None if one is None or reopening is None else (layers + CHANGES + 3) * one + reopening
 
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes; 0 where it was begun already, None where it cannot be said."""
-        if pool().find(self.key):
-            return 0.0
-        speed = get_pace(self.of.classifier)
-        one = estimate(self.of.classifier, self.of.method, self.of.parameters)[1]
-        if speed is None or one is None:
-            return None
-        layers = len(self.of.classifier.layers)
-        return (layers + CHANGES + 3) * one + layers * REMADE * speed.forward_s
+    return Task(digest("robustness", of.key, str(CHANGES)), compute, estimate_all)
 
 
 def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) -> tuple[Cost | None, float | None]:
@@ -202,9 +159,8 @@ def estimate(classifier: Classifier, method: str, parameters: dict[str, Any]) ->
     try:
         passes = cost(method, parameters, classifier)
     except ForetellError:
-        return None, None  # the map itself will say what is wrong
-    speed = get_pace(classifier)
-    return passes, None if speed is None else speed.seconds(passes)
+        return None, None  # the heatmap itself will report what is wrong
+    return passes, estimate_seconds(classifier, passes)
 
 
 def get_pace(classifier: Classifier) -> Pace | None:
@@ -215,9 +171,7 @@ def get_pace(classifier: Classifier) -> Pace | None:
     return found
 
 
-def estimate_seconds(key: str, classifier: Classifier, passes: Cost) -> float | None:
-    """About how many seconds so many passes take; 0 where the work was begun already, None where nobody can say yet."""
-    if pool().find(key):
-        return 0.0
+def estimate_seconds(classifier: Classifier, passes: Cost) -> float | None:
+    """Estimate the seconds of so many passes; None until the speed of the network is measured."""
     speed = get_pace(classifier)
     return None if speed is None else speed.seconds(passes)

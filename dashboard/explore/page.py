@@ -10,8 +10,8 @@ from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.heatmaps import grid, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
-from dashboard.explore.layers import view as inside
-from dashboard.explore.uncertainty import view as doubt
+from dashboard.explore.layers import view as layers
+from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.units import view as units
 from dashboard.shared import cache, links
 from dashboard.shared.keys import IMAGE_KEY
@@ -20,14 +20,15 @@ from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
 
 ONE, GRID, PAIR, ALL, DEBUGGING, UNITS, LAYERS = VIEWS = (
-    "One map",
+    "Single image",
     "Grid",
-    "Two classifiers",
-    "All pictures",
+    "Compare models",
+    "Gallery",
     "Debugging",
-    "Units",
-    "Inside",
+    "Classes and units",
+    "Layers",
 )
+COLUMNS = ("Images", "Classes")
 
 
 def page() -> None:
@@ -81,9 +82,11 @@ def _show_view(
     elif view == ONE:
         ((method, given),) = settings.items()
         single.show(seen[0], method, given, seed)
-        doubt.show(seen[0], seed)
+        uncertainty.show(seen[0], seed)
     elif view == PAIR and len(seen) == 1:
-        st.info(f"Only one classifier is available. Put a file with a build() into {home() / cache.MODELS}.")
+        st.info(
+            f"Only one classifier is available. Put a Python file with a function build() into {home() / cache.MODELS}."
+        )
     elif view == PAIR:
         grid.show_by_classifier(seen, settings, seed)
     elif by_class:
@@ -104,16 +107,14 @@ def _other(model: str) -> list[str]:
 
 
 def _columns() -> str:
-    return st.segmented_control(
-        "Methods by", ["Pictures", "Classes"], default="Pictures", required=True, key="columns", bind="query-params"
-    )
+    return st.segmented_control("Columns", COLUMNS, default="Images", required=True, key="columns", bind="query-params")
 
 
 def _whole_set(view: str) -> None:
     """Draw a whole set with the AI's predictions; a click opens the heatmap of an image."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = _classifier()
-        of = _picture_set(model)
+        of = _choose_image_set(model)
     if of is None:
         return
 
@@ -131,7 +132,7 @@ def _whole_set(view: str) -> None:
             debugging.show(found, model, of, open_image)
 
 
-def _picture_set(model: str) -> str | None:
+def _choose_image_set(model: str) -> str | None:
     """Choose a whole set; None if there is none for this classifier."""
     sets = [name for name in source.list_sources(model) if name != source.OWN]
     if not sets:
@@ -151,7 +152,7 @@ def _show_units(controls: DeltaGenerator, results: DeltaGenerator) -> None:
         classifier = cache.load_classifier(model)
         unit = units.choose_unit(classifier)
         settings = units.choose_settings()
-        of = _picture_set(model)
+        of = _choose_image_set(model)
         with results, show_errors():
             gallery = None
             with show_errors():
@@ -163,9 +164,9 @@ def _show_layers(controls: DeltaGenerator, results: DeltaGenerator) -> None:
     """Draw what the layers represent, and how near the decision boundaries are."""
     with controls, show_errors():
         model = _classifier()
-        asked, other = inside.choose_question(model, cache.load_classifier(model))
-        of, count = _picture_set(model), inside.choose_image_count()
+        asked, other = layers.choose_question(model, cache.load_classifier(model))
+        of, count = _choose_image_set(model), layers.choose_image_count()
         with results, show_errors():
             gallery = await_result(cache.start_gallery_job(model, of)) if of else None
             if gallery is not None:
-                inside.show(asked, cache.load_classifier(model), cache.load_classifier(other), gallery.images, count)
+                layers.show(asked, cache.load_classifier(model), cache.load_classifier(other), gallery.images, count)

@@ -25,7 +25,7 @@ ORDERS: dict[str, Callable[[Predictions], tuple[Any, ...]]] = {
     "Most uncertain first": lambda a: (-a.entropy,),
     "Most confident first": lambda a: (-a.probability,),
     "Least confident first": lambda a: (a.probability,),
-    "Confident and right first": lambda a: (-a.probability, ~a.correct),
+    "Confident and correct first": lambda a: (-a.probability, ~a.correct),
 }
 """By name, keys to sort by, the last one first. The error is minus the log probability of the true class."""
 
@@ -91,7 +91,7 @@ def show_whole_set(
     """Show the whole set, or those ``among`` it, page by page, with prediction and true class of each image."""
     chosen = range(len(gallery.images)) if among is None else set(among)
     ranked = [i for i in _choose_order(gallery) if i in chosen]
-    right, known = (int(values[ranked].sum()) for values in (gallery.answers.correct, gallery.has_known_label))
+    right, known = (int(values[ranked].sum()) for values in (gallery.predictions.correct, gallery.has_known_label))
     verdict = (
         f"the AI is right about {right:,} of them ({right / known:.1%})"
         if known
@@ -115,7 +115,7 @@ def show_ranked(
 
 def rank_images(gallery: Gallery, order: str) -> list[int]:
     """Return the indices of the images in an order of `ORDERS`."""
-    return [int(i) for i in np.lexsort(ORDERS[order](gallery.answers))]
+    return [int(i) for i in np.lexsort(ORDERS[order](gallery.predictions))]
 
 
 def _choose_order(gallery: Gallery) -> list[int]:
@@ -126,7 +126,7 @@ def _choose_order(gallery: Gallery) -> list[int]:
 
 
 def _read_choice(name: str, ranked: Sequence[int], most: int) -> list[int]:
-    """From this session, or from the link it came by."""
+    """Read the chosen images from this session, or from its link."""
 
     def read_numbers(key: str) -> list[int]:
         text = st.session_state.get(key) or st.query_params.get(key, "")
@@ -174,7 +174,7 @@ def _grid(gallery: Gallery, indices: Sequence[int], how: GridOptions) -> None:
 
     def cell(i: int) -> dict[str, Any]:
         truth, says, _ = gallery.describe_prediction(i)
-        wrong = bool(gallery.has_known_label[i] and not gallery.answers.correct[i])
+        wrong = bool(gallery.has_known_label[i] and not gallery.predictions.correct[i])
         verdict = (
             f"wrong, true class: {truth}" if wrong else "right" if gallery.has_known_label[i] else f"labelled {truth}"
         )

@@ -18,7 +18,7 @@ from dashboard.shared.live import await_result
 from dashboard.shared.messages import show_errors
 from study.workspace.workspace import home
 
-SCENES = {"Misleading": "adversarial", "Ordinary": "standard"}
+SCENES = {"Adversarial": "adversarial", "Standard": "standard"}
 OWN = "Upload"
 OPENING = ("from study.network.sources import open_set", "from study.plan.config import ImageSource")
 
@@ -27,7 +27,7 @@ OPENING = ("from study.network.sources import open_set", "from study.plan.config
 class ChosenImage:
     """An image with its known facts; ``code`` is a Python expression that opens it, after ``imports``."""
 
-    picture: Image.Image
+    image: Image.Image
     name: str
     code: str
     imports: tuple[str, ...]
@@ -60,8 +60,8 @@ def choose(model: str, most: int = 1) -> list[ChosenImage]:
         key="source",
         bind="query-params",
         wrap=True,
-        help="Misleading: the adversarial split, objects in unusual contexts. Ordinary: the standard split, mostly "
-        f"in the contexts seen in training. Your own sets: {home() / cache.SETS}/SET/CATEGORY/IMAGE.",
+        help="Adversarial: objects in unusual contexts. Standard: objects mostly in the contexts of training. "
+        f"Your own sets: {home() / cache.SETS}/SET/CATEGORY/IMAGE.",
     )
     if source == OWN:
         opened = _own(most)

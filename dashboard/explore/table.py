@@ -19,7 +19,7 @@ from core.types import Certificate, Explanation
 from core.views import View
 from dashboard.explore.canvas import FAINT, INK, ImageItem, Line, Rectangle, Sheet, Words, stack_lines, wrap_text
 from dashboard.explore.figures import HeatmapDrawing, HeatmapStyle
-from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
+from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 
 Scaling = Literal["Shared", "Own"]
 SCALINGS: dict[Scaling, str] = {
@@ -72,7 +72,7 @@ class Column:
 class Cell:
     """A heatmap, or the reason why there is none yet; and its measures if requested."""
 
-    request: MapRequest
+    request: HeatmapRequest
     explanation: Explanation | None = None
     note: str = "waiting"
     faithfulness: Faithfulness | None = None
@@ -132,9 +132,7 @@ def _legend(table: HeatmapTable) -> str:
     scale = SCALINGS[table.scaling]
     notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
     if table.look.style == "Outline":
-        return (
-            f"Inside the orange line: the {table.look.percent:g}% of the image with most evidence for the class.{notes}"
-        )
+        return f"Inside the orange line: the {table.look.percent:g}% of pixels with the strongest evidence.{notes}"
     clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
     return f"Colours: {scale}, {clip}. Values within sampling error are faded.{notes}"
 
@@ -142,7 +140,7 @@ def _legend(table: HeatmapTable) -> str:
 def _heads(
     items: list[ImageItem | Words | Line | Rectangle], table: HeatmapTable, left: Sequence[float], top: float
 ) -> float:
-    """What the network saw in each column, and its lines; where they end."""
+    """Draw the network's input and the lines of each column; return where they end."""
     bottom = top
     for column, x in zip(table.columns, left, strict=True):
         height = _height(column)
@@ -236,7 +234,7 @@ def format_facts(certificate: Certificate) -> list[str]:
 
 
 def _measures(items: list[ImageItem | Words | Line | Rectangle], found: Faithfulness, x: float, y: float) -> float:
-    """Deletion and insertion as small curves with their areas, and where the evidence lies."""
+    """Draw deletion and insertion as small curves with their areas, and the localisation."""
     items.append(Rectangle(x, y + 3, SIDE, CURVES, "#f7f8fa"))
     for curve, colour in ((found.deletion, DELETION), (found.insertion, INSERTION)):
         items.append(Line(_curve(curve, x, y + 3), colour, 1.2))

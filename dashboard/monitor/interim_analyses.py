@@ -18,13 +18,13 @@ def show(study: str) -> None:
     st.subheader("Planned interim analyses", anchor=False)
     st.caption(
         "Preregistered in the study file. An interim analysis reports only whether its bound is crossed. If it is, and "
-        "after the last analysis, the collection closes. What was seen is recorded in the audit trail."
+        "after the last analysis, the collection closes. The audit trail records the result."
     )
     table = standing.schedule.rename(columns=str.capitalize).rename(
         columns={"Participants": "Participants per condition"}
     )
     st.dataframe(table, hide_index=True, key="monitor_looks", column_config={"Bound": BOUND})
-    st.caption(f"{standing.finished} participants finished in the smallest condition.")
+    st.caption(f"Completed participants in the smallest condition: {standing.finished}.")
     with show_errors():
         due = standing.due is not None
         label = f"Run interim analysis {standing.due}" if due else "No interim analysis is due"

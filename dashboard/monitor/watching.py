@@ -56,7 +56,7 @@ def show_clock_jump(seen: Monitor) -> None:
     hours = seen.clock_jump_ns / 3600e9
     st.error(
         f"The server's clock is {abs(hours):,.1f} hours {'ahead of' if hours > 0 else 'behind'} the time reached "
-        "before: the server was off, or its clock is wrong. Until this is settled, no session times out, no quota "
+        "before: the server was off, or its clock is wrong. Until this is resolved, no session times out, no quota "
         "place is reallocated and no id is erased."
     )
     if st.button("The clock is correct", help="Check the date and time of the server first.", key="monitor_clock"):
@@ -131,7 +131,7 @@ def show_removal_form(study: str) -> None:
     with st.expander("Release a place or exclude a participant"):
         st.caption(
             "Releasing gives an unfinished participant's place to another. Excluding also leaves their responses out "
-            "of results and export, and gives a finished place away; the table of participants keeps the reason."
+            "of results and export, and frees a completed place; the table of participants keeps the reason."
         )
         with st.form(f"remove_{study}", border=False):
             participant = st.text_input("Participant", key="remove_who", max_chars=40, placeholder="P…")
@@ -143,7 +143,7 @@ def show_removal_form(study: str) -> None:
             with show_errors():
                 act = service.release_quota_place if released else service.exclude
                 act(study, participant.strip(), reason)
-                done = "Their place is open again." if released else "The participant is excluded."
+                done = "Their place is free again." if released else "The participant is excluded."
                 st.success(f"{escape_markdown(participant.strip())}: {done}")
         left_out = service.exclusions(study)
         if len(left_out):
@@ -163,7 +163,7 @@ def show_problems(seen: Monitor) -> None:
 
 
 def show_unblinding_form(study: str) -> None:
-    """Unblind: show outcomes by condition for a logged reason."""
+    """Show the form that unblinds: outcomes by condition, for a logged reason."""
     with st.expander("Unblind: view outcomes before the end"):
         st.caption(
             "After seeing the outcomes by condition, decisions to stop or to exclude participants can be biased. The "

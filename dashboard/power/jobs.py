@@ -64,16 +64,16 @@ class PowerAnalysis:
     slope_sds: Mapping[str, float] = field(default_factory=dict)
 
     def truth(self) -> Truth:
-        """The world to simulate.
+        """Return the model to simulate from.
 
         Raises
         ------
         ForetellError
-            The pilot does not determine it, or simulated people have no built study to answer.
+            The pilot does not determine it, or the study of simulated participants is not built.
         """
         if self.mixture is not None and self.slope_sds:
             raise ForetellError(
-                "Simulated people respond as their theories say and have no random slopes: assume slopes with the "
+                "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
         world = self._assumed()
@@ -93,7 +93,7 @@ class PowerAnalysis:
         return from_pilot(model, conditions, categories, per_type)
 
     def curve(self, progress: Progress, workers: int | None = None) -> pd.DataFrame:
-        """Power, as of `study.analysis.power.curve`, by the study's own plan."""
+        """Compute power by the study's own plan, as `study.analysis.power.curve` does."""
         return power.curve(
             self.truth(),
             self.sizes,
@@ -109,10 +109,10 @@ class PowerAnalysis:
     def task(self) -> Task:
         """Return the task that computes the curve in the background on every core."""
         given = json.dumps([self.sizes, self.studies, self.effects, self.seed])
-        return Task(digest("power", given, *self._world()), self.curve, self.estimate())
+        return Task(digest("power", given, *self._world()), self.curve, self.estimate)
 
     def estimate(self, workers: int | None = None) -> float:
-        """About how many seconds the curve takes: from one simulated study, and the start of a process, both timed."""
+        """Estimate the seconds of the curve, from timings of one simulated study and of the start of a process."""
         per_condition = min(max(self.sizes), TRIAL)
         key = digest("trial", str(per_condition), *self._world())
         if key not in _timed:
@@ -124,7 +124,7 @@ class PowerAnalysis:
 
     @property
     def assumptions(self) -> str | None:
-        """The random slopes that are assumed, and those that the planned models leave out, in a sentence."""
+        """Describe the assumed random slopes, and those that the planned models leave out."""
         assumed = {group: sd for group, sd in self.slope_sds.items() if sd}
         if not assumed:
             return None
@@ -140,7 +140,7 @@ class PowerAnalysis:
         )
 
     def _world(self) -> tuple[str, str, str, str]:
-        """What the truth and its analysis depend on."""
+        """Return what the simulated model and its analysis depend on."""
         people = None if self.mixture is None else sorted(self.mixture.items())
         pilot = "" if self.pilot is None else self.pilot.sha256
         built = "" if self.mixture is None else bundle_named(home(), self.study.study.name).study_hash
@@ -149,12 +149,12 @@ class PowerAnalysis:
 
 @cache
 def _time_start() -> float:
-    """Measured once: every process of a curve starts at the same time."""
+    """Measure the start of a process, once: all processes of a curve start at the same time."""
     return parallel.measure_start(power.start)
 
 
 def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...]:
-    """Numbers with commas between them.
+    """Parse numbers separated by commas.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def parse_numbers(text: str, kind: type[Number], what: str) -> tuple[Number, ...
 
 
 def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
-    """Standard deviations of random slopes by grouping.
+    """Parse standard deviations of random slopes by grouping.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def slopes(given: Mapping[str, str], what: str) -> dict[str, float]:
 
 
 def parse_multiples(text: str, what: str) -> tuple[float, ...]:
-    """Multiples of the assumed effects.
+    """Parse multiples of the assumed effects.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def parse_multiples(text: str, what: str) -> tuple[float, ...]:
 
 
 def describe_sample_sizes(table: pd.DataFrame, conditions: int, pay: float, currency: str) -> Sequence[str]:
-    """For each test and effect the fewest participants whose power has its whole interval above the target."""
+    """Describe, for each test and effect, the smallest size whose whole interval of power is above the target."""
     rows = power.enough(table).itertuples()
     return [_enough(row.test, row.effect, row.per_condition, conditions, pay, currency) for row in rows]
 
@@ -215,7 +215,7 @@ def _enough(test: str, effect: float, per_condition: float, conditions: int, pay
     what = f"{test}, effects × {effect:g}"
     if per_condition != per_condition:  # NaN: none of the sizes
         return (
-            f"{what}: of no size is the whole 95% interval of its power above 80%; try larger sizes or more simulated "
+            f"{what}: no size has a power above 80% (the whole 95% interval); try larger sizes or more simulated "
             "studies."
         )
     cost = f", {per_condition * conditions * pay:,.2f} {currency}" if pay else ""

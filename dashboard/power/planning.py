@@ -21,7 +21,7 @@ from dashboard.studies.workspace_studies import Study
 from study.analysis import power
 from study.plan.config import StudyConfig
 
-PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated people"
+PAPER, SIMULATED = "The paper's estimates (Table 1)", "Simulated participants"
 SIZES = "10,20,40,60"
 MOST_STUDIES, MOST_PARTICIPANTS = 5000, 2000
 
@@ -50,7 +50,7 @@ def choose_analysis(study: Study) -> PowerAnalysis | None:
 
 
 def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
-    """Sizes, multiples of the effects, and how many studies; theories of people have no effects to multiply."""
+    """Choose sizes, number of studies and effect multipliers, which simulated participants do not have."""
     with st.container(horizontal=True):
         sizes = links.text_input("Participants per condition", SIZES, key="sizes", width=220)
         effects = "1"
@@ -77,7 +77,7 @@ def _sizes(study: StudyConfig, *, scaled: bool) -> PowerAnalysis:
 
 
 def _slopes() -> dict[str, float]:
-    """Standard deviations of the assumed random slopes."""
+    """Choose the standard deviations of the assumed random slopes."""
     return {
         group: st.number_input(
             f"Slope SD by {group}",

@@ -63,7 +63,7 @@ def show_models(found: AnalysisResult) -> None:
         "\\* p < .05, \\*\\* p < .01, \\*\\*\\* p < .001."
     )
     files.offer_download("table1.tex", lambda: report.latex(found.model), "table1.tex", "text/plain")
-    numbers.heading("How much participants and categories differ", found.label)
+    numbers.heading("Random effects: how much participants and categories differ", found.label)
     rows = [(effect.group, words(effect.term), effect.sd, effect.se, effect.variance) for effect in found.model.random]
     numbers.table(pd.DataFrame(rows, columns=["between", "term", "sd", "se", "variance"]), "variances")
     numbers.heading("Profile intervals", found.label)

@@ -56,7 +56,7 @@ class Sample:
 
     @property
     def level(self) -> float:
-        """The p below which a test counts as evidence, by the plan and its looks."""
+        """Return the p below which a test counts as evidence, by the plan and its interim analyses."""
         return headline.LEVEL if self.plan is None else self.plan.level
 
     @property
@@ -85,35 +85,35 @@ class AnalysisResult(Sample):
 
     @property
     def model(self) -> MixedModel:
-        """The largest model."""
+        """Return the largest model."""
         return self.analysis.largest
 
 
 def key_of(data: Responses) -> str:
-    """SHA-256 of the rows, and of what was said about them."""
+    """Return the SHA-256 of the rows, and of the notes about them."""
     return digest(data.sha256, str(data.dropped), data.excluded.to_json(orient="records"), *data.messages)
 
 
 def make_sample_task(
-    data: Responses, plan: AnalysisPlan | None, looks: Sequence[InterimAnalysis] | None = None
+    data: Responses, plan: AnalysisPlan | None, interim: Sequence[InterimAnalysis] | None = None
 ) -> Task:
-    """What the plan leaves out, and Figure 1 of the rest: neither waits for a model.
+    """Return the task that applies the plan's exclusions and computes Figure 1, which needs no model.
 
-    ``looks`` are those made at these answers, None if not known.
+    ``interim`` are the interim analyses of these responses, None if unknown.
     """
 
     def work(progress: Progress) -> Sample:
         progress(0, 1, "resampling participants")
-        kept = planned.keep(data, plan, looks) if plan else None
+        kept = planned.keep(data, plan, interim) if plan else None
         stayed = kept.data if kept else data
         return Sample(key, stayed, bootstrap.accuracy(stayed.frame, rng=np.random.default_rng(SEED)), kept)
 
-    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(looks))
+    key = digest("sampled", key_of(data), plan.sha256 if plan else "", repr(interim))
     return Task(key, work)
 
 
 def make_analysis_task(sample: Sample) -> Task:
-    """The models, as planned where there is a plan.
+    """Return the task that fits the models, as planned if there is a plan.
 
     Raises
     ------
@@ -140,13 +140,13 @@ def make_analysis_task(sample: Sample) -> Task:
 
 
 def make_measure_task(found: AnalysisResult, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
-    """A measure that no plan named; of the trials of `manifest`, if it is about trials."""
+    """Return the task of an exploratory measure; ``manifest`` has the trials, if it is about trials."""
     study = manifest.study_hash if manifest else ""
     return _of(found, f"measure {offer.name} {study}", lambda _: offer.measure())
 
 
 def make_effects_task(found: AnalysisResult) -> Task:
-    """Average effects of the explanations as probabilities, by trial type."""
+    """Return the task that averages the effects of the explanations as probabilities, by trial type."""
     asked = ["saliency", "examples"]
     return _of(
         found,
@@ -156,19 +156,21 @@ def make_effects_task(found: AnalysisResult) -> Task:
 
 
 def make_profile_task(found: AnalysisResult) -> Task:
-    """Profile-likelihood intervals of the largest model's coefficients and standard deviations, a table each."""
+    """Return the task of profile intervals of the largest model: a table of coefficients, one of deviations."""
     frame, model = found.data.frame, found.model
 
     def work(progress: Progress) -> tuple[pd.DataFrame, pd.DataFrame]:
         table = intervals.profile(frame, model, progress=progress).assign(term=report.table(model)["term"])
         return table, intervals.variance_components(frame, model)
 
-    return _of(found, "profiles", work, len(frame) * len(model.coefficients) * PROFILE_S)
+    return _of(found, "profiles", work, lambda: len(frame) * len(model.coefficients) * PROFILE_S)
 
 
-def _of(found: AnalysisResult, what: str, work: Callable[[Progress], Any], takes: float | None = None) -> Task:
-    """A task on responses that were analysed."""
-    return Task(digest(what, key_of(found.data), found.model.formula), work, takes)
+def _of(
+    found: AnalysisResult, what: str, work: Callable[[Progress], Any], estimate: Callable[[], float] | None = None
+) -> Task:
+    """Return a task about analysed responses."""
+    return Task(digest(what, key_of(found.data), found.model.formula), work, estimate or (lambda: None))
 
 
 def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) -> Task:
@@ -191,7 +193,7 @@ def make_report_task(found: AnalysisResult, manifest: Manifest | None = None) ->
 
 
 def zip_files(contents: dict[str, bytes]) -> bytes:
-    """All files in one."""
+    """Pack all files into one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():

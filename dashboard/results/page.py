@@ -16,7 +16,7 @@ from study.bundle import Manifest
 from study.network.placement import caveats
 from study.plan.preregistration import AnalysisPlan
 
-MAIN_RESULT = "Answer"
+MAIN_RESULT = "Main result"
 SECTIONS: dict[str, Callable[[AnalysisResult, Manifest | None], None]] = {
     MAIN_RESULT: lambda found, _: findings.show_tests(found),
     "Models": lambda found, _: findings.show_models(found),

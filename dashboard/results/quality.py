@@ -43,7 +43,7 @@ def show_exclusions(found: Sample) -> None:
 
 
 def _counts(rules: pd.DataFrame, found: Sample) -> None:
-    """What was left out, rule by rule; nothing where there is no rule."""
+    """Count what was excluded, rule by rule; nothing without rules."""
     if rules.empty:
         return
     people, answers = int(rules["people"].sum()), int(rules["answers"].sum())

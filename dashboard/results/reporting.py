@@ -23,7 +23,7 @@ def show(found: AnalysisResult, manifest: Manifest | None) -> None:
     """Write the report in the background, then offer its files."""
     numbers.heading("Report", found.label)
     st.caption(
-        "Findings, figures and tables, preregistered and exploratory analyses apart, with the hashes of rows, study, "
+        "Findings, figures and tables, preregistered separate from exploratory, with the hashes of rows, study, "
         "plan and code and the versions. The same rows, study, plan, code and versions give the same bytes, here and "
         "with the command `analyze`."
     )

@@ -19,7 +19,7 @@ from study.bundle import Bundle
 from study.plan.preregistration import AnalysisPlan, load_frozen_plan
 from study.workspace.workspace import bundle_named, bundles, home, study_name
 
-UPLOAD = "A CSV file of mine"
+UPLOAD = "Upload a CSV file"
 NONE = "Not in the file"
 MOST_MB = 200
 """Of an uploaded file: two million responses."""
@@ -36,7 +36,7 @@ class ChosenResponses:
 
     @property
     def plan(self) -> AnalysisPlan | None:
-        """The analysis plan that the study was frozen with; None where there was none."""
+        """Return the analysis plan that the study was frozen with; None if there was none."""
         return None if self.bundle is None else load_frozen_plan(self.bundle.manifest)
 
     @property
@@ -52,7 +52,7 @@ class ChosenResponses:
 
 
 def study_frames() -> Mapping[str, Callable[[], pd.DataFrame]]:
-    """The collected studies by name."""
+    """Return the collected studies by name."""
     statuses = service.get_service().researcher.studies()
     names = dict.fromkeys(status.name for status in statuses if status.sessions)
     seen = {name: str([status.sessions for status in statuses if status.name == name]) for name in names}
@@ -65,7 +65,7 @@ def _load_collected(key: str, _name: str) -> pd.DataFrame:  # noqa: ARG001
 
 
 def choose(place: str, sources: Sequence[str] = (), label: str = "Responses") -> ChosenResponses | None:
-    """Responses of a study or of a file, checked; None as long as nothing is chosen.
+    """Choose the responses of a study or of a file, and check them; None until something is chosen.
 
     ``place`` begins the names of the widgets in the session and the link; ``sources`` are offered before the others,
     and one of them chosen is None too: the page knows what it means.
@@ -140,7 +140,7 @@ def _file(place: str) -> ChosenResponses | None:
 
 
 def _mapping(columns: list[str], place: str) -> dict[str, str]:
-    """Which column of the file is which of ours, by select boxes."""
+    """Choose which column of the file is which of ours."""
     complete = set(responses.REQUIRED) <= set(columns)
     with st.expander("Columns", expanded=not complete), st.container(horizontal=True):
         chosen = {ours: _column(ours, columns, place) for ours in (*responses.REQUIRED, *responses.OPTIONAL)}

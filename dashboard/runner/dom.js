@@ -49,14 +49,14 @@ export function prose(id, text) {
   $(id).querySelector(".prose").replaceChildren(...text.split(/\n\s*\n/).map((part) => make("p", { textContent: part.trim() })));
 }
 
-// Whom to write to: one place, which goes along with the pages that show it.
+// The contact address: one element, moved to each page that shows it.
 export function tellContact({ lines, email }) {
   const parts = lines.map((text) => make("p", { textContent: text }));
   if (email) parts.at(-1).append(" ", make("a", { href: `mailto:${email}`, textContent: email }));
   $("contact").replaceChildren(...parts);
 }
 
-// The keys that answer, on every button that they press.
+// The response keys, on every button that they press.
 export function nameKeys(keys) {
   for (const element of document.querySelectorAll("kbd[data-key]")) element.textContent = keys[element.dataset.key].toUpperCase();
 }

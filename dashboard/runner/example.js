@@ -1,4 +1,4 @@
-// The annotated example: a practice trial as this person will see it, its parts numbered.
+// The annotated example: a practice trial as this participant will see it, with numbered parts.
 
 import { make, pictureUrl } from "./dom.js";
 import { load } from "./pictures.js";

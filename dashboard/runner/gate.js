@@ -1,4 +1,4 @@
-// Does the device fit the study? Asked before anything is asked of the person; nothing is sent or kept.
+// Does the device fit the study? Checked before the participant is asked anything; nothing is sent or stored.
 
 import { word } from "./dom.js";
 import { keeps } from "./store.js";
@@ -9,7 +9,7 @@ const SYSTEMS = [[/Windows/, "Windows"], [/Android/, "Android"], [/iPhone|iPad|i
 
 const touchOnly = () => matchMedia("(hover: none) and (pointer: coarse)").matches;
 
-// Why it does not, in words; null where it does.
+// Why it does not, as a sentence; null if it does.
 export async function unfit({ width, height, touch }) {
   if (!touch && touchOnly()) return word("gate_phone");
   if (innerWidth < width || innerHeight < height) return word("gate_small", { width, height });

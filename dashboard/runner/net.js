@@ -5,14 +5,14 @@ import { all, erase, read, write } from "./store.js";
 
 const FIRST_WAIT = 500, LONGEST_WAIT = 30000; // ms
 const TEMPORARY = new Set([0, 408, 429, 502, 503, 504]);
-const LOCKED = 423, REPLACED = 401; // not heard: the answer stays in the outbox
+const LOCKED = 423, REPLACED = 401; // not accepted: the response stays in the outbox
 
 export class Net {
   constructor(study, onStatus) {
-    this.study = encodeURIComponent(study); // says in which language to refuse
+    this.study = encodeURIComponent(study); // selects the language of refusals
     this.onStatus = onStatus;
     this.token = "";
-    this.credentials = "omit"; // a researcher who previews shows her login; nobody else has one
+    this.credentials = "omit"; // a researcher who previews sends their login; participants have none
     this.tab = ownTab();
     this.events = [];
     this.sending = Promise.resolve();
@@ -31,7 +31,7 @@ export class Net {
       });
       return { status: reply.status, body: await reply.json() };
     } catch {
-      return { status: 0, body: {} }; // no connection, or an answer cut short
+      return { status: 0, body: {} }; // no connection, or an incomplete reply
     }
   }
 
@@ -47,7 +47,7 @@ export class Net {
   get(path) { return this.call("GET", path); }
   post(path, body = {}) { return this.call("POST", path, body); }
 
-  // Kept in the browser before it is sent: a crash or a reload in between loses nothing.
+  // Stored in the browser before it is sent: a crash or a reload in between loses nothing.
   answer(answer) {
     const kept = this.keep(`outbox-${answer.attempt_id}`, answer);
     this.sending = this.sending.then(() => kept).then(() => this.send(answer));
@@ -78,21 +78,21 @@ export class Net {
     const events = this.events.splice(0, 100);
     if (!events.length || !this.token) return;
     const reply = await this.once("POST", "events", events, leaving);
-    if (TEMPORARY.has(reply.status)) this.events.unshift(...events); // the same ids again: kept once
+    if (TEMPORARY.has(reply.status)) this.events.unshift(...events); // the same ids again: stored once
   }
 
-  // Storage that fails in the middle of a study must not stop it: the answer is on its way to the server as well.
+  // Storage that fails in the middle of a study must not stop it: the response is sent to the server as well.
   async kept(name, otherwise) { try { return await read(this.key + name, otherwise); } catch { return otherwise; } }
   async keep(name, value) { try { await write(this.key + name, value); } catch { this.log("storage_failed"); } }
   async forget(name = "") { try { await erase(this.key + name); } catch { /* nothing was kept */ } }
 
-  // What is typed and not sent yet; by person, not by token, which is another when she opens her link again.
+  // Unsent text; by participant, not by token, which changes when they open their link again.
   async draft(person) {
     const key = `draft-${this.study}/${person}`;
     return { kept: await read(key, {}).catch(() => ({})), keep: (values) => write(key, values).catch(() => {}) };
   }
 
-  // What shows that a link's session is this browser's: an id alone can be guessed. Gone with the end of the study.
+  // Proves that a link's session belongs to this browser: an id alone can be guessed. Erased when the study ends.
   async secret(person) {
     const key = `secret-${this.study}/${person}`;
     const made = await read(key, null).catch(() => null) ?? `${uuid()}-${uuid()}`;

@@ -1,12 +1,12 @@
-// The pictures of the trials ahead, loaded and decoded before they are needed.
+// The images of the next trials, loaded and decoded before they are needed.
 
 import { $, clicked, pictureUrl, show, sleep, word } from "./dom.js";
 
-const TRIES = 3; // to load a picture
-const AT_ONCE = 6; // pictures loaded side by side
+const TRIES = 3; // to load an image
+const AT_ONCE = 6; // images loaded at the same time
 let loaded = new Map();
 
-// Everything up to the next break; what lies behind is let go.
+// Everything up to the next break; earlier images are released.
 export async function preload(net, study, complain) {
   const names = (await net.get("preload")).body;
   loaded = new Map([...loaded].filter(([sha256]) => names.includes(sha256)));
@@ -27,7 +27,7 @@ export async function preload(net, study, complain) {
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-// `page` comes back after a pause.
+// Shows `page` again after a pause.
 export async function load(study, sha256, complain, page = "ready", tries = TRIES) {
   const image = new Image();
   image.src = pictureUrl(study, sha256);
@@ -47,7 +47,7 @@ export async function load(study, sha256, complain, page = "ready", tries = TRIE
 
 let pausing = null;
 
-// One pause for all pictures that failed together: never a trial with a missing one.
+// One pause for all images that failed together: no trial is shown with a missing one.
 export function pause(complain) {
   pausing ??= (async () => { complain(word("no_pictures"), true); await clicked($("again")); })().finally(() => { pausing = null; });
   return pausing;

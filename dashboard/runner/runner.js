@@ -1,4 +1,4 @@
-// The participant's page. The server knows where the person is; this page shows it and sends what is answered.
+// The participant's page. The server knows the current stage; this page shows it and sends the responses.
 
 import { clockOffset } from "./clock.js";
 import { $, clicked, make, nameKeys, prose, show, speak, tellContact, title, word } from "./dom.js";
@@ -140,7 +140,7 @@ async function checkPage({ attempt, questions, texts }) {
 }
 
 async function questionnairePage({ items, texts }) {
-  const draft = await net.draft(receipt); // the receipt of all answers: nobody else has it
+  const draft = await net.draft(receipt); // the receipt of all responses, known only to this participant
   prose("questionnaire", texts.questionnaire);
   show("questionnaire");
   const reply = await net.post("questionnaire", { answers: await questionnaire("questionnaire", items, draft) });
@@ -148,7 +148,7 @@ async function questionnairePage({ items, texts }) {
   return reply;
 }
 
-// The server gives the code only when it holds every answer.
+// The server gives the code only when it has stored every response.
 async function finishPage() {
   show("wait");
   const late = setTimeout(() => say(word("moment"), word("late", { receipt })), PATIENCE);
@@ -214,7 +214,7 @@ async function withdrawPage() {
   while ((await clicked($("erase"), $("stay"))) === $("erase")) {
     const reply = await net.post("withdraw", { code: $("withdraw-code").value });
     if (reply.status === 200) {
-      privateCode = receipt = ""; // they stand for nothing any more
+      privateCode = receipt = ""; // they are no longer valid
       return endPage(reply.body);
     }
     $("withdraw-hint").textContent = reply.body.error;
@@ -224,7 +224,7 @@ async function withdrawPage() {
   else history.back();
 }
 
-// Read aloud only where something is wrong: "Saved" after every picture would disturb.
+// Read aloud only where something is wrong: "Saved" after every trial would disturb.
 function saveIndicator(state) {
   $("saved").dataset.state = state;
   $("saved").ariaLive = state === "offline" ? "polite" : "off";
@@ -233,7 +233,7 @@ function saveIndicator(state) {
 
 function say(heading, sentence) {
   $("again").hidden = true;
-  if (heading) title("message", heading); // else it stands there: a study that is not known has no words
+  if (heading) title("message", heading); // an unknown study has no texts: keep the default heading
   prose("message", sentence);
   show("message");
 }
@@ -255,4 +255,4 @@ function watch() {
   log("loaded", { width: innerWidth, height: innerHeight, dpr: devicePixelRatio });
 }
 
-main().catch((error) => { console.error(error); complain(); }); // what broke is for who mends it, in whatever language
+main().catch((error) => { console.error(error); complain(); }); // technical details go to the console, untranslated

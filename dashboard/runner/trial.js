@@ -7,7 +7,7 @@ const EARLIEST = 200; // ms after onset; anything before is an anticipation
 
 const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
 
-// Puts a trial on the screen and resolves with the answer, or with null if `stop` is aborted before.
+// Puts a trial on the screen and resolves with the response, or with null if `stop` is aborted first.
 export async function present(trial, { study, texts, number, exposures, kept, screen: known, keys, slow, log, stop }) {
   const screen = $("trial");
   screen.dataset.phase = "fixation";
@@ -30,7 +30,7 @@ export async function present(trial, { study, texts, number, exposures, kept, sc
     time_origin_ms: performance.timeOrigin, n_exposures: exposures, resumed: exposures > 1 };
 }
 
-// Frames that should have been painted between onset and answer and were not.
+// Counts frames that should have been painted between onset and response, but were not.
 function countLate(done, interval) {
   const late = { frames: 0 };
   let going = true, last = performance.now();
@@ -44,7 +44,7 @@ function countLate(done, interval) {
   return late;
 }
 
-// Everything in place but hidden, and every picture decoded.
+// Everything in place but hidden, and every image decoded.
 async function lay(trial, number, study, texts) {
   const pictures = [put($("target"), trial.target, study, word("picture", { number })), put($("map"), trial.map, study, word("picture_map", { number }))];
   $("asked").textContent = trial.asked ? fill(texts.catch, { name: trial.asked }) : "";
@@ -68,7 +68,7 @@ async function put(image, sha256, study, words) {
   await image.decode();
 }
 
-// Collects the first admissible answer. Until open(onset) nothing counts, and early presses are logged.
+// Collects the first admissible response. Until open(onset) nothing counts, and early presses are logged.
 function listen(trial, keys, log, stop) {
   const abort = new AbortController();
   let onset = Infinity, away = 0, leftAt = null, resolve;
@@ -111,7 +111,7 @@ function inputOf(event) {
   return event.pointerType === "touch" ? "touch" : "mouse";
 }
 
-// A page in the background is not painted: wait until somebody looks at it.
+// A page in the background is not painted: wait until it is visible.
 function visible() {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));

@@ -1,10 +1,10 @@
-// A stretch of trials: breaks, confidence, feedback, and how far the page may run ahead of the server.
+// A stretch of trials: breaks, confidence, feedback, and how far the page may be ahead of the server.
 
 import { $, clicked, make, prose, show, title, word } from "./dom.js";
 import { pause, preload } from "./pictures.js";
 import { clockStep, present, refreshRate } from "./trial.js";
 
-const AHEAD = 3; // answers on their way before the page waits
+const AHEAD = 3; // unacknowledged responses before the page waits
 const SURE = 5; // steps of the confidence
 let screen = null; // what is known of the screen and the clock
 
@@ -46,7 +46,7 @@ class Stretch {
       this.last = reply;
       if (reply.status >= 300 || reply.body.state.stage !== this.state.stage) {
         this.outcome ??= reply;
-        if (reply.status >= 300) this.stop.abort(); // answered elsewhere, or over: go where the server is
+        if (reply.status >= 300) this.stop.abort(); // responded to in another tab, or finished: follow the server
       } else {
         for (const trial of reply.body.state.trials) this.known.set(trial.index, trial);
       }
@@ -61,7 +61,7 @@ class Stretch {
   async rest(index) {
     const done = index - this.state.first;
     if (this.state.stage !== "main" || !this.state.break_every || done % this.state.break_every) return;
-    await this.until(() => this.waiting === 0); // the server says which pictures come next
+    await this.until(() => this.waiting === 0); // the server lists the next images
     if (this.outcome) return;
     const began = performance.now();
     await this.waitingPage(word("break"), word("break_text", { number: done, total: this.state.total }), word("continue"));
@@ -97,7 +97,7 @@ class Stretch {
     for (const id of ["feedback", "confidence"]) $(id).hidden = true;
     $("answers").hidden = false;
     show("trial");
-    document.activeElement?.blur(); // Enter must not answer by accident
+    document.activeElement?.blur(); // Enter must not respond by accident
     const exposures = this.exposed.index === trial.index ? this.exposed.count + 1 : 1;
     this.exposed = { index: trial.index, count: exposures };
     const kept = this.net.keep("exposed", this.exposed);
@@ -111,7 +111,7 @@ class Stretch {
     }
   }
 
-  // How sure: 0 to 1 in equal steps, by button or by the keys 1 to 5.
+  // Asks for the confidence: 0 to 1 in equal steps, by button or by the keys 1 to 5.
   async sure() {
     $("trial").dataset.phase = "confidence";
     $("confidence").querySelector("p").textContent = this.state.texts.confidence;

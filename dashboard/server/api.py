@@ -137,7 +137,7 @@ def routes() -> list[Route]:
 def _begin(participant: Participant, call: PageRequest) -> tuple[int, Any]:
     sent = Begin.model_validate_json(call.body)
     if sent.preview:
-        # Somebody who takes part would see the other conditions, and what practice answers.
+        # A participant would see the other conditions, and the AI's predictions in the practice trials.
         refusal = gate.find_refusal(call.asked)
         if refusal is not None:
             raise Refusal(*refusal, "refused_preview")

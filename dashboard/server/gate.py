@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import ForetellError
 from dashboard.server.headers import FRESH, RESEARCHERS, is_foreign_origin
-from dashboard.shared import service
+from dashboard.shared import links, service
 from dashboard.shared.service import COOKIE
 
 LOGIN = "/login"
@@ -51,7 +51,10 @@ class Gate:
             watched = _Watched(asked, receive, send)
             return await self._app(scope, watched.receive, watched.send)
         if refusal is not None:
-            return await _answer(Request(scope), *refusal)(scope, receive, send)
+            return await _refuse(Request(scope), *refusal)(scope, receive, send)
+        query = scope["query_string"].decode("latin-1")
+        if (today := links.update(query)) != query:
+            return await RedirectResponse(f"?{today}", 307, headers=FRESH)(scope, receive, send)
         return await self._app(scope, receive, _with_headers(send))
 
     def _is_public(self, scope: Scope) -> bool:
@@ -104,8 +107,8 @@ def find_refusal(asked: HTTPConnection) -> tuple[int, str] | None:
     return None if standing == "in" else (401, "Log in first.")
 
 
-def _answer(request: Request, code: int, sentence: str) -> Response:
-    """Redirect a browser to the login page; answer a program with the code."""
+def _refuse(request: Request, code: int, sentence: str) -> Response:
+    """Redirect a browser to the login page; send a program the code."""
     if code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse(LOGIN, 303, headers=FRESH)
     return PlainTextResponse(sentence, code, headers=FRESH)

@@ -40,7 +40,7 @@ def is_foreign_origin(asked: HTTPConnection) -> bool:
 
 
 def source_of(asked: HTTPConnection) -> str:
-    """Where requests are counted: an address, or the network of 64 bits that one household has."""
+    """Return the source whose requests are counted: an address, or the 64-bit network of one household."""
     host = asked.client.host if asked.client else ""
     try:
         address = ipaddress.ip_address(host)

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 HEADERS_S = 10.0
 """A request's headers must be complete this long after the connection, or its first byte, came in."""
 MOST_CONNECTIONS = 4096
-"""On connections beyond it, requests without a session are answered by 503, which pages repeat."""
+"""Beyond it, requests without a session get a 503, and pages send them again."""
 TOKEN = b"x-session-token"
 """The header of a participant who has a session."""
 
@@ -24,23 +24,23 @@ class Impatient(H11Protocol):
         super().__init__(*arguments, **settings)
         self._deadline: asyncio.TimerHandle | None = None
         self._upgraded = False
-        # uvicorn would refuse everybody while there are too many connections, participants in the middle included.
+        # With too many connections uvicorn would refuse every request, also from participants who have started.
         self._most, self.limit_concurrency = self.limit_concurrency, None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start to wait for the first request."""
         super().connection_made(transport)
         if self._is_full():
             self._serve, self.app = self.app, self._turn_away
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the waiting."""
+        """Stop waiting."""
         self._forget()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Begin to wait, or go on waiting, until a request is whole; more bytes do not extend the time."""
+        """Start or continue to wait until a request is complete; more bytes do not extend the deadline."""
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
             self._forget()
@@ -53,7 +53,7 @@ class Impatient(H11Protocol):
         super().on_response_complete()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        """End the waiting: the websocket has deadlines of its own."""
+        """Stop waiting: the websocket has deadlines of its own."""
         self._forget()
         self._upgraded = True
         super().handle_websocket_upgrade(event)
@@ -62,7 +62,7 @@ class Impatient(H11Protocol):
         return self._most is not None and len(self.connections) > self._most
 
     async def _turn_away(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request on a connection beyond the limit by 503, unless it is of a session or the crowd is gone."""
+        """Refuse a request beyond the limit by 503, unless it has a session or there is room again."""
         of_session = any(name == TOKEN for name, _ in scope.get("headers", ()))
         await (self._serve if of_session or not self._is_full() else service_unavailable)(scope, receive, send)
 
@@ -81,7 +81,7 @@ class Impatient(H11Protocol):
 
 
 def settings() -> dict[str, Any]:
-    """uvicorn's settings, for as many connections as the system lets this process have."""
+    """Return uvicorn's settings, for as many connections as the system allows this process."""
     return {
         "http": Impatient,
         "limit_concurrency": min(MOST_CONNECTIONS, _open_files() // 2),
@@ -91,7 +91,7 @@ def settings() -> dict[str, Any]:
 
 
 def _open_files() -> int:
-    """How many files and connections this process may have open, after asking for as many as it can get."""
+    """Return how many files and connections this process may open, after raising the limit as far as possible."""
     try:
         import resource
     except ImportError:  # not on this system

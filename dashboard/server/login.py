@@ -137,5 +137,5 @@ def _fill_page(token: str, message: str) -> str:
 def _blanks(**values: str) -> str:
     filled = {"standing": "", "ways": "", "message": "", "person": "", "name": "", **values}
     filled["rank"] = "" if "password" in filled["ways"] else " primary"
-    # All at once: what stands in a value is no blank.
+    # In one pass: a value may contain what looks like a blank.
     return _BLANK.sub(lambda blank: html.escape(filled[blank[1]]), PAGE)

@@ -1,8 +1,8 @@
 """``/login/sso``: to the OpenID Connect provider and back, logged in. Authorization code flow with PKCE.
 
 Authlib speaks the protocol and checks what comes back (OpenID Connect Core 1.0, section 3.1.3.7). What is pending is
-kept here once and its mark in the browser's cookie: an answer that was not asked for by this browser, or comes twice,
-finds nothing.
+kept here once and its mark in the browser's cookie: a response that this browser did not request, or that comes
+twice, is refused.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _log = logging.getLogger("foretell.sso")
 
 
 class InvalidProviderResponse(Exception):
-    """The provider's answer is not what its own metadata or its ID token promise."""
+    """The provider's response contradicts its own metadata or its ID token."""
 
 
 class _Pending:
@@ -117,7 +117,7 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
         )
 
     async def load_server_metadata(self) -> dict[str, Any]:
-        """What is needed of the metadata, and nothing that could turn a check off."""
+        """Load the metadata that is needed, and nothing that could turn a check off."""
         if "issuer" not in self.server_metadata:
             told = await super().load_server_metadata()
             fault = find_metadata_fault(told, self._provider.issuer)
@@ -129,7 +129,7 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
         return self.server_metadata
 
     async def claims(self, request: Request) -> Mapping[str, Any]:
-        """What the provider says of who comes back with its code, all of it checked."""
+        """Return the checked claims about the researcher who comes back with the provider's code."""
         must = {"iss": self._provider.issuer, "aud": self.client_id}
         options = {claim: {"essential": True, "value": value} for claim, value in must.items()}
         token = await self.authorize_access_token(request, claims_options=options, leeway=LEEWAY_S)
@@ -140,12 +140,12 @@ class _Client(StarletteOAuth2App):  # type: ignore[misc]
             return told
         more: Mapping[str, Any] = await self.userinfo(token=token)
         if more.get("sub") != told["sub"]:
-            raise InvalidProviderResponse("userinfo of somebody else")
+            raise InvalidProviderResponse("userinfo of another user")
         return more
 
 
 def find_metadata_fault(metadata: Mapping[str, Any], issuer: str) -> str | None:
-    """Why this is not that issuer's metadata (OpenID Connect Discovery 1.0, section 4.3), or may not be followed."""
+    """Find why this is not that issuer's metadata (OpenID Connect Discovery 1.0, section 4.3), or is unsafe."""
     if metadata.get("issuer") != issuer:
         return "metadata of another issuer"
     allowed = ("https:",) if issuer.startswith("https:") else ("https:", "http:")
@@ -154,7 +154,7 @@ def find_metadata_fault(metadata: Mapping[str, Any], issuer: str) -> str | None:
 
 
 def routes() -> list[Route]:
-    """To the provider, and back."""
+    """List the routes to the provider, and back."""
     sealed = [Middleware(_Sealed)]
     return [Route(SSO, _begin, middleware=sealed), Route(CALLBACK, _end, middleware=sealed)]
 
@@ -164,7 +164,7 @@ async def _begin(request: Request) -> Response:
     if provider is None or is_foreign_origin(request):
         return RedirectResponse(LOGIN, 303, headers=FRESH)
     if request.headers.get("host") != urlsplit(provider.address).netloc:
-        # The answer comes to that address, where the cookie set here is not known.
+        # The provider responds to that address, where the cookie set here does not exist.
         return await page(request, f"{provider.name} logs in at {provider.address}{LOGIN} only. Go there.", 421)
     try:
         await run_in_threadpool(service.get_service().access.count_try, source_of(request))
@@ -205,15 +205,15 @@ async def _explain_error(request: Request, provider: Provider, error: Exception)
     _log.warning("%s: %s %s", name, type(error).__name__, _why(error))
     match error:
         case OAuthError():
-            return await page(request, f"{name} did not log you in. Begin again, or ask {provider.contact}.", 401)
+            return await page(request, f"{name} did not log you in. Try again, or ask {provider.contact}.", 401)
         case InvalidProviderResponse() | JoseError() | AuthlibBaseError():
-            await run_in_threadpool(service.get_service().access.refuse, "an answer that does not hold")
-            return await page(request, f"What {name} answered does not hold. Begin again.", 401)
-    return await page(request, f"{name} does not answer as it should. Try again later.", 502)
+            await run_in_threadpool(service.get_service().access.refuse, "an invalid response of the provider")
+            return await page(request, f"{name} sent an invalid response. Log in again.", 401)
+    return await page(request, f"{name} does not respond as it should. Try again later.", 502)
 
 
 def _why(error: Exception) -> str:
-    """What a log may say: never what came from outside, which may repeat what was sent."""
+    """Return what the log may contain: no text from outside, which may repeat what was sent."""
     if isinstance(error, InvalidProviderResponse | JoseError):
         return str(error)
     return next((known for known in _ERRORS if known == getattr(error, "error", None)), "")

@@ -41,19 +41,19 @@ class Gallery:
     """An image set with a classifier's predictions and categories."""
 
     images: ImageSet
-    answers: Predictions
+    predictions: Predictions
     categories: tuple[str, ...]
 
     @property
     def has_known_label(self) -> NDArray[np.bool_]:
-        """(N,): whether an image's label is a class of the classifier, so that right and wrong mean something."""
-        known: NDArray[np.bool_] = self.answers.truth != UNMATCHED
+        """Return whether each image's label is a class of the classifier (N,), so that predictions can be scored."""
+        known: NDArray[np.bool_] = self.predictions.truth != UNMATCHED
         return known
 
     def describe_prediction(self, i: int) -> tuple[str, str, float]:
         """Return the true class of an image, its predicted class, and the confidence."""
         truth = self.images.categories[self.images.labels[i]]
-        return truth, plain(self.categories[self.answers.predicted[i]]), float(self.answers.probability[i])
+        return truth, plain(self.categories[self.predictions.predicted[i]]), float(self.predictions.probability[i])
 
 
 def list_models() -> list[str]:
@@ -63,12 +63,12 @@ def list_models() -> list[str]:
 
 
 def list_rule_files() -> list[str]:
-    """Names of the workspace's own files of assertions: what its owner put there, and nothing that a page was given."""
+    """List the workspace's own files of assertions: those its owner put there, never an upload."""
     return sorted(path.name for path in (home() / RULES).glob("*.py") if path.is_file())
 
 
 def find_model_spec(name: str) -> tuple[str, Path]:
-    """What `open_classifier` takes for a name of `list_models`."""
+    """Return the arguments of `open_classifier` for a name of `list_models`."""
     return (f"{name}:build", home()) if name.endswith(".py") else (name, ROOT)
 
 
@@ -90,7 +90,7 @@ def list_image_sets() -> list[str]:
 
 
 def find_image_source(name: str) -> tuple[ImageSource, Path]:
-    """What `open_set` takes for a split of the scenes, or a name of `list_image_sets`."""
+    """Return the arguments of `open_set` for a split of the scenes, or a name of `list_image_sets`."""
     if name in SPLITS:
         return ImageSource.model_validate({"set": "scenes", "split": name, "size": SCENE_COUNT}), ROOT
     return ImageSource.model_validate({"set": "folder", "path": f"{SETS}/{name}"}), home()
@@ -109,7 +109,7 @@ def start_gallery_job(model: str, name: str) -> Job:
 
 @st.cache_resource(show_spinner=False, max_entries=1)
 def list_downloaded_models() -> list[str]:
-    """Names of the torchvision classifiers whose weights are on disk; torchvision is not asked where there are none."""
+    """List the torchvision classifiers whose weights are on disk; without any, torchvision is not imported."""
     folder = Path(torch.hub.get_dir()) / "checkpoints"
     files = {path.name for path in folder.glob("*.pth")}
     if not files:

@@ -1,6 +1,6 @@
 """Background jobs of the pages: a few threads for all sessions, each piece of work once, with progress and cancel.
 
-What is done stays, so a page that was left finds it. Nothing here knows Streamlit: a page asks again and again.
+Results are kept, so that a page that was left finds them. Nothing here depends on Streamlit: pages poll.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ WORKERS = 2
 """One long piece of work must not keep the short ones waiting."""
 MOST_WAITING = 200
 MOST_KEPT = 300
-"""Finished pieces of work that are remembered: maps of 224 px with their errors take 0.4 MB each."""
+"""Finished jobs that are kept: a heatmap of 224 px with its standard error takes 0.4 MB."""
 WANTED_S = 10.0
-"""What no page has asked for in this time waits until there is nothing else to do."""
+"""A job that no page has asked for in this time waits until there is nothing else to do."""
 GOODBYE_S = 5.0
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -64,13 +64,13 @@ class Job:
 
     @property
     def share(self) -> float:
-        """How much is done, 0 to 1."""
+        """Return the share that is done, 0 to 1."""
         done, total, _ = self.progress
         return min(done / total, 1.0) if total else float(self.state == "done")
 
     @property
     def remaining_s(self) -> float | None:
-        """About how long it takes yet, by how long it took so far; None before anything can be told."""
+        """Estimate the remaining time from the time so far; None before the first report."""
         if self.state != "running" or not self.share:
             return None
         return (time.monotonic() - self._began) * (1 / self.share - 1)
@@ -99,7 +99,7 @@ class Job:
             log.exception("a job failed")
             self.state, self.error = "failed", f"Unexpected {type(error).__name__}: {error}"
         finally:
-            self._work = None  # what it was made from need not stay as long as what came of it
+            self._work = None  # the inputs need not stay in memory as long as the result
             self._ended.set()
 
     def _report(self, done: int, total: int, what: str) -> None:
@@ -122,7 +122,7 @@ class Pool:
             thread.start()
 
     def ask(self, key: str, work: Callable[[Progress], Any], seconds: float = 0.0) -> Job:
-        """The job of this key, begun now if there is none; ``seconds`` is about how long it will take.
+        """Return the job of this key, started now if there is none; ``seconds`` is about how long it will take.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Pool:
             return job
 
     def find(self, key: str) -> Job | None:
-        """The job of this key, if there is one; it is not begun."""
+        """Find the job of this key, without starting one."""
         return self._jobs.get(key)
 
     def cancel(self, key: str) -> None:
@@ -202,7 +202,7 @@ _pools: list[Pool] = []
 
 
 def pool() -> Pool:
-    """The one pool of this process, made at the first call."""
+    """Return the one pool of this process, made at the first call."""
     with _lock:
         if not _pools:
             _pools.append(Pool())

@@ -1,9 +1,10 @@
-"""Report parts of a link that name something that does not exist, instead of replacing them silently."""
+"""Links to a view: former names are replaced, and parts that name something that does not exist are reported."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
+from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
@@ -12,8 +13,64 @@ from dashboard.shared.messages import escape_markdown
 
 Read = TypeVar("Read")
 
+FORMER = {
+    "view=One map": "view=Single image",
+    "view=Two classifiers": "view=Compare models",
+    "view=All pictures": "view=Gallery",
+    "view=Units": "view=Classes and units",
+    "view=Inside": "view=Layers",
+    "source=Misleading": "source=Adversarial",
+    "source=Ordinary": "source=Standard",
+    "order=Confident and right first": "order=Confident and correct first",
+    "columns=Pictures": "columns=Images",
+    "target=The AI's answer": "target=The AI's prediction",
+    "classes=Answer": "classes=Prediction",
+    "classes=2nd answer": "classes=2nd prediction",
+    "classes=3rd answer": "classes=3rd prediction",
+    "classes=4th answer": "classes=4th prediction",
+    "classes=5th answer": "classes=5th prediction",
+    "classes=The truth": "classes=True class",
+    "part=Doubtful labels": "part=Label errors",
+    "place=Confidence and doubt": "place=Confidence and uncertainty",
+    "colour=The AI's answer": "colour=The AI's prediction",
+    "judge=The AI's answers: ": "judge=The AI's predictions: ",
+    "judge=A reader of its features: ": "judge=Linear probe: ",
+    "judge=Where both agree: ": "judge=Both agree: ",
+    "noise=Not asked": "noise=None",
+    "doubt=Entropy of the answer": "uncertainty=Entropy of the prediction",
+    "doubt=": "uncertainty=",
+    "doubt.measure=": "uncertainty.measure=",
+    "picture=": "image=",
+    "pictures=": "images=",
+    "inside.layers=": "layers=",
+    "inside.other=": "layers.other=",
+    "inside.other_layers=": "layers.other_layers=",
+    "inside.pictures=": "layers.images=",
+    "section=Answer": "section=Main result",
+    "pilot_source=Simulated people": "pilot_source=Simulated participants",
+    "pilot_source=A CSV file of mine": "pilot_source=Upload a CSV file",
+    "results_source=A CSV file of mine": "results_source=Upload a CSV file",
+}
+"""Parts of links of former versions, and what they are called today: beginnings end in ``=`` or a space."""
+
 _UNKNOWN = "link_unknown"
 """In the session: of each faulty parameter the sentence, and the value that the page took instead."""
+
+
+def update(query: str) -> str:
+    """Replace the former names and values in the query of a link."""
+    parts = parse_qsl(query, keep_blank_values=True)
+    today = [_update_part(*part) for part in parts]
+    return query if today == parts else urlencode(today)
+
+
+def _update_part(name: str, value: str) -> tuple[str, str]:
+    part = f"{name}={value}"
+    for former, today in FORMER.items():
+        if part == former or (former[-1] in "= " and part.startswith(former)):
+            name, _, value = (today + part.removeprefix(former)).partition("=")
+            break
+    return name, value
 
 
 def check(key: str, options: Iterable[Any], what: str) -> None:

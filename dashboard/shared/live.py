@@ -1,61 +1,54 @@
-"""A part of the page that asks for long work, draws what is there, and draws again until all is."""
+"""A part of a page that asks for long work: it draws what is ready, and draws again until everything is."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from core.errors import ForetellError
-from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import STARTED_KEY, STOPPED_KEY
 from dashboard.shared.messages import escape_markdown, show_errors
+from dashboard.shared.tasks import Task
 
 POLL_S = 0.7
 AT_ONCE_S = 0.5
 """Work that is done in this time is shown without a progress bar."""
 HESITATE_S = 30.0
-"""Work that takes longer starts by a click."""
+"""Work that takes longer starts only after a click."""
 Drawn = TypeVar("Drawn")
 
 
-class JobRequest(Protocol):
-    """What `dashboard.explore.heatmap_jobs` offers to ask for."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def seconds(self) -> float | None: ...
-    def ask(self) -> Job: ...
-    def compute(self, progress: Progress) -> object: ...
-
-
 class JobCollector:
-    """What a part of the page asks for while it is put together."""
+    """What a part of the page asks for while it is put together.
 
-    def __init__(self) -> None:
+    ``patience`` is how long it waits, s, altogether, for jobs that finish at once.
+    """
+
+    def __init__(self, patience: float = 0.0) -> None:
         self.jobs: list[Job] = []
         self.held: list[str] = []
         self.seconds = 0.0
+        self._patience = patience
 
-    def __call__(self, request: JobRequest) -> Job | None:
-        """The request's job; None where it waits for a click: it was stopped here, or takes long."""
-        known = pool().find(request.key)
+    def __call__(self, task: Task) -> Job | None:
+        """Return the task's job; None if it waits for a click: it was stopped here, or takes long."""
+        known = pool().find(task.key)
         if known is None or known.state == "cancelled":
-            seconds = request.seconds or 0.0
-            stopped, long = (
-                request.key in _keys(STOPPED_KEY),
-                seconds > HESITATE_S and request.key not in _keys(STARTED_KEY),
-            )
-            if stopped or long:
-                self.held.append(request.key)
+            seconds = task.seconds or 0.0
+            is_long = seconds > HESITATE_S and task.key not in _keys(STARTED_KEY)
+            if is_long or task.key in _keys(STOPPED_KEY):
+                self.held.append(task.key)
                 self.seconds += seconds
                 return None
-        job = request.ask()
+        job = task.ask()
         self.jobs.append(job)
+        start = time.monotonic()
+        job.wait(max(0.0, self._patience))
+        self._patience -= time.monotonic() - start
         return job
 
     @property
@@ -65,26 +58,23 @@ class JobCollector:
 
 
 def draw_live(collect: Callable[[JobCollector], Drawn], draw: Callable[[Drawn], None], name: str = "") -> None:
-    """Draw what ``collect`` finds; as long as something is being made, again and again, and then the page once more.
+    """Draw what ``collect`` finds; while jobs are running, draw this part again and again, and then the page once more.
 
     ``name`` tells this part's buttons from those of another on the page.
     """
-    first = JobCollector()
-    collect(first)
-    deadline = time.monotonic() + AT_ONCE_S
-    for job in first.jobs:
-        job.wait(max(0.0, deadline - time.monotonic()))
-    again = JobCollector()
-    collect(again)
-    unfinished = bool(again.running)
+    asking = JobCollector(AT_ONCE_S)
+    collected = [collect(asking)]
+    unfinished = bool(asking.running)
 
     def part() -> None:
-        asking = JobCollector()
+        nonlocal asking
         with show_errors():
-            found = collect(asking)
+            if not collected:  # this part is drawn again without the rest of the page
+                asking = JobCollector()
+                collected.append(collect(asking))
             _controls(asking, name)
-            draw(found)
-        if unfinished != bool(asking.running):  # begin to look again and again, or leave off
+            draw(collected.pop())
+        if unfinished != bool(asking.running):  # start or stop polling
             st.rerun()
 
     st.fragment(part, run_every=POLL_S if unfinished else None)()
@@ -96,7 +86,7 @@ def await_result(job: Job) -> Any:
     Raises
     ------
     ForetellError
-        Nothing came of it.
+        The job failed.
     """
     if not job.has_ended and job.key in _keys(STOPPED_KEY):
         pool().cancel(job.key)  # the page asked for it again
@@ -109,7 +99,7 @@ def await_result(job: Job) -> Any:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.progress(job.share, escape_markdown(describe_progress(job)))
                 st.button("Stop", key=f"stop_{job.key}", on_click=_stop, args=([job.key],), width=90)
-            if job.wait(POLL_S):  # not only looked at when the browser asks: what is there is drawn at once
+            if job.wait(POLL_S):  # do not wait for the browser's next poll
                 st.rerun()
 
         st.fragment(part, run_every=POLL_S)()
@@ -120,11 +110,11 @@ def await_result(job: Job) -> Any:
     return job.result
 
 
-def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str = "") -> None:
-    """Draw the result of one request as soon as it is there; until then its progress, with a stop button."""
+def draw_when_ready(task: Task, draw: Callable[[Any], None], name: str = "") -> None:
+    """Draw the result of one task as soon as it is there; until then its progress, with a stop button."""
 
     def collect(asking: JobCollector) -> Job | None:
-        return asking(request)
+        return asking(task)
 
     def part(job: Job | None) -> None:
         if job is not None and job.state == "done":
@@ -137,13 +127,13 @@ def draw_when_ready(request: JobRequest, draw: Callable[[Any], None], name: str 
     draw_live(collect, part, name)
 
 
-def get_result(request: JobRequest, name: str) -> Any:
-    """Return the result of one request for the rest of the page; None until then, with progress or error.
+def get_result(task: Task, name: str) -> Any:
+    """Return the result of one task for the rest of the page; until then draw progress or the error, and return None.
 
-    What is drawn of it outside of the part that is drawn again and again can lead to another view by a click.
+    Widgets drawn from it are outside the polled part, so that a click can open another view.
     """
-    draw_when_ready(request, lambda _: None, name)
-    job = pool().find(request.key)
+    draw_when_ready(task, lambda _: None, name)
+    job = pool().find(task.key)
     return job.result if job is not None and job.state == "done" else None
 
 

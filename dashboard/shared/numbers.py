@@ -37,12 +37,12 @@ def table(frame: pd.DataFrame, name: str) -> None:
 def chart(figure: go.Figure, frame: pd.DataFrame, name: str) -> None:
     """Draw a figure with its numbers."""
     st.plotly_chart(figure, key=f"figure_{name}", config={"displaylogo": False})
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         table(frame, name)
 
 
 def _format_numbers(frame: pd.DataFrame) -> Styler:
-    """Numbers as articles print them; what is sorted are the numbers themselves."""
+    """Format numbers as articles print them; sorting uses the numbers themselves."""
     return frame.style.format({name: _form(name, frame[name]) for name in frame.select_dtypes("number")}, na_rep="–")
 
 

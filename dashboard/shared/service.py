@@ -17,7 +17,7 @@ _open: list[Service] = []
 
 
 def get_service() -> Service:
-    """The service over the workspace, opened at the first call."""
+    """Return the service of the workspace, opened at the first call."""
     with _lock:
         if not _open:
             _open.append(Service(home()))
@@ -25,10 +25,10 @@ def get_service() -> Service:
 
 
 def get_acting_researcher() -> Researcher:
-    """The researcher's door for the browser that is asking; its acts carry that person's name in the audit trail."""
-    # A page that AppTest runs has no browser, and its cookie is no text.
-    person = get_service().access.find_address(str(st.context.cookies.get(COOKIE, "")))
-    return get_service().researcher if person is None else get_service().act_as(person)
+    """Return the researcher's service for this browser; the audit trail records its actions under their address."""
+    # A page that AppTest runs has no browser, and its cookie is not a string.
+    address = get_service().access.find_address(str(st.context.cookies.get(COOKIE, "")))
+    return get_service().researcher if address is None else get_service().act_as(address)
 
 
 def close() -> None:

@@ -1,4 +1,4 @@
-"""Work that a page asks for, as `dashboard.shared.live` wants it."""
+"""Work that a page asks for, as `dashboard.shared.live` expects it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,20 @@ from dashboard.shared.jobs import Job, pool
 
 @dataclass(frozen=True)
 class Task:
-    """What ``work`` makes, under the ``key`` of all it depends on; ``takes`` is about how long, s, where known."""
+    """What ``compute`` returns, under the ``key`` of everything it depends on.
+
+    ``estimate`` returns about how many seconds it takes, or None; it is called only before the work has started.
+    """
 
     key: str
-    work: Callable[[Progress], Any]
-    takes: float | None = None
+    compute: Callable[[Progress], Any]
+    estimate: Callable[[], float | None] = lambda: None
 
     @property
     def seconds(self) -> float | None:
-        """About how long it takes; 0 where it was begun already."""
-        return 0.0 if pool().find(self.key) else self.takes
-
-    def compute(self, progress: Progress) -> Any:
-        """Do the work."""
-        return self.work(progress)
+        """Return about how long it takes; 0 if it was started before, None if that is unknown."""
+        return 0.0 if pool().find(self.key) else self.estimate()
 
     def ask(self) -> Job:
-        """The job that does it, or has done it."""
-        return pool().ask(self.key, self.compute, self.takes or 0.0)
+        """Return the job that does the work, or has done it."""
+        return pool().ask(self.key, self.compute, self.seconds or 0.0)

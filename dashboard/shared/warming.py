@@ -1,9 +1,8 @@
-"""Libraries of the pages of numbers, imported while somebody reads the first page that was opened.
+"""Import the libraries of the Results page while the first page is being read.
 
-Half a second to a second of processor time that the first visitor of the results would wait for. A server that only
-participants use never spends it. The thread imports libraries only, because two threads that import modules of
-one circle can meet half-made ones; our own modules of that page are imported by the thread of the first page, once that
-is drawn.
+Otherwise the first visitor of Results would wait half a second to a second. A server that only participants use never
+imports them. The thread imports libraries only, because two threads that import modules of one circle can meet
+half-initialised ones; the thread of the first page imports our own modules once that page is drawn.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LIBRARIES = ("scipy.stats", "statsmodels.stats.proportion", "glmm", "plotly.grap
 
 @functools.cache
 def begin() -> threading.Thread:
-    """Begin, once in a process; the thread that imports."""
+    """Start the importing thread, once per process."""
     thread = threading.Thread(target=_import_libraries, name="warming", daemon=True)
     thread.start()
     return thread
@@ -25,7 +24,7 @@ def begin() -> threading.Thread:
 
 @functools.cache
 def finish() -> None:
-    """Import the page of results: for the end of a page's script, when all of it is on its way to the reader."""
+    """Import the Results page, at the end of a page's script, when the whole page has been sent."""
     importlib.import_module("dashboard.results.page")
 
 

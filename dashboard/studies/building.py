@@ -75,7 +75,7 @@ def _report_build(job: Job) -> None:
         if "\n" in job.error:
             st.code(job.error.partition("\n")[2], language=None)
     elif job.state == "cancelled":
-        st.info("The build was stopped. What is finished is kept; the next build continues from there.")
+        st.info("The build was stopped. Finished parts are kept; the next build continues from there.")
 
 
 def _report_check(job: Job) -> None:

@@ -16,7 +16,9 @@ COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray
 def page() -> None:
     """Draw the page."""
     st.title("Studies", anchor=False)
-    st.caption("A study is a file. Building it freezes every image and heatmap. Then participants take part by a link.")
+    st.caption(
+        "A study is defined by a file. Building freezes its images and heatmaps; participants then open it by a link."
+    )
     with show_errors():
         studies = list_studies(home(), service.get_service())
         if not studies:

@@ -20,7 +20,7 @@ def show(study: Study) -> None:
     """Choose number, mixture and seed; then simulate."""
     st.caption(
         "Simulated participants take the same steps as real ones, are marked in every table, and are not evidence. "
-        "The same settings again add nothing; a larger number adds participants to the existing ones."
+        "Repeating the same settings adds nothing; a larger number adds participants to the existing ones."
     )
     if study.open_version is None:
         st.info("Start a collection first. Simulated participants take part like real ones.")

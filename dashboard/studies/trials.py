@@ -62,7 +62,7 @@ def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
         st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
         st.badge("AI right" if right else f"AI wrong, true class: {trial.truth}", color="green" if right else "orange")
     if placebo is None:
-        _pictures(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
+        _show_images(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
         with st.expander("Examples"):
             _examples(bundle, trial)
     else:
@@ -73,7 +73,7 @@ def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
             st.warning(escape_markdown(warning))
 
 
-def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
+def _show_images(bundle: Bundle, plain: str, covered: str | None, caption: str) -> None:
     target, mapped = st.columns(2, wrap=False)
     target.image(str(bundle.asset(plain)), caption="Image", width="stretch")
     if covered is not None:
@@ -83,7 +83,7 @@ def _pictures(bundle: Bundle, plain: str, covered: str | None, caption: str) -> 
 def _show_placebo(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
     """Show exactly what participants of the condition see, under the words they read."""
     shown = placebo.shown(trial)
-    _pictures(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
+    _show_images(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
     for category, samples in shown.examples.items():
         if samples:
             st.caption(f"Placebo, presented as what the AI calls {escape_markdown(category)}")
@@ -124,7 +124,7 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
 
 
 def _format_uncertainty(trial: Trial) -> str | None:
-    """Its stratum, where the study has strata."""
+    """Format the uncertainty and its stratum, if the study has strata."""
     known = trial.stratum
     if known is None:
         return None

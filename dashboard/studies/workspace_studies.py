@@ -43,19 +43,19 @@ class Study:
 
     @property
     def title(self) -> str:
-        """What participants read."""
+        """Return the title that participants read."""
         if self.bundle is not None:
             return self.bundle.manifest.texts.get("title", self.name)
         return self.settings.study.title if self.settings else self.name
 
     @property
     def open_version(self) -> StudyStatus | None:
-        """The version new participants take."""
+        """Return the version that new participants take."""
         return next((version for version in self.versions if version.state in ("open", "paused")), None)
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """Of the open version, in the study file's order where the bundle is the open one."""
+        """Return the conditions of the open version, in the study file's order if the bundle is the open one."""
         slots = self.open_version.slots.get("live", {}) if self.open_version else {}
         order = self.bundle.manifest.conditions if self.bundle else ()
         return tuple(sorted(slots, key=lambda name: (order.index(name) if name in order else len(order), name)))
@@ -69,7 +69,7 @@ class Study:
 
     @property
     def state(self) -> str:
-        """In one word or two."""
+        """Describe the state in one word or two."""
         if self.open_version is not None:
             return self.open_version.state
         if self.versions:
@@ -78,7 +78,7 @@ class Study:
 
 
 def list_studies(home: Path, service: Service) -> list[Study]:
-    """All studies, by name. A damaged one is listed with what is wrong; it hides no other."""
+    """List all studies by name; a damaged one is listed with its faults."""
     files, faults = _files(home)
     statuses = service.researcher.studies()
     built = {study_name(folder) for folder in bundles(home)}

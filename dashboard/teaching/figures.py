@@ -20,12 +20,12 @@ LEAST_MARGIN = 0.05
 def plane(taught: LessonResult, policy: str, names: tuple[str, str]) -> tuple[go.Figure, pd.DataFrame]:
     """Draw the pool on the two main axes of the learner's space, with the images of one policy's set.
 
-    ``names`` are the target category and the alternative.
+    ``names`` are the target category and the foil.
     """
     table = places(taught, policy, names)
     figure = go.Figure()
     for k, (name, part) in enumerate(table.groupby("kind", sort=False)):
-        target = name == "target picture"
+        target = name == "target image"
         marker = {
             "color": plots.INK if target else plots.PALETTE[k],
             "symbol": "star" if target else plots.MARKS[k],
@@ -41,20 +41,20 @@ def plane(taught: LessonResult, policy: str, names: tuple[str, str]) -> tuple[go
             customdata=part[["id", "log_odds"]].to_numpy(),
             hovertemplate="%{customdata[0]}<br>log-odds %{customdata[1]:.2f}<extra>" + str(name) + "</extra>",
         )
-    _pictures(figure, taught, table)
+    _add_images(figure, taught, table)
     plots.apply_layout(figure, "Second axis", percent=False)
     return figure.update_xaxes(title="First axis", zeroline=False, showgrid=False), table
 
 
 def places(taught: LessonResult, policy: str, names: tuple[str, str]) -> pd.DataFrame:
-    """id, kind, x, y, log_odds (the classifier's own) and chosen (by the policy) of every possible example."""
+    """Return id, kind, x, y, log_odds (the classifier's own) and chosen (by the policy) of every possible example."""
     lesson = taught.lesson
     kinds = [names[0] if i < lesson.targets else names[1] for i in range(len(lesson.ids))]
     chosen = set(lesson.sets[policy].indices)
     return pd.DataFrame(
         {
             "id": [*lesson.ids, "target"],
-            "kind": [*kinds, "target picture"],
+            "kind": [*kinds, "target image"],
             "x": lesson.places[:, 0].tolist(),
             "y": lesson.places[:, 1].tolist(),
             "log_odds": lesson.log_odds.tolist(),
@@ -63,11 +63,11 @@ def places(taught: LessonResult, policy: str, names: tuple[str, str]) -> pd.Data
     )
 
 
-def _pictures(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> None:
-    """The chosen examples' and the target's images, above their marks."""
+def _add_images(figure: go.Figure, taught: LessonResult, table: pd.DataFrame) -> None:
+    """Draw the images of the target and of the chosen examples above their marks."""
     wide = table["x"].max() - table["x"].min()
     high = table["y"].max() - table["y"].min()
-    shown = table[table["chosen"] | (table["kind"] == "target picture")]
+    shown = table[table["chosen"] | (table["kind"] == "target image")]
     for row in shown.itertuples():
         content = taught.thumbnails.get(str(row.id), taught.target)
         figure.add_layout_image(

@@ -1,4 +1,4 @@
-"""What the Teaching page asks the pool for: the lesson of a trial, and its map with the standard error."""
+"""The background tasks of the Teaching page: the teaching sets of a trial, and its saliency map."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _last: list[tuple[str, ReopenedStudy]] = []
 
 @dataclass(frozen=True)
 class LessonResult:
-    """The lesson of a trial, with the pictures of every example of a set by their ids, and the target's."""
+    """The teaching sets of a trial, with the images of their examples by id, and the target's image."""
 
     lesson: Lesson
     thumbnails: dict[str, bytes]
     target: bytes
 
     def belief_table(self) -> pd.DataFrame:
-        """policy, examples (their number), probability, log_odds, sd, added: the learner after each example."""
+        """Return policy, examples (their number), probability, log_odds, sd, added: the learner after each example."""
         rows = [
             (policy, count, belief.probability, belief.mean, belief.sd, belief.examples[-1] if belief.examples else "")
             for policy, beliefs in self.lesson.beliefs.items()
@@ -42,7 +42,7 @@ class LessonResult:
         return pd.DataFrame(rows, columns=["policy", "examples", "probability", "log_odds", "sd", "added"])
 
     def set_table(self) -> pd.DataFrame:
-        """policy, p_learner, p_prior, gain, rank, scored, and the four examples of each policy's set."""
+        """Return policy, p_learner, p_prior, gain, rank, scored, and the four examples of each policy's set."""
         rows = []
         for policy, chosen in self.lesson.sets.items():
             examples = {f"example_{k}": self.lesson.ids[i] for k, i in enumerate(chosen.indices, 1)}
@@ -52,15 +52,15 @@ class LessonResult:
 
 
 @dataclass(frozen=True)
-class MapResult:
-    """The map of a trial's target image, and the image as the network sees it."""
+class SaliencyMapResult:
+    """The saliency map of a trial's target image, and the image as the network sees it."""
 
     seen: View
     explanation: Explanation
 
 
 def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
-    """The lesson of a trial."""
+    """Return the task that scores the teaching sets of a trial."""
 
     def work(progress: Progress) -> LessonResult:
         again = _reopen_study(bundle, progress)
@@ -75,13 +75,13 @@ def make_lesson_task(bundle: Bundle, trial: Trial) -> Task:
     return Task(_key("lesson", bundle, trial), work)
 
 
-def make_map_task(bundle: Bundle, trial: Trial) -> Task:
-    """The map of a trial's target picture."""
+def make_saliency_map_task(bundle: Bundle, trial: Trial) -> Task:
+    """Return the task that computes the saliency map of a trial's target image, with its standard error."""
 
-    def work(progress: Progress) -> MapResult:
+    def work(progress: Progress) -> SaliencyMapResult:
         again = _reopen_study(bundle, progress)
         explanation = again.target_map(trial, progress)
-        return MapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
+        return SaliencyMapResult(view(again.sources.classifier, again.open_image(trial)), explanation)
 
     return Task(_key("map", bundle, trial), work)
 
@@ -91,7 +91,7 @@ def _key(what: str, bundle: Bundle, trial: Trial) -> str:
 
 
 def _reopen_study(bundle: Bundle, progress: Progress) -> ReopenedStudy:
-    """The study opened again; the last one stays open, because one reads trial after trial of it."""
+    """Reopen the study; the last one stays open, because trials are viewed one after another."""
     key = str(bundle.folder)
     with _lock:
         if not _last or _last[0][0] != key:

@@ -11,7 +11,7 @@ from dashboard.shared import live, numbers
 from dashboard.shared.messages import escape_markdown
 from dashboard.teaching import figures as teachingfigures
 from dashboard.teaching import jobs as work
-from dashboard.teaching.jobs import LessonResult, MapResult
+from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 
@@ -58,14 +58,14 @@ def show(bundle: Bundle, trial: Trial) -> None:
     )
     left, right_side = st.columns([1, 1.6], gap="large")
     with left:
-        live.draw_when_ready(work.make_map_task(bundle, trial), _map, "map")
+        live.draw_when_ready(work.make_saliency_map_task(bundle, trial), _show_saliency_map, "map")
     with right_side:
         st.markdown("**The learner, who sees the examples**")
         _facts(trial)
     live.draw_when_ready(work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
 
 
-def _map(mapped: MapResult) -> None:
+def _show_saliency_map(mapped: SaliencyMapResult) -> None:
     """Draw the image and its saliency map, or on request its standard error."""
     error = mapped.explanation.error
     wanted = error is not None and st.toggle(ERROR, key="map_error", help="Sampling error of the saliency map.")
@@ -87,7 +87,7 @@ def _map(mapped: MapResult) -> None:
 
 
 def _facts(trial: Trial) -> None:
-    """What was frozen of its teaching."""
+    """Show what was frozen of its teaching."""
     facts = {
         "P before": ("p_prior", "{:.3f}", "Of the AI's prediction, for a learner without examples."),
         "P after": ("p_learner", "{:.3f}", "Of the AI's prediction, after the trial's four examples."),
@@ -103,28 +103,28 @@ def _facts(trial: Trial) -> None:
 
 
 def _lesson(taught: LessonResult, trial: Trial) -> None:
-    st.subheader("The sets of each policy", anchor=False)
+    st.subheader("Teaching sets by policy", anchor=False)
     grid = st.grid(len(taught.lesson.sets), min_column_width=205)
     for policy, chosen in taught.lesson.sets.items():
         with grid.container(border=True):
             _set(taught, policy, chosen, trial)
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(taught.set_table(), "teaching-sets")
     st.subheader("The example pool in the learner's space", anchor=False)
     policy = st.segmented_control(
-        "Images of the set", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
+        "Show the set of", list(taught.lesson.sets), default=_own(taught, trial), required=True, key="policy"
     )
     numbers.chart(*teachingfigures.plane(taught, policy, (trial.target, trial.alternative)), "teaching-pool")
     st.caption(
-        f"The two main axes of the learner's prior covariance hold {taught.lesson.explained:.0%} of it: images that "
-        "are close teach alike."
+        f"The two main axes of the learner's prior covariance explain {taught.lesson.explained:.0%} of it: images that "
+        "are close together teach alike."
     )
     _beliefs(taught.belief_table(), _own(taught, trial))
     _search(taught, trial)
 
 
 def _own(taught: LessonResult, trial: Trial) -> str:
-    """The study's policy, where it gave a set."""
+    """Return the study's policy if it has a set."""
     sets, policy = taught.lesson.sets, str(trial.teaching.policy)
     return policy if policy in sets else next(iter(sets))
 
@@ -156,7 +156,7 @@ def _beliefs(table: pd.DataFrame, own: str) -> None:
     left, right = st.columns(2)
     left.plotly_chart(probability, key="figure_belief_p", config={"displaylogo": False})
     right.plotly_chart(odds, key="figure_belief_odds", config={"displaylogo": False})
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(table, "teaching-beliefs")
     st.caption("Examples alternate between the two categories. P is averaged over the learner's uncertainty.")
 

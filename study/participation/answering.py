@@ -6,7 +6,6 @@ import hashlib
 
 from study.bundle import Manifest, canonical
 from study.participation.answer import ClientEvent, TrialResponse
-from study.participation.page import progress_of
 from study.participation.refusals import Refusal
 from study.participation.session import ENDED, Event, IllegalStep, SessionProgress, step
 from study.plan.procedure import procedure_of
@@ -58,7 +57,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
     if (answer.confidence is not None) != procedure_of(manifest).road.confidence:
         return 422, "A confidence belongs to every response of a study that asks for it, and to no other."
     _append(db, session, answer, now)
-    move(db, session, step(progress_of(session, manifest), "answer"), now)
+    move(db, session, step(_read_progress(session, manifest), "answer"), now)
     return 201, "Saved."
 
 
@@ -92,11 +91,18 @@ def _append_events(db: Connection, session: Row, events: list[ClientEvent], now:
 
 def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionProgress:
     """The next state; raises `Refusal` (410 after the end, else 425) where there is none."""
-    progress = progress_of(session, manifest)
+    progress = _read_progress(session, manifest)
     try:
         return step(progress, event)
     except IllegalStep as error:
         raise Refusal(410 if progress.stage in ENDED else 425, str(error), "refused_moved") from None
+
+
+def _read_progress(session: Row, manifest: Manifest) -> SessionProgress:
+    """Return the state in a session's row."""
+    procedure = procedure_of(manifest)
+    position = (session["stage"], session["position"], session["practice"], session["main"])
+    return SessionProgress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
 
 
 def move(db: Connection, session: Row, progress: SessionProgress, now: int) -> None:

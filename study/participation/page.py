@@ -10,7 +10,7 @@ from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
 from study.participation.screens import lay_out_trial
-from study.participation.session import ENDED, SessionProgress
+from study.participation.session import ENDED
 from study.plan.procedure import procedure_of
 from study.plan.texts import apply_condition_words, boxes, contact, debrief, example, id_kept, page_words, texts_of
 from study.store import Connection, repository
@@ -29,13 +29,6 @@ _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
     "questionnaire": ("questionnaire",),
     "done": ("debrief",),
 }
-
-
-def progress_of(session: Row, manifest: Manifest) -> SessionProgress:
-    """The state of a session's row."""
-    procedure = procedure_of(manifest)
-    position = (session["stage"], session["position"], session["practice"], session["main"])
-    return SessionProgress(*position, bool(procedure.check.questions), bool(procedure.questionnaire))
 
 
 def entry(manifest: Manifest) -> dict[str, Any]:

@@ -30,7 +30,7 @@ PATIENCE_MS = 90_000
 LOOKING = "the server responded with a status of 404"
 DURATION = re.compile(r"about [\d.]+ (s|min|h)\b|less than a second")
 PENDING = re.compile("Computing …|Waiting")
-UNITS = "Units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
+UNITS = "Classes+and+units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
 SLOW = "view=Grid&methods=RISE&methods=Gradient&rise.samples=2000"
 
 
@@ -107,12 +107,12 @@ def origin(page: Page) -> str:
     "query",
     [
         "method=LIME&lime.grid=4&lime.samples=64&seed=9&target=boat&style=Outline&percent=30.0",
-        "view=Grid&methods=Gradient&methods=Layer+CAM&scale=Own&pictures=standard%2F3%2C8&source=Ordinary",
-        "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&picture=adversarial%2F9",
-        "view=Two+classifiers&method=Gradient&opacity=0.5&order=Most+uncertain+first",
-        "view=All+pictures&source=Ordinary&order=Largest+error+first",
-        "view=Debugging&place=Feature+space&colour=Label&source=Ordinary",
-        "view=Units&unit=A+channel&unit.layer=features.5.1&unit.channel=7&unit.how=Pixels&unit.steps=9&source=Ordinary",
+        "view=Grid&methods=Gradient&methods=Layer+CAM&scale=Own&images=standard%2F3%2C8&source=Standard",
+        "view=Grid&columns=Classes&methods=Gradient&classes=boat&classes=fish&image=adversarial%2F9",
+        "view=Compare+models&method=Gradient&opacity=0.5&order=Most+uncertain+first",
+        "view=Gallery&source=Standard&order=Largest+error+first",
+        "view=Debugging&place=Feature+space&colour=Label&source=Standard",
+        "view=Classes+and+units&unit=A+channel&unit.layer=features.5.1&unit.channel=7&unit.how=Pixels&unit.steps=9&source=Standard",
     ],
 )
 def test_a_copied_link_opens_the_same_view_for_somebody_else(
@@ -133,6 +133,17 @@ def test_a_copied_link_opens_the_same_view_for_somebody_else(
         if "view=Grid" in query:
             alike = sheet(page) == sheet(other)
             assert alike
+
+
+def test_a_former_link_opens_the_same_view(explorer: Server, page: Page) -> None:
+    """Catches a renamed view whose links, in papers and messages, open another one."""
+    opened(page, f"{explorer.url}/explore?view=All+pictures&source=Ordinary&order=Largest+error+first")
+    now = {"view": ["Gallery"], "source": ["Standard"], "order": ["Largest error first"]}
+    assert parse_qs(urlsplit(page.url).query) == now
+    for chosen in ("Gallery", "Standard"):
+        expect(page.get_by_role("radio", name=chosen)).to_be_checked()
+    opened(page, f"{explorer.url}/explore?method=Gradient&picture=adversarial%2F9&target=The+AI%27s+answer")
+    assert parse_qs(urlsplit(page.url).query) == {"method": ["Gradient"], "image": ["adversarial/9"]}
 
 
 def texts(page: Page) -> list[str]:
@@ -175,7 +186,7 @@ def test_a_slow_grid_fills_while_the_page_is_used_and_is_found_again(explorer: S
     expect(page.get_by_role("progressbar").first).to_be_visible()
     first = sheet(page)
     page.get_by_role("radio", name="Outline").click()  # the page answers while maps are made
-    expect(page.get_by_text("Inside the line, %")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("Outlined area, %")).to_be_visible(timeout=10_000)
     page.get_by_role("link", name="Home").click()
     expect(page.locator("h1")).to_have_text("Do explanations help people predict an AI?", timeout=PATIENCE_MS)
     opened(page, f"{explorer.url}/explore?{SLOW}")
@@ -253,14 +264,14 @@ def test_a_units_pictures_are_made_shown_and_taken_away(explorer: Server, page: 
 
 
 def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) -> None:
-    opened(page, f"{explorer.url}/explore?view=All+pictures&method=Gradient")
+    opened(page, f"{explorer.url}/explore?view=Gallery&method=Gradient")
     cell = page.locator(".grid button").nth(5)
     says, truth = (text.split("\n")[0] for text in cell.locator("span").all_inner_texts())
     cell.click()
     heading = page.get_by_test_id("stHeading").nth(1)
     expect(heading).to_contain_text(f"The AI predicts {says.rsplit(' ', 1)[0]}", timeout=PATIENCE_MS)
     expect(heading).to_contain_text(truth)
-    expect(page.get_by_role("radio", name="One map")).to_be_checked()
+    expect(page.get_by_role("radio", name="Single image")).to_be_checked()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -268,7 +279,7 @@ def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, w
     with chromium.new_context(viewport={"width": width, "height": 844}) as context:
         explorer.let_in(context)
         page = context.new_page()
-        for view in ("One+map&faithfulness=true", "Grid", "Two+classifiers", "All+pictures", UNITS):
+        for view in ("Single+image&faithfulness=true", "Grid", "Compare+models", "Gallery", UNITS):
             opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
             assert over <= 0, view
@@ -276,7 +287,7 @@ def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, w
 
 def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
     """Drawn around the left half: only what the AI is less sure of is left; the first of them opens its map."""
-    opened(page, f"{explorer.url}/explore?view=Debugging&source=Ordinary")
+    opened(page, f"{explorer.url}/explore?view=Debugging&source=Standard")
     expect(page.get_by_text("200 images; the AI is right about")).to_be_visible(timeout=PATIENCE_MS)
     field = page.locator(".nsewdrag").first
     field.scroll_into_view_if_needed()

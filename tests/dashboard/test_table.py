@@ -21,7 +21,7 @@ from core.types import Certificate, Explanation, silent
 from core.views import view
 from dashboard.explore import canvas, table
 from dashboard.explore.figures import HeatmapStyle
-from dashboard.explore.heatmap_jobs import Faithfulness, FaithfulnessRequest, MapRequest
+from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_faithfulness_task
 from dashboard.explore.heatmaps import reproduce
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
@@ -52,7 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> HeatmapTable:
 
 
 def cell(s: ClassifiedImage, method: str, given: dict[str, object]) -> Cell:
-    request = MapRequest(s.classifier, method, s.inputs, s.predicted_class, 5, given)
+    request = HeatmapRequest(s.classifier, method, s.inputs, s.predicted_class, 5, given)
     return Cell(request, request.compute(lambda *_: None))
 
 
@@ -94,7 +94,9 @@ def test_certificates_warnings_and_measures_stand_under_their_map(made: HeatmapT
     one = made.rows["rise"][0]
     certificate = replace(one.certificate, warnings=("Half of it is noise.",), completeness=0.0123)
     explanation = replace(one.explanation, certificates=(certificate,))
-    found: Faithfulness = FaithfulnessRequest(one.request, explanation, made.columns[0].mask).compute(lambda *_: None)
+    found: Faithfulness = make_faithfulness_task(one.request, explanation, made.columns[0].mask).compute(
+        lambda *_: None
+    )
     shown = replace(
         made, rows={"rise": (replace(one, explanation=explanation, faithfulness=found), made.rows["rise"][1])}
     )
@@ -194,7 +196,7 @@ def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by:
     network = loading.load(f"{network_file(tmp_path, made_by)}:build")
     size = (300, 200)
     image = photograph(size, (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
-    request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
+    request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
     column = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path))
     shown = HeatmapTable(
         "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()
@@ -206,7 +208,7 @@ def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by:
 def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) -> None:
     network = loading.load(f"{network_file(tmp_path, RANDOM['random crop'])}:build")
     image = photograph((200, 200), (0.5, 0.5))
-    request = MapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
+    request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
     column = Column(view(network, image, request.inputs), network, ("",), Source("", "", (), "", tmp_path))
     shown = HeatmapTable(
         "", (column,), {"input_x_gradient": (Cell(request, request.compute(silent)),)}, "Own", HeatmapStyle()

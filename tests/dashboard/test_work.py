@@ -13,28 +13,28 @@ from core.faithfulness.infidelity import infidelity
 from core.faithfulness.pointing import relevance_mass
 from core.faithfulness.randomisation import cascading_randomisation
 from core.types import Explanation, Progress
-from dashboard.explore.heatmap_jobs import STEPS, FaithfulnessRequest, MapRequest, RobustnessRequest, estimate
+from dashboard.explore.heatmap_jobs import STEPS, HeatmapRequest, estimate, make_faithfulness_task, make_robustness_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import Job, pool
 from tests.dashboard.conftest import PATIENCE_S
 
 
-def request(inputs: torch.Tensor, **changes: object) -> MapRequest:
+def request(inputs: torch.Tensor, **changes: object) -> HeatmapRequest:
     settings = {"method": "gradient", "target": 3, "seed": 0, "parameters": {}} | changes
-    return MapRequest(cache.load_classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
+    return HeatmapRequest(cache.load_classifier("scenes"), inputs=inputs, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Keys of the maps that were really made."""
     made: list[str] = []
-    compute = MapRequest.compute
+    compute = HeatmapRequest.compute
 
-    def counted(self: MapRequest, progress: Progress) -> Explanation:
+    def counted(self: HeatmapRequest, progress: Progress) -> Explanation:
         made.append(self.key)
         return compute(self, progress)
 
-    monkeypatch.setattr(MapRequest, "compute", counted)
+    monkeypatch.setattr(HeatmapRequest, "compute", counted)
     return made
 
 
@@ -52,7 +52,7 @@ def test_one_differing_pixel_is_another_map(computed: list[str]) -> None:
     a = picture(1)
     b = a.clone()
     b[1, 40, 50] += 0.5
-    maps = [ended(request(x).ask()).result.map for x in (a, b, a, b)]
+    maps = [ended(request(x).task.ask()).result.map for x in (a, b, a, b)]
     assert len(computed) == 2
     assert torch.equal(maps[0], maps[2])
     assert not torch.equal(maps[0], maps[1])
@@ -67,17 +67,17 @@ def test_every_setting_is_in_the_key(changes: dict[str, object]) -> None:
 
 def test_a_cancelled_map_is_made_again(computed: list[str]) -> None:
     r = request(picture(2), method="rise", parameters={"samples": 20_000})
-    job = r.ask()
+    job = r.task.ask()
     pool().cancel(r.key)
     assert job.wait(PATIENCE_S)
     assert job.state == "cancelled"
-    assert r.ask() is not job
+    assert r.task.ask() is not job
     pool().cancel(r.key)
 
 
 def test_two_sessions_at_once_make_it_once(computed: list[str]) -> None:
     r = request(picture(3))
-    threads = [threading.Thread(target=lambda: ended(r.ask())) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: ended(r.task.ask())) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -89,10 +89,10 @@ def test_two_sessions_at_once_make_it_once(computed: list[str]) -> None:
 def test_measures_are_those_of_the_engine_on_the_map_and_the_object(known: bool) -> None:
     """Against the engine called by hand."""
     r = request(picture(4))
-    explanation = ended(r.ask()).result
+    explanation = ended(r.task.ask()).result
     mask = np.zeros((96, 96), dtype=bool)
     mask[20:60, 30:80] = True
-    found = ended(FaithfulnessRequest(r, explanation, mask if known else None).ask()).result
+    found = ended(make_faithfulness_task(r, explanation, mask if known else None).ask()).result
     by_hand = deletion(r.classifier, r.inputs[None], [3], explanation.evidence, steps=STEPS)
     torch.testing.assert_close(found.deletion.values, by_hand.values, rtol=0, atol=1e-6)
     assert (found.insertion.measure, found.insertion.substrate) == ("insertion", "blur")
@@ -110,7 +110,7 @@ def test_measures_are_those_of_the_engine_on_the_map_and_the_object(known: bool)
 def test_robustness_tells_a_method_that_does_not_look_at_the_weights() -> None:
     """Against the engine called by hand; a gradient forgets with the network."""
     r = request(picture(4))
-    found = ended(RobustnessRequest(r).ask()).result
+    found = ended(make_robustness_task(r).ask()).result
     by_hand = cascading_randomisation(
         r.classifier,
         r.inputs[None],
@@ -122,15 +122,15 @@ def test_robustness_tells_a_method_that_does_not_look_at_the_weights() -> None:
     torch.testing.assert_close(found.randomisation.correlations, by_hand.correlations, rtol=0, atol=1e-6)
     assert not found.randomisation.is_flagged
     assert found.sensitivity.distances.shape == (10, 1)
-    assert RobustnessRequest(r).key != r.key
-    assert RobustnessRequest(r).seconds == 0.0
+    assert make_robustness_task(r).key != r.key
+    assert make_robustness_task(r).seconds == 0.0
 
 
 def test_the_object_is_in_the_key_of_the_measures() -> None:
     r = request(picture(4))
-    explanation = ended(r.ask()).result
+    explanation = ended(r.task.ask()).result
     masks = [np.zeros((9, 9), dtype=bool), np.ones((9, 9), dtype=bool), None]
-    assert len({FaithfulnessRequest(r, explanation, mask).key for mask in masks}) == 3
+    assert len({make_faithfulness_task(r, explanation, mask).key for mask in masks}) == 3
 
 
 def test_what_a_map_costs_is_said_in_passes_and_seconds() -> None:

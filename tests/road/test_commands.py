@@ -54,7 +54,7 @@ def test_a_former_name_still_works_and_says_the_new_one(former, name):
     """Catches a script of version 0.1 that stops with the renaming of a command."""
     done = run(former, "--help")
     assert (done.returncode, done.stderr) == (
-        0, f"'{former}' is now called '{name}'; the old name goes in the next release.\n"
+        0, f"'{former}' is now called '{name}'; the old name will be removed in the next release.\n"
     )  # fmt: skip
     assert done.stdout == run(name, "--help").stdout
 

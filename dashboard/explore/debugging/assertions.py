@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from dashboard.explore import picker
-from dashboard.explore.debugging.jobs import AssertionsRequest
+from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.explore.table import DELETION
 from dashboard.shared import cache, numbers
 from dashboard.shared.cache import Gallery
@@ -54,8 +54,8 @@ def show(classifier: Classifier, found: DebuggingResults, gallery: Gallery, name
     if chosen == NOT:
         return
     file = home() / cache.RULES / chosen
-    request = AssertionsRequest(classifier, file, file.read_bytes(), found.images)
-    asserted: AssertionResults | None = get_result(request, "_assertions")
+    task = make_assertions_task(classifier, file, file.read_bytes(), found.images)
+    asserted: AssertionResults | None = get_result(task, "_assertions")
     if asserted is not None:
         _draw_report(asserted, gallery, f"{name}.{file.stem}", picked)
 
@@ -77,12 +77,12 @@ def _draw_report(found: AssertionResults, gallery: Gallery, name: str, picked: O
         picker.show_ranked(gallery, f"{name}_{rule}", worst, picked, lambda i: evidence(found, rule, i))
     else:
         st.caption("No image breaks it.")
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         st.caption(f"{escape_markdown(rule)}, by labelled category")
         numbers.table(by_category(report[rule]), f"{name}.{rule}.categories")
         st.caption("All rules")
         numbers.table(overall(report), f"{name}.assertions")
-        st.caption("All images: 0 if the rule holds, above 0 for how badly it is broken, empty if it does not apply")
+        st.caption("All images: 0 if the rule holds, its severity if it is broken, empty if it does not apply")
         numbers.table(found.table, f"{name}.pictures")
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.classifier import Classifier
 from core.uncertainty.reliability import Detection
-from dashboard.explore.debugging.jobs import CalibrationRequest
+from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -29,9 +29,8 @@ def show(classifier: Classifier, found: DebuggingResults, name: str) -> None:
     if known < LEAST:
         st.info(too_few(known))
         return
-    draw_when_ready(
-        CalibrationRequest(classifier, found.images), lambda measured: _draw_result(measured, name), "_calibration"
-    )
+    task = make_calibration_task(classifier, found.images)
+    draw_when_ready(task, lambda measured: _draw_result(measured, name), "_calibration")
 
 
 def _draw_result(found: CalibrationResults, name: str) -> None:
@@ -43,7 +42,7 @@ def _draw_result(found: CalibrationResults, name: str) -> None:
         for sentence in found.lacking:
             st.info(escape_markdown(sentence))
     st.caption(describe_calibration(found))
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(found.bins(), f"{name}.calibration")
         numbers.table(found.measures(), f"{name}.calibration.measures")
 

@@ -1,9 +1,7 @@
-"""What the Debugging view asks the pool for: a set with what the AI says of it, its doubts, calibration, rules."""
+"""The background tasks of the Debugging view: a set's predictions, their uncertainty, calibration, rules."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -11,15 +9,15 @@ import pandas as pd
 from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
-from dashboard.explore.heatmap_jobs import estimate_seconds, get_pace
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
 from data.types import ImageSet
-from study.inquiry.assertions import COLUMNS, AssertionResults, assertions, load_judged_set
-from study.inquiry.assertions import AssertionQuery as Rules
-from study.inquiry.calibration import CalibrationResults, assess_calibration
+from study.inquiry.assertions import COLUMNS, AssertionQuery, AssertionResults, assertions, load_judged_set
+from study.inquiry.calibration import assess_calibration
 from study.inquiry.debugging import DebuggingResults, debug_classifier
 from study.inquiry.exemplars import of_set
 from study.inquiry.rules import LIMIT_S, load_assertions
@@ -29,7 +27,7 @@ from study.workspace.workspace import home
 
 
 def start_debugging_job(model: str, name: str) -> Job:
-    """Return the job that opens an image set, asks a classifier about it and looks for label errors and outliers."""
+    """Return the job that opens and classifies an image set, and looks for label errors and outliers."""
     asked, folder, source = cache.load_classifier(model), home(), cache.find_image_source(name)
 
     def work(progress: Progress) -> DebuggingResults:
@@ -38,91 +36,38 @@ def start_debugging_job(model: str, name: str) -> Job:
     return pool().ask(digest("debugged", asked.fingerprint, str(folder), name, str(cache.SCENE_COUNT)), work)
 
 
-@dataclass(frozen=True)
-class NoiseRequest:
-    """A whole set asked `PASSES` times more by a registered sampler; what comes of it is a table, one row per image."""
+def make_noise_task(classifier: Classifier, sampler: str, images: ImageSet) -> Task:
+    """Return the task that passes a set `PASSES` times through the network under noise: a table, one row per image."""
 
-    classifier: Classifier
-    sampler: str
-    images: ImageSet = field(compare=False)
+    def compute(progress: Progress) -> pd.DataFrame:
+        asked = UncertaintyQuery(classifier.name, sampler=sampler, passes=PASSES)
+        return uncertainty(classifier, asked, of_set(images), None, _parts("uncertainty"), progress).table
 
-    @cached_property
-    def key(self) -> str:
-        """Return the SHA-256 of everything the result depends on."""
-        return digest("set doubt", self.classifier.fingerprint, f"{self.sampler}|{PASSES}", self.images.digest)
-
-    def compute(self, progress: Progress) -> pd.DataFrame:
-        """Ask; blocks that are done wait in the cache for a run that was stopped."""
-        asked = UncertaintyQuery(self.classifier.name, sampler=self.sampler, passes=PASSES)
-        parts = home() / "cache" / "doubts"
-        return uncertainty(self.classifier, asked, of_set(self.images), None, parts, progress).table
-
-    def ask(self) -> Job:
-        """The job that asks, or has asked."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes at most: what comes before the noise is computed once."""
-        speed = get_pace(self.classifier)
-        if pool().find(self.key):
-            return 0.0
-        return None if speed is None else 2 * PASSES * speed.forward_s * len(self.images)
+    key = digest("set uncertainty", classifier.fingerprint, f"{sampler}|{PASSES}", images.digest)
+    return Task(key, compute, lambda: estimate_seconds(classifier, Cost(2 * PASSES * len(images))))
 
 
-@dataclass(frozen=True)
-class CalibrationRequest:
-    """Whether the confidence of the answers to a set that is open can be believed, where labels are known."""
-
-    classifier: Classifier
-    images: ImageSet = field(compare=False)
-
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 over everything the measures depend on."""
-        return digest("calibration", self.classifier.fingerprint, self.images.digest)
-
-    def compute(self, progress: Progress) -> CalibrationResults:
-        """Measure; the answers are in the cache since the set was opened."""
-        return assess_calibration(self.classifier, self.images, home() / "cache", progress)
-
-    def ask(self) -> Job:
-        """The job that measures, or has measured."""
-        return pool().ask(self.key, self.compute, self.seconds)
-
-    @property
-    def seconds(self) -> float:
-        """Nothing is classified again."""
-        return 0.0
+def make_calibration_task(classifier: Classifier, images: ImageSet) -> Task:
+    """Return the task that measures calibration, from the cached predictions for a set that is open."""
+    key = digest("calibration", classifier.fingerprint, images.digest)
+    return Task(key, lambda progress: assess_calibration(classifier, images, home() / "cache", progress))
 
 
-@dataclass(frozen=True)
-class AssertionsRequest:
-    """A set run through the assertions of a file; ``content`` are its bytes, so that a changed file is run again."""
+def make_assertions_task(classifier: Classifier, file: Path, content: bytes, images: ImageSet) -> Task:
+    """Return the task that runs a set through the assertions of a file; changed ``content`` makes another task.
 
-    classifier: Classifier
-    file: Path
-    content: bytes
-    images: ImageSet = field(compare=False)
+    The estimate is a lower bound of two passes per image: how many passes rules take is their own choice.
+    """
 
-    @cached_property
-    def key(self) -> str:
-        """SHA-256 over everything that what is found depends on."""
-        parts = self.classifier.fingerprint, self.images.digest, str(self.file)
-        return digest("assertions", *parts, str(LIMIT_S), self.content)
+    def compute(progress: Progress) -> AssertionResults:
+        rules = load_assertions(file, COLUMNS)
+        asked = AssertionQuery(file, classifier.name, limit=LIMIT_S)
+        return assertions(classifier, rules, asked, load_judged_set(images), _parts("assertions"), progress)
 
-    def compute(self, progress: Progress) -> AssertionResults:
-        """Execute the file and run it; blocks that are done wait in the cache for a run that was stopped."""
-        asked = Rules(self.file, self.classifier.name, limit=LIMIT_S)
-        found = load_assertions(self.file, COLUMNS)
-        parts = home() / "cache" / "assertions"
-        return assertions(self.classifier, found, asked, load_judged_set(self.images), parts, progress)
+    key = digest("assertions", classifier.fingerprint, images.digest, str(file), str(LIMIT_S), content)
+    return Task(key, compute, lambda: estimate_seconds(classifier, Cost(2 * len(images))))
 
-    def ask(self) -> Job:
-        """The job that runs it, or has run it."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
 
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes at least: how often rules ask is theirs, twice a picture is little."""
-        return estimate_seconds(self.key, self.classifier, Cost(2 * len(self.images)))
+def _parts(name: str) -> Path:
+    """Return the folder where finished blocks stay for a run that was stopped."""
+    return home() / "cache" / name

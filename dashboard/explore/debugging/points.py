@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from study.analysis.plots import INK, MARKS, PALETTE
 from study.inquiry.debugging import DebuggingResults
 
-RIGHT, ORDINARY, CONFIDENT, UNKNOWN = KINDS = ("Correct", "Other error", "Confident error", "True class unknown")
+RIGHT, OTHER_ERROR, CONFIDENT, UNKNOWN = KINDS = ("Correct", "Other error", "Confident error", "True class unknown")
 OTHER, ALL = "Others", "Images"
 KIND_STYLES = {
     RIGHT: ("#0072B2", "circle"),
-    ORDINARY: ("#E69F00", "square"),
+    OTHER_ERROR: ("#E69F00", "square"),
     CONFIDENT: ("#D55E00", "diamond"),
     UNKNOWN: (INK, "circle-open"),
     OTHER: (INK, "circle-open"),
@@ -40,7 +40,7 @@ class Axis:
 def kinds(found: DebuggingResults, confident: float) -> list[str]:
     """Classify each image as correct or a kind of error; errors are confident from this probability on."""
     answers = found.answers
-    errors = np.where(answers.probability >= confident, CONFIDENT, ORDINARY)
+    errors = np.where(answers.probability >= confident, CONFIDENT, OTHER_ERROR)
     return [str(kind) for kind in np.where(~found.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
 
 

@@ -11,11 +11,11 @@ import streamlit as st
 from core.uncertainty import UNCERTAINTY_MEASURES
 from dashboard.explore import picker
 from dashboard.explore.debugging import assertions, calibration, points
-from dashboard.explore.debugging.jobs import NoiseRequest
+from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.table import format_name
-from dashboard.explore.uncertainty import view as doubt
+from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
@@ -26,25 +26,25 @@ from study.workspace.spreadsheets import csv_text
 BIND: Literal["query-params"] = "query-params"
 POINTS, LABELS, OUTLIERS, CALIBRATION, ASSERTIONS = SECTIONS = (
     "Points",
-    "Doubtful labels",
+    "Label errors",
     "Outliers",
     "Calibration",
     "Assertions",
 )
-CONFIDENCE, FEATURES = PLACES = ("Confidence and doubt", "Feature space")
-ENTROPY = "Entropy of the answer"
-BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's answer", "Label", "Nothing")
+CONFIDENCE, FEATURES = PLACES = ("Confidence and uncertainty", "Feature space")
+ENTROPY = "Entropy of the prediction"
+BY_KIND, BY_PREDICTION, BY_LABEL, BY_NOTHING = ("Kind of error", "The AI's prediction", "Label", "Nothing")
 CONFIDENT = 80
 """Probability in per cent from which an error counts as confident by default."""
 HARDLY = 0.5
 """Accuracy below which the predictions should not judge labels."""
 JUDGES: dict[Judge, str] = {
-    "answers": "The AI's answers",
-    "features": "A reader of its features",
-    "both": "Where both agree",
+    "answers": "The AI's predictions",
+    "features": "Linear probe",
+    "both": "Both agree",
 }
 
-READER = "A linear probe of its features, trained without the image that it judges, is valid on training images too."
+READER = "A linear probe of its features, trained without the image it judges, is also valid on training images."
 NO_READER = f"There is no linear probe as a second judge, because some label has fewer than {FOLDS} images."
 
 OnPick = Callable[[int], None]
@@ -77,7 +77,7 @@ def _file(found: DebuggingResults, name: str) -> None:
 def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, picked: OnPick) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         places = PLACES if found.places is not None else PLACES[:1]
-        place = st.selectbox("Position by", places, key="place", bind=BIND, width=220)
+        place = st.selectbox("Axes", places, key="place", bind=BIND, width=220)
         noise = _noise_box() if place == CONFIDENCE else ENTROPY
         measure = _measure_box() if noise != ENTROPY else ""
         groups = _groups(found)
@@ -103,7 +103,8 @@ def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tupl
     confidence = Axis("confidence: probability of the prediction", found.answers.probability)
     if noise == ENTROPY:
         return confidence, Axis("entropy of the prediction, bits", found.answers.entropy)
-    table: pd.DataFrame | None = get_result(NoiseRequest(cache.load_classifier(model), noise, found.images), "_noise")
+    task = make_noise_task(cache.load_classifier(model), noise, found.images)
+    table: pd.DataFrame | None = get_result(task, "_noise")
     if table is None:
         return None
     error = table[f"{measure}_error"]
@@ -125,9 +126,9 @@ def _plane(found: DebuggingResults) -> tuple[Axis, Axis]:
 def _noise_box() -> str:
     return st.selectbox(
         "Uncertainty",
-        [ENTROPY, *doubt.OFFERED],
+        [ENTROPY, *uncertainty.OFFERED],
         format_func=lambda name: name if name == ENTROPY else f"{format_name(name)}, {PASSES} passes",
-        key="doubt",
+        key="uncertainty",
         bind=BIND,
         width=300,
     )
@@ -135,7 +136,7 @@ def _noise_box() -> str:
 
 def _measure_box() -> str:
     return st.selectbox(
-        "Measure", list(UNCERTAINTY_MEASURES), format_func=format_name, key="doubt.measure", bind=BIND, width=200
+        "Measure", list(UNCERTAINTY_MEASURES), format_func=format_name, key="uncertainty.measure", bind=BIND, width=200
     )
 
 
@@ -156,14 +157,14 @@ def _groups(found: DebuggingResults) -> list[str]:
 def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.labels is None:
         st.info(
-            "Label errors are found by an AI that has two or more of the labels as classes and ends in one linear "
-            "layer. Name the folders like the classifier's classes."
+            "Finding label errors needs a network that has at least two of the labels as classes and ends in one "
+            "linear layer. Name the folders after the classifier's classes."
         )
         return
     judge = _judge_box(found)
-    doubtful, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
+    likely, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
     st.caption(
-        f"Likely label errors by confident learning: {len(doubtful):,} of {int(found.has_known_label.sum()):,}. "
+        f"Likely label errors by confident learning: {len(likely):,} of {int(found.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "
         f"wrong label from a confident error; the AI is right about {right:.0%} of these images. "
         f"{NO_READER if found.read is None else READER} Inspect the images, the likeliest errors first, and "
@@ -171,12 +172,12 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
     )
     if right < HARDLY:
         st.warning(
-            "The AI errs too often on these images to judge their labels: most of these are likely its own errors."
+            "The AI errs too often on these images to judge their labels: most of these are probably errors of the AI."
         )
-    if doubtful:
-        picker.show_ranked(gallery, f"{name}_labels_{judge}", doubtful, picked, lambda i: label_evidence(found, i))
-        with st.expander("The numbers"):
-            numbers.table(found.table().iloc[doubtful], f"{name}.labels")
+    if likely:
+        picker.show_ranked(gallery, f"{name}_labels_{judge}", likely, picked, lambda i: label_evidence(found, i))
+        with st.expander("Data table"):
+            numbers.table(found.table().iloc[likely], f"{name}.labels")
 
 
 def _judge_box(found: DebuggingResults) -> Judge:
@@ -197,13 +198,13 @@ def _judge_box(found: DebuggingResults) -> Judge:
 
 def _outliers(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick) -> None:
     if found.near is None:
-        st.info("Outliers are found among two or more images, in the features of an AI that ends in one linear layer.")
+        st.info("Finding outliers needs at least two images, and a network that ends in one linear layer.")
         return
     ranked = found.outliers()
     st.caption(
         f"Farthest first, by the distance to the {found.near.indices.shape[1]}th nearest image in the AI's features "
-        "(0: the same; 1.41: nothing in common). The AI saw few such images in training, or they belong elsewhere."
+        "(0: the same; 1.41: nothing in common). Few training images may resemble them, or they do not belong here."
     )
     picker.show_ranked(gallery, f"{name}_outliers", ranked, picked, lambda i: outlier_evidence(found, i))
-    with st.expander("The numbers"):
+    with st.expander("Data table"):
         numbers.table(found.table().iloc[ranked], f"{name}.outliers")

@@ -19,7 +19,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
     defaults need other keys, or a link would not say which value it means.
     """
     style = st.segmented_control(
-        "Heatmap as",
+        "Heatmap style",
         get_args(Style),
         default="Colours",
         required=True,
@@ -30,7 +30,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
     )
     opacity, percent = 0.8, 10.0
     if style == "Outline":
-        percent = st.slider("Inside the line, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
+        percent = st.slider("Outlined area, %", 1.0, 50.0, 10.0, 1.0, key="percent", bind=BIND, width=220)
     else:
         clip = st.slider(
             "Clip, % of pixels",
@@ -45,7 +45,7 @@ def choose_style(*, object_known: bool, clip: float, clip_key: str = "clip") -> 
         )
     if style == "Colours":
         opacity = st.slider("Opacity of the heatmap", 0.0, 1.0, 0.8, 0.05, key="opacity", bind=BIND, width=180)
-    outline = object_known and st.toggle("Edge of the object", key="outline", bind=BIND)
+    outline = object_known and st.toggle("Object outline", key="outline", bind=BIND)
     return HeatmapStyle(style, opacity, percent, outline, clip)
 
 
@@ -70,7 +70,7 @@ def choose_faithfulness() -> bool:
         "Faithfulness",
         key="faithfulness",
         bind=BIND,
-        help="Deletion and insertion: the AI's confidence as the strongest pixels are removed or added. "
+        help="Deletion and insertion: the AI's confidence as the most important pixels are removed or added. "
         "If the object is known: the share of the evidence on it. Infidelity: how poorly the heatmap predicts the "
         "effect of covering squares. For a single image also: whether the heatmap depends on the trained weights, and "
         "how much it changes when the image barely does.",

@@ -11,14 +11,14 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.views import View, view
-from dashboard.explore.heatmap_jobs import FaithfulnessRequest, MapRequest, RobustnessRequest
+from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
 from dashboard.explore.source import ChosenImage
 from dashboard.explore.table import Cell, Column
 from dashboard.shared import cache
 from dashboard.shared.live import JobCollector, describe_state
 from study.network.sources import plain
 
-PREDICTION = "The AI's answer"
+PREDICTION = "The AI's prediction"
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,17 @@ class ClassifiedImage:
 
     @cached_property
     def inputs(self) -> Tensor:
-        """(C, H, W)."""
-        return self.classifier.preprocess(self.chosen.picture)
+        """Return the preprocessed image (C, H, W)."""
+        return self.classifier.preprocess(self.chosen.image)
 
     @cached_property
     def view(self) -> View:
-        """The image as the classifier sees it."""
-        return view(self.classifier, self.chosen.picture, self.inputs)
+        """Return the image as the classifier sees it."""
+        return view(self.classifier, self.chosen.image, self.inputs)
 
     @cached_property
     def probabilities(self) -> Tensor:
-        """(K,)."""
+        """Return the predicted probabilities (K,)."""
         return self.classifier.probabilities(self.inputs[None])[0]
 
     @cached_property
@@ -79,13 +79,13 @@ class ClassifiedImage:
         return f"{plain(self.classifier.categories[k])} {float(self.probabilities[k]):.1%}"
 
     def column(self, *lines: str) -> Column:
-        """Its column in a table."""
+        """Return its column in a table."""
         chosen = self.chosen
         return Column(self.view, self.classifier, lines, chosen.source(self.model), chosen.mask)
 
 
 def class_names(classifier: Classifier) -> list[str]:
-    """Plain names of the classes; those that would be the same get their numbers."""
+    """Return plain names of the classes, with their numbers where two names are the same."""
     names = [plain(name) for name in classifier.categories]
     counts = Counter(names)
     return [f"{name} ({k})" if counts[name] > 1 else name for k, name in enumerate(names)]
@@ -97,21 +97,21 @@ def target_box(classifier: Classifier) -> str:
 
 
 def target_of(seen: ClassifiedImage, name: str) -> int | None:
-    """The class of a name of `target_box`; None where this classifier has no such class."""
+    """Return the class of a name of `target_box`; None if this classifier has no such class."""
     if name == PREDICTION:
         return seen.predicted_class
     names = class_names(seen.classifier)
     return names.index(name) if name in names else None
 
 
-def cell_of(asking: JobCollector, request: MapRequest, column: Column, *, measured: bool) -> Cell:
+def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, measured: bool) -> Cell:
     """Return the heatmap as far as it is computed, with its measures if requested."""
-    job = asking(request)
+    job = asking(request.task)
     if job is None or job.state != "done":
         return Cell(request, note=describe_state(job))
     if not measured:
         return Cell(request, job.result)
-    measures = asking(FaithfulnessRequest(request, job.result, column.object_pixels))
+    measures = asking(make_faithfulness_task(request, job.result, column.object_pixels))
     found = measures.result if measures is not None and measures.state == "done" else None
     return Cell(request, job.result, faithfulness=found)
 
@@ -120,5 +120,5 @@ def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     """Add the robustness of the method to a cell, as soon as it is computed."""
     if cell.faithfulness is None:
         return cell
-    job = asking(RobustnessRequest(cell.request))
+    job = asking(make_robustness_task(cell.request))
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.explore import canvas, figures, table
-from dashboard.explore.heatmap_jobs import MapRequest
+from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
 from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling, format_name
@@ -21,8 +21,8 @@ from study.network.sources import plain
 MOST_COLUMNS = 8
 CLIP = 2.0
 """Percentage of pixels in full colour: gradients and relevance have few extreme values that hide all others."""
-RANK_LABELS = ("Answer", "2nd answer", "3rd answer", "4th answer", "5th answer")
-TRUTH = "The truth"
+RANK_LABELS = ("Prediction", "2nd prediction", "3rd prediction", "4th prediction", "5th prediction")
+TRUTH = "True class"
 MethodSettings = dict[str, dict[str, Any]]
 ExplainedColumn = tuple[ClassifiedImage, int | None, Column]
 """An image as seen by a classifier, the class to explain (None: it has no such class), and its column."""
@@ -140,7 +140,7 @@ def _cell(
     asking: JobCollector, explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int, *, measured: bool
 ) -> Cell:
     seen, target, column = explained
-    request = MapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given)
+    request = HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given)
     if target is None:
         return Cell(request, note=f"{seen.classifier.name} has no such class.")
     return cell_of(asking, request, column, measured=measured)
@@ -149,7 +149,7 @@ def _cell(
 def _draw(shown: HeatmapTable, stem: str) -> None:
     told = "; ".join(f"{_name(column, c)}{'' if c.explanation else f': {c.note}'}" for column, c in shown.cells)
     # As PNG: the small words of the sheet do not survive JPEG.
-    st.image(_picture(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
+    st.image(_render_sheet(_digest(shown), shown), width="stretch", alt=f"Heatmaps: {told}", output_format="PNG")
     downloads.show_heatmap_downloads(shown, stem)
     with st.expander("Numbers: certificates and measures"):
         st.dataframe(pd.DataFrame([_numbers(column, cell) for column, cell in shown.cells]), hide_index=True)
@@ -163,7 +163,7 @@ def _name(column: Column, cell: Cell) -> str:
 
 
 @st.cache_data(max_entries=24, show_spinner=False)
-def _picture(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
+def _render_sheet(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
     return figures.encode_png(canvas.render_png(table.draw_sheet(_shown)))
 
 

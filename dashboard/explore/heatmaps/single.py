@@ -10,7 +10,7 @@ import streamlit as st
 from core.attribution.signs import sign_of
 from core.rendering import scale_of
 from dashboard.explore import figures, table
-from dashboard.explore.heatmap_jobs import Faithfulness, MapRequest, Robustness
+from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
 from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
 from dashboard.explore.table import DELETION, INSERTION, Cell, HeatmapTable, format_name
@@ -31,7 +31,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         assert target is not None
         look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
         measured = appearance.choose_faithfulness()
-    request = MapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
+    request = HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
     column = seen.column(seen.format_confidence(seen.predicted_class))
 
     def collect(asking: JobCollector) -> HeatmapTable:
@@ -41,7 +41,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
 
     def draw(shown: HeatmapTable) -> None:
         (cell,) = shown.rows[method]
-        _maps(seen, cell, look)
+        _show_heatmap(seen, cell, look)
         left, right = st.columns(2, gap="large")
         with left:
             _show_top_predictions(seen, target)
@@ -65,7 +65,7 @@ def _headline(seen: ClassifiedImage) -> None:
     st.subheader(" ".join([f"The AI predicts {escape_markdown(says)}, {sure:.0%}", *badges]), anchor=False)
 
 
-def _maps(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
+def _show_heatmap(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None:
     category = plain(seen.classifier.categories[cell.request.target])
     if seen.view.note:
         st.info(escape_markdown(seen.view.note))
@@ -80,7 +80,7 @@ def _maps(seen: ClassifiedImage, cell: Cell, look: figures.HeatmapStyle) -> None
     caption = f"{format_name(cell.request.method)}: {category}"
     over = sign_of(cell.request.method).words(category)
     if look.style == "Outline":
-        over = f"The {look.percent:g}% with most evidence for {category}"
+        over = f"The {look.percent:g}% of pixels with the strongest evidence for {category}"
     pictures = (drawing.draw_input(outline=look.outline), drawing.draw(look), drawing.draw_with_scale(caption))
     captions = ("What the AI saw", over, "Heatmap alone, with its scale")
     for place, picture, text in zip(places, pictures, captions, strict=True):

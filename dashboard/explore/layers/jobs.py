@@ -1,4 +1,4 @@
-"""What the Inside view asks the pool for: a question of the command `layers`, for some images of a set."""
+"""The background task of the view of layers: a question of the command `layers`, for some images of a set."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from core.parameters import list_parameters, parse_parameters
 from core.types import Progress
 from core.units.unit import Unit, find_layer_shape
 from dashboard.explore.heatmap_jobs import estimate_seconds
-from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery
 from study.workspace.workspace import home
 
 STEPS = {"fgsm": 1, "pgd": 40}
-"""Gradients that an attack takes of a picture at most, by its defaults."""
+"""Gradients that an attack takes per image at most, by its defaults."""
 MOST_STEPS = 50
 """Those of an attack that is not named there."""
 WALK = 150
-"""Gradients that the three ways of one picture to its boundaries take, about."""
+"""Gradients, about, of the three walks from one image to its decision boundaries."""
 
 
 @dataclass(frozen=True)
 class LayerResult:
-    """A question's table, and how it was found."""
+    """A question's table, and how it was computed."""
 
     table: pd.DataFrame
     facts: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class InspectionRequest:
-    """A question as the verb has it, of ``count`` pictures of a set at most, drawn with its seed."""
+class LayerRequest:
+    """A question of the command `layers`, about at most ``count`` images of a set, drawn with its seed."""
 
-    asked: LayerQuery
+    query: LayerQuery
     classifier: Classifier
     compared: Classifier
     images: ImageSet = field(compare=False)
@@ -55,57 +55,55 @@ class InspectionRequest:
         """Return the SHA-256 of everything the result depends on."""
         networks = (self.classifier.fingerprint, self.compared.fingerprint)
         return digest(
-            "inspection", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.asked), sort_keys=True)
+            "layers", *networks, self.images.digest, str(self.count), json.dumps(asdict(self.query), sort_keys=True)
         )
 
     def compute(self, progress: Progress) -> LayerResult:
-        """Ask; blocks that are done wait in the cache for a run that was stopped."""
-        question = QUESTIONS[self.asked.question]
-        given = parse_parameters(question, self.asked.parameters)
-        images = self.images.only(draw_rows(len(self.images), self.asked.seed, self.count))
+        """Compute the table; finished blocks stay in the cache for a run that was stopped."""
+        question = QUESTIONS[self.query.question]
+        given = parse_parameters(question, self.query.parameters)
+        images = self.images.only(draw_rows(len(self.images), self.query.seed, self.count))
         parts = home() / "cache" / "inspections"
-        inspected = LayerInspection(self.classifier, images, self.asked, self.compared, parts)
+        inspected = LayerInspection(self.classifier, images, self.query, self.compared, parts)
         return LayerResult(question(inspected, progress, **given), inspected.facts)
 
-    def ask(self) -> Job:
-        """The job that asks, or has asked."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
     @property
-    def seconds(self) -> float | None:
-        """About how long it takes at most, what is made of the network's answers aside; 0 if it was begun."""
-        if pool().find(self.key):
-            return 0.0  # before the layers are asked for their units
-        defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.asked.question])}
-        passes = PASSES.get(self.asked.question, _each_layer)
-        return estimate_seconds(self.key, self.classifier, passes(self, defaults | dict(self.asked.parameters)))
+    def task(self) -> Task:
+        """Return the task that computes it."""
+        return Task(self.key, self.compute, self.estimate)
+
+    def estimate(self) -> float | None:
+        """Estimate the seconds of the passes at most; what is computed from the predictions is left out."""
+        defaults = {parameter.name: parameter.default for parameter in list_parameters(QUESTIONS[self.query.question])}
+        passes = PASSES.get(self.query.question, _each_layer)
+        return estimate_seconds(self.classifier, passes(self, defaults | dict(self.query.parameters)))
 
     @property
     def image_count(self) -> int:
-        """How many are asked about."""
+        """Return the number of images used."""
         return min(self.count, len(self.images))
 
 
-def _each_layer(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
-    layers = len(request.asked.layers) or len(request.classifier.layers)
+def _each_layer(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
+    layers = len(request.query.layers) or len(request.classifier.layers)
     return Cost(2 * layers * request.image_count)
 
 
-def _each_unit(request: InspectionRequest, _: Mapping[str, Any]) -> Cost:
-    layers = request.asked.layers or [select_layer(request.classifier, "")]
+def _each_unit(request: LayerRequest, _: Mapping[str, Any]) -> Cost:
+    layers = request.query.layers or [select_layer(request.classifier, "")]
     return Cost(request.image_count * sum(find_layer_shape(request.classifier, Unit(0, layer))[0] for layer in layers))
 
 
-def _each_step(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_step(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     steps = sum(STEPS.get(name.strip(), MOST_STEPS) for name in given["names"].split(","))
     return Cost(gradients=request.image_count * steps * _many(given["radii"]))
 
 
-def _each_walk(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_walk(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(gradients=WALK * min(request.image_count, int(given["pictures"])))
 
 
-def _each_radius(request: InspectionRequest, given: Mapping[str, Any]) -> Cost:
+def _each_radius(request: LayerRequest, given: Mapping[str, Any]) -> Cost:
     return Cost(2 * request.image_count * _many(given["radii"]))
 
 
@@ -113,10 +111,10 @@ def _many(listed: str) -> int:
     return listed.count(",") + 1
 
 
-PASSES: Mapping[str, Callable[[InspectionRequest, Mapping[str, Any]], Cost]] = {
+PASSES: Mapping[str, Callable[[LayerRequest, Mapping[str, Any]], Cost]] = {
     "deletion": _each_unit,
     "attacks": _each_step,
     "margins": _each_walk,
     "frequencies": _each_radius,
 }
-"""Passes through the network, about; a question that is not here reads every layer once."""
+"""Approximate passes through the network; a question that is not listed reads every layer once."""

@@ -12,7 +12,7 @@ from core.parameters import list_parameters, summary
 from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import InspectionRequest, LayerResult
+from dashboard.explore.layers.jobs import LayerRequest, LayerResult
 from dashboard.explore.table import format_name
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.live import draw_when_ready
@@ -39,12 +39,12 @@ def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str
     """Choose the question with its parameters, and the classifier to compare with."""
     question = st.selectbox("Question", list(QUESTIONS), format_func=format_name, key="question", bind=BIND)
     st.caption(escape_markdown(summary(QUESTIONS[question])))
-    layers = _layers("Layers", classifier, "inside.layers") if question in LAYERED else ()
+    layers = _layers("Layers", classifier, "layers") if question in LAYERED else ()
     other, other_layers = model, layers[:0]
     if question in COMPARING:
         names = cache.list_models()
-        other = st.selectbox("Compared with", names, names.index(model), key="inside.other", bind=BIND)
-        other_layers = _layers("Its layers", cache.load_classifier(other), "inside.other_layers", "The same names")
+        other = st.selectbox("Compared with", names, names.index(model), key="layers.other", bind=BIND)
+        other_layers = _layers("Its layers", cache.load_classifier(other), "layers.other_layers", "The same names")
     given = _form(question, classifier)
     seed = int(st.number_input("Random seed", 0, parameters.MOST_SEED, 0, 1, key="seed", bind=BIND))
     asked = LayerQuery(question, model, layers=layers, other_layers=other_layers, parameters=given, seed=seed)
@@ -53,7 +53,7 @@ def choose_question(model: str, classifier: Classifier) -> tuple[LayerQuery, str
 
 def choose_image_count() -> int:
     """Choose the maximum number of images."""
-    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="inside.pictures", bind=BIND))
+    return int(st.number_input("Maximum number of images", LEAST, MOST, COUNT, 1, key="layers.images", bind=BIND))
 
 
 def _layers(label: str, classifier: Classifier, key: str, otherwise: str = "Chosen by the question") -> tuple[str, ...]:
@@ -86,15 +86,15 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
             "with**, or different layers under **Layers** and **Its layers**."
         )
         return
-    request = InspectionRequest(asked, classifier, compared, images, count)
-    draw_when_ready(request, lambda found: _draw_result(request, found), "_inside")
+    request = LayerRequest(asked, classifier, compared, images, count)
+    draw_when_ready(request.task, lambda found: _draw_result(request, found), "_layers")
     downloads.show_downloads(None)
 
 
-def _draw_result(request: InspectionRequest, found: LayerResult) -> None:
-    question, name = request.asked.question, f"{request.classifier.name}.{request.asked.question}"
+def _draw_result(request: LayerRequest, found: LayerResult) -> None:
+    question, name = request.query.question, f"{request.classifier.name}.{request.query.question}"
     if question in FIGURES and len(found.table):
-        st.plotly_chart(FIGURES[question](found.table), key="inside_figure", config={"displaylogo": False})
+        st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count
         st.caption(f"{READ.get(question, '')} {asked:,} of the {len(request.images):,} images.")
     numbers.table(found.table, name)

@@ -1,4 +1,4 @@
-"""What the pages ask the pool for when a network is to be asked again under noise."""
+"""The background task of the uncertainty of one prediction: repeated passes under noise."""
 
 from __future__ import annotations
 
@@ -7,57 +7,36 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from core.attribution.cost import Cost
 from core.classifier import Classifier
 from core.types import Progress
 from core.uncertainty import SAMPLERS, UNCERTAINTY_MEASURES
 from core.uncertainty.measures import Estimate
-from dashboard.explore.heatmap_jobs import get_pace
-from dashboard.shared.jobs import Job, pool
+from dashboard.explore.heatmap_jobs import estimate_seconds
 from dashboard.shared.keys import digest, tensor_digest
+from dashboard.shared.tasks import Task
 
 PASSES = 100
+"""The estimate counts them twice, at most: layers before the noise are computed only once."""
 
 
 @dataclass(frozen=True)
 class UncertaintyResult:
-    """The predictions for one image: probabilities (T, K) of T passes, and each measure of uncertainty."""
+    """The sampled predictions for one image: probabilities (T, K) of T passes, and each measure of uncertainty."""
 
-    answers: Tensor
+    probabilities: Tensor
     measures: dict[str, Estimate]
 
 
-@dataclass(frozen=True)
-class UncertaintyRequest:
-    """One input (C, H, W) asked `PASSES` times by a registered sampler."""
+def make_uncertainty_task(classifier: Classifier, sampler: str, inputs: Tensor, seed: int) -> Task:
+    """Return the task that passes one input (C, H, W) `PASSES` times through the network under noise."""
 
-    classifier: Classifier
-    sampler: str
-    inputs: Tensor
-    seed: int
-
-    @property
-    def key(self) -> str:
-        """Return the SHA-256 of everything the result depends on."""
-        settings = f"{self.sampler}|{self.seed}|{PASSES}"
-        return digest("doubt", self.classifier.fingerprint, settings, tensor_digest(self.inputs))
-
-    def compute(self, progress: Progress) -> UncertaintyResult:
-        """Ask."""
-        answers: Tensor = SAMPLERS[self.sampler](
-            self.classifier,
-            self.inputs[None],
-            passes=PASSES,
-            generator=torch.Generator().manual_seed(self.seed),
-            progress=progress,
+    def compute(progress: Progress) -> UncertaintyResult:
+        generator = torch.Generator().manual_seed(seed)
+        sampled: Tensor = SAMPLERS[sampler](
+            classifier, inputs[None], passes=PASSES, generator=generator, progress=progress
         ).softmax(-1)
-        return UncertaintyResult(answers[0], {name: measure(answers) for name, measure in UNCERTAINTY_MEASURES.items()})
+        return UncertaintyResult(sampled[0], {name: measure(sampled) for name, measure in UNCERTAINTY_MEASURES.items()})
 
-    def ask(self) -> Job:
-        """The job that asks, or has asked."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes at most: what comes before the noise is computed once."""
-        speed = get_pace(self.classifier)
-        return 0.0 if pool().find(self.key) else None if speed is None else 2 * PASSES * speed.forward_s
+    key = digest("uncertainty", classifier.fingerprint, f"{sampler}|{seed}|{PASSES}", tensor_digest(inputs))
+    return Task(key, compute, lambda: estimate_seconds(classifier, Cost(2 * PASSES)))

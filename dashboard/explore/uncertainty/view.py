@@ -10,10 +10,10 @@ import streamlit as st
 from core.uncertainty import SAMPLERS
 from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
 from dashboard.explore.table import DELETION, INSERTION, format_name
-from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyRequest, UncertaintyResult
+from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared.live import draw_when_ready
 
-NOT = "Not asked"
+NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]
 """The Laplace approximation needs a posterior from a training set, which only the command line has."""
 TOP = 5
@@ -41,17 +41,14 @@ def show(seen: ClassifiedImage, seed: int) -> None:
     )
     if chosen == NOT:
         return
-    draw_when_ready(
-        UncertaintyRequest(seen.classifier, chosen, seen.inputs, seed),
-        lambda found: _draw_result(seen, found),
-        "_doubt",
-    )
+    task = make_uncertainty_task(seen.classifier, chosen, seen.inputs, seed)
+    draw_when_ready(task, lambda found: _draw_result(seen, found), "_uncertainty")
 
 
 def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
     left, right = st.columns(2, gap="large")
     with left:
-        st.plotly_chart(figure(seen, found), key="doubt_answers", config={"displayModeBar": False})
+        st.plotly_chart(figure(seen, found), key="uncertainty", config={"displayModeBar": False})
         st.caption(
             "Bars: mean prediction under noise; lines: middle 90% of the passes. Diamonds: prediction without noise."
         )
@@ -61,9 +58,9 @@ def _draw_result(seen: ClassifiedImage, found: UncertaintyResult) -> None:
 
 def figure(seen: ClassifiedImage, found: UncertaintyResult) -> go.Figure:
     """Draw mean and middle 90% of the passes for the likeliest classes, with the prediction without noise."""
-    mean, names = found.answers.mean(0), class_names(seen.classifier)
+    mean, names = found.probabilities.mean(0), class_names(seen.classifier)
     top = mean.argsort(descending=True)[:TOP].tolist()[::-1]
-    low, high = np.quantile(found.answers[:, top].numpy(), [0.05, 0.95], axis=0)
+    low, high = np.quantile(found.probabilities[:, top].numpy(), [0.05, 0.95], axis=0)
     middle = mean[top].numpy()
     drawn = go.Figure()
     drawn.add_bar(

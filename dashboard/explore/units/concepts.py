@@ -9,7 +9,12 @@ import streamlit as st
 from core.classifier import Classifier
 from core.concepts.tcav import Tcav
 from dashboard.explore.heatmaps.cells import class_names
-from dashboard.explore.units.concept_jobs import InterventionEffects, InterventionRequest, TcavRequest, list_concepts
+from dashboard.explore.units.concept_jobs import (
+    InterventionEffects,
+    list_concepts,
+    make_intervention_task,
+    make_tcav_task,
+)
 from dashboard.explore.units.effects import bars
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
@@ -25,7 +30,7 @@ LEVEL = 0.05
 
 def show(classifier: Classifier, target: int, images: ImageSet) -> None:
     """Show both analyses of a class; for a set whose images cannot be changed, name the command to use."""
-    st.markdown("**What it relies on**")
+    st.markdown("**Concepts the class depends on**")
     if not images.factors:
         st.info(
             f"The content of these images cannot be changed one factor at a time. Put images of a concept, and other "
@@ -45,11 +50,11 @@ def _effects(classifier: Classifier, target: int, images: ImageSet) -> None:
         st.plotly_chart(changes(found, target), key="reliance", config={"displayModeBar": False})
         st.caption(
             f"Change in the probability of {escape_markdown(class_names(classifier)[target])} when only this "
-            f"factor is set in {found.pictures:,} of the images, compared with its other values, with 95% intervals. "
+            f"factor is set in {found.count:,} of the images, compared with its other values, with 95% intervals. "
             "Orange: for the class. Blue: against it."
         )
 
-    draw_when_ready(InterventionRequest(classifier, images), draw, "_reliance")
+    draw_when_ready(make_intervention_task(classifier, images), draw, "_interventions")
 
 
 def changes(found: InterventionEffects, target: int) -> go.Figure:
@@ -92,8 +97,8 @@ def _push(classifier: Classifier, target: int, images: ImageSet) -> None:
     if not chosen:
         st.info("Choose one to three layers.")
         return
-    request = TcavRequest(classifier, images, target, concept, tuple(chosen))
-    draw_when_ready(request, lambda found: _draw_tests(found, class_names(classifier)[target]), "_push")
+    task = make_tcav_task(classifier, images, target, concept, tuple(chosen))
+    draw_when_ready(task, lambda found: _draw_tests(found, class_names(classifier)[target]), "_tcav")
 
 
 def _draw_tests(found: tuple[Tcav, ...], name: str) -> None:
@@ -116,7 +121,7 @@ def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
             "Layer": [one.layer for one in found],
             "Score": [f"{one.score:.2f}\u00a0±\u00a0{one.error:.2f}" for one in found],
             "p": [f"{one.p_value:.3f}" for one in found],
-            "Pushes": [_verdict(one) for one in found],
+            "Effect on the class": [_verdict(one) for one in found],
         }
     )
 
@@ -124,4 +129,4 @@ def make_test_table(found: tuple[Tcav, ...]) -> pd.DataFrame:
 def _verdict(one: Tcav) -> str:
     if one.p_value > LEVEL:
         return "no more than chance"
-    return "up" if one.sensitivity > 0 else "down"
+    return "raises its logit" if one.sensitivity > 0 else "lowers its logit"

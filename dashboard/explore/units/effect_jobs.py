@@ -1,9 +1,8 @@
-"""What the Units view asks the pool for besides pictures: where a unit lights up, and what classes lose without it."""
+"""The background task of a channel's effects: the concepts it responds to, and what classes lose without it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import torch
 
@@ -15,15 +14,15 @@ from core.layers.layers import maps_of
 from core.types import Progress
 from core.units.unit import Unit
 from dashboard.explore.heatmap_jobs import estimate_seconds
-from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
+from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.reading import batches
 from study.network.sources import class_of_labels
 
 MOST = 320
-"""Pictures at most, the first of the set: the networks of large sets would take minutes for one unit."""
+"""Images at most, the first of the set: with a large network, more would take minutes for one unit."""
 
 
 @dataclass(frozen=True)
@@ -32,49 +31,36 @@ class ChannelEffects:
 
     deletion: Deletion
     dissection: Dissection | None
-    pictures: int
+    count: int
 
 
-@dataclass(frozen=True)
-class ChannelEffectsRequest:
-    """A channel of a layer, and the set it is asked about."""
+def make_effects_task(classifier: Classifier, unit: Unit, images: ImageSet) -> Task:
+    """Return the task that deletes a channel, and compares it with masks of concepts, on the images of a set."""
+    count = min(MOST, len(images))
 
-    classifier: Classifier
-    unit: Unit
-    images: ImageSet = field(compare=False)
-
-    @cached_property
-    def key(self) -> str:
-        """Return the SHA-256 of everything the result depends on."""
-        return digest(
-            "effects", self.classifier.fingerprint, f"{self.unit.layer}|{self.unit.channel}|{MOST}", self.images.digest
+    def compute(progress: Progress) -> ChannelEffects:
+        inputs = torch.cat(list(batches(classifier, images, 0, count)))
+        classes = torch.from_numpy(class_of_labels(images, classifier)[:count])
+        counted = torch.bincount(classes[classes >= 0], minlength=len(classifier.categories))
+        used = (classes >= 0) & (counted[classes.clamp(min=0)] > 1)  # a single image has no error
+        predictions = predict_without_units(
+            classifier,
+            inputs[used],
+            classes[used],
+            unit.layer,
+            channels=torch.tensor([unit.channel]),
+            progress=progress,
         )
+        dissection = _dissect(classifier, unit, images, inputs)
+        return ChannelEffects(by_class(predictions, classes[used]), dissection, int(used.sum()))
 
-    def compute(self, progress: Progress) -> ChannelEffects:
-        """Delete it, and compare it with the masks."""
-        count = min(MOST, len(self.images))
-        inputs = torch.cat(list(batches(self.classifier, self.images, 0, count)))
-        classes = torch.from_numpy(class_of_labels(self.images, self.classifier)[:count])
-        counted = torch.bincount(classes[classes >= 0], minlength=len(self.classifier.categories))
-        shown = (classes >= 0) & (counted[classes.clamp(min=0)] > 1)  # of single pictures there is no error
-        channel = torch.tensor([self.unit.channel])
-        answers = predict_without_units(
-            self.classifier, inputs[shown], classes[shown], self.unit.layer, channels=channel, progress=progress
-        )
-        return ChannelEffects(by_class(answers, classes[shown]), self._dissect(inputs), int(shown.sum()))
+    key = digest("effects", classifier.fingerprint, f"{unit.layer}|{unit.channel}|{MOST}", images.digest)
+    return Task(key, compute, lambda: estimate_seconds(classifier, Cost(3 * count)))
 
-    def _dissect(self, inputs: torch.Tensor) -> Dissection | None:
-        if self.images.mask is None:
-            return None
-        masks, names = concept_masks(self.images)
-        maps = maps_of(self.classifier, inputs, self.unit.layer)[:, self.unit.channel, None]
-        return dissect(maps, masks[: len(maps)], names, top=compute_lit_share(maps))
 
-    def ask(self) -> Job:
-        """The job that finds out, or has found out."""
-        return pool().ask(self.key, self.compute, self.seconds or 0.0)
-
-    @property
-    def seconds(self) -> float | None:
-        """About how long it takes, opening the pictures aside."""
-        return estimate_seconds(self.key, self.classifier, Cost(3 * min(MOST, len(self.images))))
+def _dissect(classifier: Classifier, unit: Unit, images: ImageSet, inputs: torch.Tensor) -> Dissection | None:
+    if images.mask is None:
+        return None
+    masks, names = concept_masks(images)
+    activations = maps_of(classifier, inputs, unit.layer)[:, unit.channel, None]
+    return dissect(activations, masks[: len(activations)], names, top=compute_lit_share(activations))

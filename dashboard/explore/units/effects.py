@@ -11,7 +11,7 @@ from core.layers.dissection import Dissection
 from core.units.unit import Unit
 from dashboard.explore.figures import AGAINST_CLASS, FOR_CLASS
 from dashboard.explore.heatmaps.cells import class_names
-from dashboard.explore.units.effect_jobs import ChannelEffects, ChannelEffectsRequest
+from dashboard.explore.units.effect_jobs import ChannelEffects, make_effects_task
 from dashboard.shared.live import draw_when_ready
 from data.types import ImageSet
 
@@ -22,10 +22,9 @@ Z_95 = 1.96
 
 def show(classifier: Classifier, unit: Unit, images: ImageSet) -> None:
     """Show both analyses of a channel, once they are computed."""
-    st.markdown("**What it does**")
-    draw_when_ready(
-        ChannelEffectsRequest(classifier, unit, images), lambda found: _draw_result(classifier, found), "_effects"
-    )
+    st.markdown("**Effects of the channel**")
+    task = make_effects_task(classifier, unit, images)
+    draw_when_ready(task, lambda found: _draw_result(classifier, found), "_effects")
 
 
 def _draw_result(classifier: Classifier, found: ChannelEffects) -> None:
@@ -33,7 +32,7 @@ def _draw_result(classifier: Classifier, found: ChannelEffects) -> None:
     with left:
         st.plotly_chart(losses(classifier, found), key="unit_losses", config={"displayModeBar": False})
         st.caption(
-            f"Loss in each class's probability on {found.pictures:,} of its own images when the channel is set "
+            f"Loss in each class's probability on {found.count:,} of its own images when the channel is set "
             "to 0, with 95% intervals. Orange: the channel supports the class. Blue: it opposes the class."
         )
     with right:

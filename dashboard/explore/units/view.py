@@ -19,7 +19,7 @@ from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.parameters import MOST_SEED
 from dashboard.explore.table import format_name
 from dashboard.explore.units import concepts, effects
-from dashboard.explore.units.jobs import ExemplarsRequest, MaximiseRequest
+from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import files
 from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
@@ -34,7 +34,7 @@ from study.inquiry.units import VisualisationSettings
 BIND: Literal["query-params"] = "query-params"
 CLASS, CHANNEL = KINDS = ("A class", "A channel")
 MOST_STARTS, MOST_STEPS = 16, 4096
-MADE, FOUND = 170, (250, 340)
+SYNTHESISED_PX, EXEMPLAR_PX = 170, (250, 340)
 """Widths on the page, px, of two and of three parts: four, three and two side by side, on a phone two and one."""
 
 
@@ -47,7 +47,7 @@ def choose_unit(classifier: Classifier) -> Unit:
     layers = classifier.layers
     layer = st.selectbox("Layer", layers, len(layers) // 2, key="unit.layer", bind=BIND)
     channel = int(st.number_input("Channel", 0, step=1, key="unit.channel", bind=BIND))
-    with suppress(ForetellError):  # `show` says it, where the pictures would be
+    with suppress(ForetellError):  # `show` reports it in place of the images
         shape = _shape(classifier, layer)
         places = f", each with {shape[1]} × {shape[2]} positions" if len(shape) == 3 else ""
         st.caption(f"Channels 0 to {shape[0] - 1}{places}.")
@@ -111,10 +111,8 @@ def show(classifier: Classifier, unit: Unit, settings: VisualisationSettings, im
     st.subheader(escape_markdown(_capitalise(units.name_of(classifier, unit))), anchor=False)
 
     def collect(asking: JobCollector) -> UnitJobs:
-        job = asking(MaximiseRequest(classifier, unit, settings))
-        return UnitJobs(
-            classifier, settings, job, asking(ExemplarsRequest(classifier, unit, images)) if images else None
-        )
+        found = asking(make_exemplars_task(classifier, unit, images)) if images else None
+        return UnitJobs(classifier, settings, asking(make_synthesis_task(classifier, unit, settings)), found)
 
     def draw(shown: UnitJobs) -> None:
         _show_maximised(shown, unit)
@@ -140,7 +138,7 @@ def _show_maximised(shown: UnitJobs, unit: Unit) -> None:
     if not isinstance(drawn, MaximisedImages):
         st.info(escape_markdown(describe_state(shown.maximised)))
         return
-    _tiles(tile_maximised(drawn), "Synthesised for the unit", MADE)
+    _tiles(tile_maximised(drawn), "Synthesised for the unit", SYNTHESISED_PX)
     st.caption(units.describe_activation(shown.classifier, unit))
     _warn(drawn.warnings)
 
@@ -152,7 +150,7 @@ def _show_exemplars(shown: UnitJobs, images: ImageSet) -> None:
         st.info(escape_markdown(describe_state(shown.exemplars)))
         return
     tiles = tile_exemplars(there)
-    _tiles(tiles, "Top image of the unit", max(width for width in FOUND if width < tiles[0].image.width))
+    _tiles(tiles, "Top image of the unit", max(width for width in EXEMPLAR_PX if width < tiles[0].image.width))
     st.caption(escape_markdown(units.describe_exemplars(there)))
     _warn(there.warnings)
 

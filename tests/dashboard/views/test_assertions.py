@@ -13,7 +13,7 @@ from statsmodels.stats.proportion import proportion_confint
 from core.types import silent
 from dashboard.explore.debugging import assertions
 from dashboard.explore.debugging import view as debugging
-from dashboard.explore.debugging.jobs import AssertionsRequest
+from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import Cancelled
 from study.inquiry.assertions import BLOCK, AssertionQuery, assertion_files
@@ -154,7 +154,7 @@ def test_a_stopped_run_goes_on_where_it_was(opened, workspace: Path, rules: Path
         f"def rule(picture, answer):\n    open({str(noted)!r}, 'a').write('.')\n    return answer.probability > 0.5\n"
     )
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    request = AssertionsRequest(classifier, rules, rules.read_bytes(), images)
+    request = make_assertions_task(classifier, rules, rules.read_bytes(), images)
 
     def stop(done: int, total: int, what: str) -> None:
         if done == BLOCK + 3:
@@ -172,7 +172,7 @@ def test_a_stopped_run_goes_on_where_it_was(opened, workspace: Path, rules: Path
 
 def test_long_work_waits_for_a_click(view, rules: Path, monkeypatch) -> None:
     """Catches a rule over thousands of pictures that the opening of a page begins."""
-    monkeypatch.setattr(AssertionsRequest, "seconds", 100.0)
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.estimate_seconds", lambda *_: 100.0)
     rules.write_text(RULES + "\n# another file\n")
     app = view(**LINK, rules="mine.py")
     assert not app.get("plotly_chart")

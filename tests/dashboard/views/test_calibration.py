@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from dashboard.explore.debugging import calibration
 from dashboard.explore.debugging import view as debugging
-from dashboard.explore.debugging.jobs import CalibrationRequest
+from dashboard.explore.debugging.jobs import make_calibration_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.calibration import assess_predictions
@@ -86,7 +86,7 @@ def test_an_ai_that_is_always_right_has_no_temperature(view, monkeypatch) -> Non
     monkeypatch.setattr(
         "dashboard.explore.debugging.jobs.assess_calibration", lambda *_: assess_predictions(sure, np.zeros(6, int))
     )
-    request = CalibrationRequest(cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images)
+    request = make_calibration_task(cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images)
     pool().forget(request.key)  # another test's, and this one's is nobody else's
     app = view(**LINK)
     pool().forget(request.key)

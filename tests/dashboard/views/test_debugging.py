@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from core.types import silent
 from dashboard.explore.debugging import points
 from dashboard.explore.debugging import view as debugging
-from dashboard.explore.debugging.jobs import NoiseRequest
+from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.jobs import start_debugging_job as debug_job
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
@@ -75,7 +75,7 @@ def test_every_picture_is_one_point_of_its_kind(view, found) -> None:
     np.testing.assert_allclose([placed[i][1] for i in range(FEW)], found.answers.entropy, atol=1e-4)
     wrong = np.flatnonzero(~found.answers.correct)
     assert sorted(groups[points.CONFIDENT]) == [i for i in wrong if sure[i] >= 0.8]
-    assert sorted(groups[points.ORDINARY]) == [i for i in wrong if sure[i] < 0.8]
+    assert sorted(groups[points.OTHER_ERROR]) == [i for i in wrong if sure[i] < 0.8]
     assert sorted(groups[points.RIGHT]) == np.flatnonzero(found.answers.correct).tolist()
 
 
@@ -91,7 +91,7 @@ def test_the_feature_space_is_the_plane_of_the_features(view, found) -> None:
 
 
 def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
-    groups = drawn(view(colour="The AI's answer"))
+    groups = drawn(view(colour="The AI's prediction"))
     names = found.class_names[found.answers.predicted]
     assert len(groups) == len(points.PALETTE) + 1
     for name in set(groups) - {points.OTHER}:
@@ -102,10 +102,10 @@ def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
 def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> None:
     monkeypatch.setattr("dashboard.explore.debugging.jobs.PASSES", 6)
     monkeypatch.setattr("dashboard.explore.debugging.view.PASSES", 6)
-    app = view(doubt="Inserted dropout, 6 passes", **{"doubt.measure": "Mutual information"})
+    app = view(uncertainty="Inserted dropout, 6 passes", **{"uncertainty.measure": "Mutual information"})
     placed = {i: at[1] for group in drawn(app).values() for i, at in group.items()}
     classifier = cache.load_classifier("scenes")
-    table = NoiseRequest(classifier, "inserted_dropout", found.images).compute(silent)
+    table = make_noise_task(classifier, "inserted_dropout", found.images).compute(silent)
     np.testing.assert_allclose([placed[i] for i in range(FEW)], table["mutual_information"], atol=1e-4)
     error = table["mutual_information_error"]
     said = f"median {error.median():.3f}, maximum {error.max():.3f}."
@@ -113,7 +113,7 @@ def test_doubt_under_noise_is_that_of_the_sampler(view, found, monkeypatch) -> N
 
 
 def test_a_sampler_that_does_not_apply_says_so(view) -> None:
-    app = view(doubt="MC dropout, 100 passes")
+    app = view(uncertainty="MC dropout, 100 passes")
     assert any("scenes has no dropout" in error.value for error in app.error)
     assert not app.get("plotly_chart")
 
@@ -184,7 +184,7 @@ def test_a_set_without_labels_is_coloured_by_answers(view, workspace: Path) -> N
     for i in range(12):
         images.open(i).save(folder / f"{i:02d}.png")
     app = view(name="mine", source="mine")
-    assert app.selectbox(key="colour").options == ["The AI's answer", "Label", "Nothing"]
+    assert app.selectbox(key="colour").options == ["The AI's prediction", "Label", "Nothing"]
     assert sum(map(len, drawn(app).values())) == 12
     assert "12 images; no label is one of the AI's classes." in [c.value for c in app.caption]
     assert not app.error

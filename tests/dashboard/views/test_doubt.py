@@ -22,7 +22,7 @@ def test_nothing_is_asked_unasked(app) -> None:
 
 
 def test_the_answers_under_noise_are_those_of_the_sampler(opened) -> None:
-    app = settled(opened(method="Gradient", noise="Inserted dropout", picture="adversarial/3", seed="7"))
+    app = settled(opened(method="Gradient", noise="Inserted dropout", image="adversarial/3", seed="7"))
     (table,) = [table.value for table in app.table if "Meaning" in table.value.columns]
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
     inputs = classifier.preprocess(images.open(3))[None]
@@ -49,7 +49,7 @@ def test_every_measure_is_explained_and_every_sampler_offered(app) -> None:
 def test_the_bars_are_means_and_quantiles(opened) -> None:
     """By hand: 100 passes, nine tenths of them between the ends of the line."""
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    seen = doubt.ClassifiedImage("scenes", type("Chosen", (), {"picture": images.open(5), "truth": None})())
+    seen = doubt.ClassifiedImage("scenes", type("Chosen", (), {"image": images.open(5), "truth": None})())
     answers = inserted_dropout(classifier, seen.inputs[None], generator=torch.Generator().manual_seed(0)).softmax(-1)[0]
     bars = doubt.figure(seen, doubt.UncertaintyResult(answers, {})).data[0]
     best = int(answers.mean(0).argmax())

@@ -10,7 +10,7 @@ from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of
 from dashboard.explore.units import effects
-from dashboard.explore.units.effect_jobs import ChannelEffectsRequest
+from dashboard.explore.units.effect_jobs import make_effects_task
 from dashboard.shared import cache
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
 from study.network.reading import batches
@@ -37,7 +37,7 @@ def whole():
 
 def test_one_channel_alone_is_what_all_together_say(whole) -> None:
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    found = ChannelEffectsRequest(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
+    found = make_effects_task(classifier, effects.Unit(CHANNEL, LAYER), images).compute(lambda *_: None)
     np.testing.assert_allclose(found.deletion.drop[0], whole[0].drop[CHANNEL], atol=1e-6)
     np.testing.assert_allclose(found.dissection.agreement[0], whole[1].agreement[CHANNEL], atol=1e-12)
     bars = effects.losses(classifier, found).data[0]
@@ -49,7 +49,7 @@ def test_one_channel_alone_is_what_all_together_say(whole) -> None:
 
 def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
     query = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": str(CHANNEL)}
-    app = settled(opened(view="Units", **QUICK, **query))
+    app = settled(opened(view="Classes and units", **QUICK, **query))
     (table,) = [table.value for table in app.table if "Responds to" in table.value.columns]
     found = whole[1]
     best = found.agreement[CHANNEL].argsort(descending=True)[:3].tolist()
@@ -59,5 +59,5 @@ def test_the_view_shows_both_and_says_what_to_make_of_it(opened, whole) -> None:
 
 
 def test_a_class_is_no_channel(opened) -> None:
-    app = settled(opened(view="Units", **QUICK))
-    assert not any("What it does" in text.value for text in app.markdown)
+    app = settled(opened(view="Classes and units", **QUICK))
+    assert not any("Effects of the channel" in text.value for text in app.markdown)

@@ -90,13 +90,13 @@ def numbers(app: AppTest) -> pd.DataFrame:
 
 def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     gallery = gallery_of("scenes", "adversarial")
-    wrong = [i for i in range(FEW) if gallery.answers.predicted[i] != gallery.images.labels[i]]
-    worst = max(wrong, key=lambda i: gallery.answers.probability[i])
+    wrong = [i for i in range(FEW) if gallery.predictions.predicted[i] != gallery.images.labels[i]]
+    worst = max(wrong, key=lambda i: gallery.predictions.probability[i])
     says, truth = (
-        gallery.images.categories[k] for k in (gallery.answers.predicted[worst], gallery.images.labels[worst])
+        gallery.images.categories[k] for k in (gallery.predictions.predicted[worst], gallery.images.labels[worst])
     )
     assert says != truth
-    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.answers.probability[worst]:.0%} ")
+    assert app.subheader[0].value.startswith(f"The AI predicts {says}, {gallery.predictions.probability[worst]:.0%} ")
     assert f"wrong, true class: {truth}" in app.subheader[0].value
     assert f"context: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
@@ -130,12 +130,12 @@ def test_a_picked_picture_and_a_link_to_one(app: AppTest, opened) -> None:
     for i in (7, 11):
         app.session_state[IMAGE_KEY] = f"adversarial/{i}"
         assert (f"context: {images.contexts[i]}") in app.run().subheader[0].value
-    assert opened(method="Gradient", picture="adversarial/11").subheader[0].value == app.subheader[0].value
+    assert opened(method="Gradient", image="adversarial/11").subheader[0].value == app.subheader[0].value
 
 
 @pytest.mark.parametrize("picture", ["adversarial/-1", "adversarial/99999", "adversarial/x", "adversarial/²", "mine/3"])
 def test_a_wrong_link_shows_the_first_and_says_so(app: AppTest, opened, picture: str) -> None:
-    linked = opened(method="Gradient", picture=picture)
+    linked = opened(method="Gradient", image=picture)
     assert linked.subheader[0].value == app.subheader[0].value
     images, _, number = picture.partition("/")
     expected = "an image of the set “mine”" if images == "mine" else f"image {number} of {images}"
@@ -204,7 +204,7 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
 
 def test_what_was_left_goes_on_and_is_found_again(opened) -> None:
     """Another session, as after closing the window, finds the very same map without making it."""
-    query = {"method": "RISE", "rise.samples": "3001", "picture": "adversarial/5"}
+    query = {"method": "RISE", "rise.samples": "3001", "image": "adversarial/5"}
     first = AppTest.from_function(script, default_timeout=60)
     for key, value in query.items():
         first.query_params[key] = value
@@ -253,7 +253,7 @@ def test_a_grid_of_methods_by_pictures(opened) -> None:
 
 
 def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(opened) -> None:
-    app = grid(opened, columns="Classes", picture="adversarial/7", methods="Gradient")
+    app = grid(opened, columns="Classes", image="adversarial/7", methods="Gradient")
     gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
     p = classifier.probabilities(classifier.preprocess(gallery.images.open(7))[None])[0]
     ranked = [classifier.categories[int(k)] for k in p.argsort(descending=True)]
@@ -264,7 +264,7 @@ def test_a_grid_of_methods_by_classes_has_the_answers_and_the_truth_once_each(op
 def test_a_method_that_does_not_apply_leaves_the_others_their_maps(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "flat.py").write_text(OTHER.replace("return network", "return _flat(network)") + FLAT)
-    app = opened(view="Two classifiers", method="Grad CAM")
+    app = opened(view="Compare models", method="Grad CAM")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/flat.py:build"]
     assert found["note"][1].startswith("flat has no layer that gives maps (B, K, h, w)")
@@ -281,7 +281,7 @@ def _flat(network):
 def test_two_classifiers_of_one_picture(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
-    app = opened(view="Two classifiers", method="Gradient", target="boat")
+    app = opened(view="Compare models", method="Gradient", target="boat")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/other.py:build"]
     assert list(found["class"]) == ["boat", "boat"]
@@ -289,14 +289,14 @@ def test_two_classifiers_of_one_picture(opened, workspace: Path) -> None:
 
 
 def test_with_one_classifier_it_is_said_how_to_add_another(opened, workspace: Path) -> None:
-    app = opened(view="Two classifiers")
-    said = f"Only one classifier is available. Put a file with a build() into {workspace / 'models'}."
+    app = opened(view="Compare models")
+    said = f"Only one classifier is available. Put a Python file with a function build() into {workspace / 'models'}."
     assert [info.value for info in app.info] == [said]
 
 
 def test_all_pictures_and_how_many_the_ai_gets_right(opened) -> None:
-    app = opened(view="All pictures")
-    right = int(gallery_of("scenes", "adversarial").answers.correct.sum())
+    app = opened(view="Gallery")
+    right = int(gallery_of("scenes", "adversarial").predictions.correct.sum())
     assert f"{FEW} images; the AI is right about {right} of them ({right / FEW:.1%})." in [c.value for c in app.caption]
 
 
@@ -305,7 +305,7 @@ def test_every_registered_method_has_a_form_of_what_it_declares(opened) -> None:
     app = AppTest.from_function(script, default_timeout=60)
     app.query_params["view"] = "Grid"
     app.query_params["methods"] = [format_name(method) for method in METHODS]
-    app.query_params["pictures"] = "adversarial/1"
+    app.query_params["images"] = "adversarial/1"
     app.run()
     assert not app.exception
     assert app.multiselect(key="methods").value == list(METHODS)
@@ -361,7 +361,7 @@ def test_a_set_that_is_still_asked_about_shows_how_far_it_is(opened, workspace: 
 def test_without_a_picture_set_it_is_said_where_to_put_one(opened, workspace: Path) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER)
-    app = opened(classifier="models/other.py", view="All pictures")
+    app = opened(classifier="models/other.py", view="Gallery")
     assert app.info[0].value.startswith("There is no image set for models/other.py. Put folders of images into")
 
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from core.types import silent
 from dashboard.explore.layers import view as inside
 from dashboard.explore.layers.figures import FIGURES
-from dashboard.explore.layers.jobs import PASSES, InspectionRequest
+from dashboard.explore.layers.jobs import PASSES, LayerRequest
 from dashboard.shared import cache
 from study.inquiry.interventions import draw_rows
 from study.inquiry.layers import QUESTIONS, LayerInspection, LayerQuery, blocks
@@ -47,15 +47,15 @@ def answered(app: AppTest) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("question", "link", "given"),
     [
-        ("similarity", {"inside.layers": "features.5.0"}, {"layers": ("features.5.0",)}),
-        ("dissection", {"inside.layers": "features.3.1"}, {"layers": ("features.3.1",)}),
+        ("similarity", {"layers": "features.5.0"}, {"layers": ("features.5.0",)}),
+        ("dissection", {"layers": "features.3.1"}, {"layers": ("features.3.1",)}),
         ("frequencies", {"frequencies.radii": "4,16"}, {"parameters": {"radii": "4,16"}}),
         ("attacks", {"attacks.names": "fgsm", "attacks.radii": "2"}, {"parameters": {"names": "fgsm", "radii": "2"}}),
     ],
 )
 def test_a_link_brings_back_the_answer_of_the_verb(opened, question, link, given) -> None:
     """Catches a parameter, a layer or a choice of pictures that does not arrive."""
-    query = {"view": "Inside", "question": question.capitalize(), "inside.pictures": str(COUNT), **link}
+    query = {"view": "Layers", "question": question.capitalize(), "layers.images": str(COUNT), **link}
     app = begun(opened(**query))
     request, inspected = asked(question, **given)
     expected = QUESTIONS[question](inspected, silent, **dict(request.parameters))
@@ -71,7 +71,7 @@ def test_probes_of_a_set_of_ones_own(opened, workspace) -> None:
         (workspace / "pictures" / "two" / name).mkdir(parents=True)
         for i in np.flatnonzero(drawn.labels == drawn.categories.index(name))[:6]:
             drawn.open(int(i)).save(workspace / "pictures" / "two" / name / f"{i}.png")
-    found = answered(begun(opened(view="Inside", question="Probes", source="two")))
+    found = answered(begun(opened(view="Layers", question="Probes", source="two")))
     assert list(found["layer"]) == list(blocks(cache.load_classifier("scenes")))
     assert set(found["of"]) == {"category"}
     assert (found["accuracy"].iloc[-1], found["chance"].iloc[-1]) == (1.0, 0.5)
@@ -81,9 +81,9 @@ def test_two_networks_are_compared_layer_by_layer(opened, workspace) -> None:
     (workspace / "models").mkdir()
     (workspace / "models" / "other.py").write_text(OTHER, encoding="utf-8")
     app = opened(
-        view="Inside",
+        view="Layers",
         question="Similarity",
-        **{"inside.layers": "features.5.0", "inside.other": "models/other.py", "inside.pictures": str(COUNT)},
+        **{"layers": "features.5.0", "layers.other": "models/other.py", "layers.images": str(COUNT)},
     )
     found = answered(begun(app))
     assert set(found["layer"]) == set(found["other"]) == {"features.5.0"}
@@ -92,30 +92,30 @@ def test_two_networks_are_compared_layer_by_layer(opened, workspace) -> None:
 
 def test_blocks_and_the_layers_in_them_are_offered(opened) -> None:
     """What a question takes by default can be chosen by hand too."""
-    app = opened(view="Inside", question="Dissection", **{"inside.layers": "features.3"})
-    offered = app.multiselect(key="inside.layers")
+    app = opened(view="Layers", question="Dissection", **{"layers": "features.3"})
+    offered = app.multiselect(key="layers")
     assert offered.value == ["features.3"]
     assert {"features.3", "features.3.1"} < set(offered.options)
     assert set(answered(begun(app))["layer"]) == {"features.3"}
 
 
 def test_what_cannot_be_asked_is_one_sentence(opened) -> None:
-    app = begun(opened(view="Inside", question="Attacks", **{"attacks.names": "pgd,best"}))
+    app = begun(opened(view="Layers", question="Attacks", **{"attacks.names": "pgd,best"}))
     assert ["best" in error.value for error in app.error] == [True]
-    app = begun(opened(view="Inside", question="Frequencies", **{"frequencies.radii": "4;5"}))
+    app = begun(opened(view="Layers", question="Frequencies", **{"frequencies.radii": "4;5"}))
     assert ["not a list of numbers" in error.value for error in app.error] == [True]
 
 
 def test_consistency_asks_for_something_to_compare_before_it_can_fail(opened) -> None:
     """The first look at this question: no error, and no word about options of a command line."""
-    app = opened(view="Inside", question="Consistency")
+    app = opened(view="Layers", question="Consistency")
     assert not app.error
     assert app.info[0].value.startswith("Knowledge consistency compares two networks, or two layers of one.")
 
 
 def test_long_questions_wait_for_a_click(opened) -> None:
     """Forty gradients and more for each picture and radius."""
-    app = opened(view="Inside", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
+    app = opened(view="Layers", question="Attacks", **{"attacks.radii": ",".join(map(str, range(1, 250)))})
     assert any(button.label.startswith("Compute (about") for button in app.button)
     assert not app.dataframe
 
@@ -129,9 +129,9 @@ def test_the_estimate_counts_what_is_asked_for() -> None:
     """By hand: 2 attacks of at most 40 and 50 steps, 3 radii; a layer of 96 units."""
     request, inspected = asked("attacks", parameters={"names": "pgd, langevin", "radii": "1,2,3"})
     images = gallery_of("scenes", "adversarial").images
-    whole = InspectionRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
+    whole = LayerRequest(request, inspected.classifier, inspected.classifier, images, COUNT)
     assert PASSES["attacks"](whole, request.parameters).gradients == 90 * 3 * COUNT
-    units = replace(whole, asked=LayerQuery("deletion", layers=("features.3.1",)))
+    units = replace(whole, query=LayerQuery("deletion", layers=("features.3.1",)))
     assert PASSES["deletion"](units, {}).forwards == 96 * COUNT
     assert replace(whole, count=5).key != whole.key != units.key
 

@@ -113,14 +113,14 @@ def test_a_wrong_value_is_not_written_to_the_link(workspace: Path, key: str, rig
 
 def test_simulated_people_need_a_built_study(workspace: Path) -> None:
     app = opened()
-    app.selectbox(key="pilot_source").select("Simulated people").run()
+    app.selectbox(key="pilot_source").select("Simulated participants").run()
     assert "Build the study first" in app.error[0].value
 
 
 def test_a_pilots_effects_are_what_is_simulated(workspace: Path) -> None:
     """Against the package from the same file."""
     app = opened(sizes="4", studies="10")
-    app.selectbox(key="pilot_source").select("A CSV file of mine").run()
+    app.selectbox(key="pilot_source").select("Upload a CSV file").run()
     assert app.info[0].value == "Choose a CSV file with one row per response."
     content = study(24, 8, 6, seed=5).to_csv(index=False).encode()
     app.file_uploader(key="pilot_file").set_value(("pilot.csv", content, "text/csv")).run()

@@ -153,7 +153,7 @@ def test_the_figure_needs_no_model(app: AppTest, monkeypatch: pytest.MonkeyPatch
         raise ForetellError("No model today.")
 
     monkeypatch.setattr(nested, "analyze", fails)
-    upload(choose(app, "A CSV file of mine"), study(24, 8, 6, seed=77))
+    upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=77))
     assert [box.value for box in app.error] == ["No model today."]
     assert len(table(app, "figure1")) == 12
     assert labels(app) == ["exploratory"]
@@ -163,7 +163,7 @@ def test_more_answers_than_a_page_may_fit_are_for_the_verb(app: AppTest, monkeyp
     """Catches a fit of a huge file, during which no participant of the same server would be answered."""
     monkeypatch.setattr(work, "MOST", 100)
     monkeypatch.setattr(nested, "analyze", None)  # not even begun
-    upload(choose(app, "A CSV file of mine"), study(24, 8, 6, seed=79))
+    upload(choose(app, "Upload a CSV file"), study(24, 8, 6, seed=79))
     assert "figure1" in tables(app)
     assert any("command analyze" in box.value for box in app.error)
     assert not app.exception
@@ -205,7 +205,7 @@ def upload(app: AppTest, content: pd.DataFrame | bytes) -> AppTest:
 
 
 def test_own_file_with_other_names(app: AppTest) -> None:
-    choose(app, "A CSV file of mine")
+    choose(app, "Upload a CSV file")
     assert app.info[0].value == "Choose a CSV file with one row per response."
     upload(app, study(24, 8, 6, seed=5).rename(columns={"correct": "hit"}))
     assert "Column 'correct' is missing" in app.error[0].value
@@ -235,7 +235,7 @@ def test_own_file_with_other_names(app: AppTest) -> None:
     ],
 )
 def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | bytes, said: str) -> None:
-    upload(choose(app, "A CSV file of mine"), content)
+    upload(choose(app, "Upload a CSV file"), content)
     assert len(app.error) == 1
     assert said in app.error[0].value
 
@@ -243,7 +243,7 @@ def test_a_broken_file_is_one_sentence(app: AppTest, content: pd.DataFrame | byt
 def test_a_thousand_categories_and_missing_values_have_an_answer(app: AppTest) -> None:
     """Also of the cross-checks, whose search once kept a matrix over every category: a minute."""
     frame = study(40, 1000, 30, seed=1)
-    upload(choose(app, "A CSV file of mine"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
+    upload(choose(app, "Upload a CSV file"), frame.assign(correct=frame["correct"].where(frame.index % 7 > 0)))
     assert not app.error
     assert any("rows lack a required value and were left out" in warning.value for warning in app.warning)
     section(app, "Checks")
@@ -256,7 +256,7 @@ def test_same_rows_are_fitted_once_and_other_rows_anew(app: AppTest, monkeypatch
     monkeypatch.setattr(nested, "analyze", lambda data, **rest: fits.append(len(data.frame)) or fit(data, **rest))
     frame = study(20, 8, 6, seed=77)
     changed = frame.assign(correct=[1 - frame["correct"][0], *frame["correct"][1:]])
-    choose(app, "A CSV file of mine")
+    choose(app, "Upload a CSV file")
     for content in (frame, changed, frame, changed):
         upload(app, content)
     assert len(fits) == 2
@@ -370,7 +370,7 @@ def take_part(study: str, person: str, mode: Mode = "live") -> None:
 
 def test_nothing_collected_yet(workspace: Path) -> None:
     app = made(AppTest.from_function(script, default_timeout=60).run())
-    assert app.selectbox(key="results_source").options == ["A CSV file of mine"]
+    assert app.selectbox(key="results_source").options == ["Upload a CSV file"]
 
 
 def test_a_study_frozen_before_maps_were_in_place_says_so(workspace: Path) -> None:

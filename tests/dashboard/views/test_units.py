@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.units.unit import Unit
-from dashboard.explore.units.jobs import ExemplarsRequest, MaximiseRequest
+from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from study.inquiry.exemplars import exemplars, of_set
@@ -24,7 +24,7 @@ CHANNEL = {"unit": "A channel", "unit.layer": LAYER, "unit.channel": "12"}
 
 
 def units(opened, **query: str) -> AppTest:
-    return opened(view="Units", **{**QUICK, **query})
+    return opened(view="Classes and units", **{**QUICK, **query})
 
 
 def captions(app: AppTest) -> list[str]:
@@ -37,7 +37,7 @@ def under(activations: torch.Tensor) -> list[str]:
 
 def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     """Against the engine asked anew: the activations under the pictures are those of this very unit and settings."""
-    app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Ordinary"})
+    app = units(opened, **CHANNEL, **{"unit.how": "Pixels", "seed": "7", "source": "Standard"})
     assert app.subheader[0].value == f"{LAYER}, channel 12"
     classifier = cache.load_classifier("scenes")
     made = VisualisationSettings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
@@ -67,8 +67,8 @@ def test_a_channel_that_is_not_there_is_one_sentence_and_nothing_chosen_is_lost(
 def test_from_an_upload_one_comes_to_a_set(opened) -> None:
     """An own picture is no set to look through."""
     app = opened(source="Upload", **QUICK)
-    app = settled(app.button_group(key="view").select("Units").run())
-    assert app.button_group(key="source").value == "Misleading"
+    app = settled(app.button_group(key="view").select("Classes and units").run())
+    assert app.button_group(key="source").value == "Adversarial"
     assert captions(app)[-1].split()[-1].startswith("adversarial/")
 
 
@@ -110,8 +110,8 @@ def test_long_work_waits_for_a_click_and_can_be_stopped(opened) -> None:
 def test_whatever_the_pictures_depend_on_is_in_their_key(workspace: Path, change: dict[str, object]) -> None:
     classifier = cache.load_classifier("scenes")
     asked = {"classifier": classifier, "unit": Unit(0, LAYER), "settings": VisualisationSettings()}
-    assert MaximiseRequest(**asked).key == MaximiseRequest(**asked).key  # type: ignore[arg-type]
-    assert MaximiseRequest(**asked | change).key != MaximiseRequest(**asked).key  # type: ignore[arg-type]
+    assert make_synthesis_task(**asked).key == make_synthesis_task(**asked).key  # type: ignore[arg-type]
+    assert make_synthesis_task(**asked | change).key != make_synthesis_task(**asked).key  # type: ignore[arg-type]
 
 
 def test_other_weights_another_set_and_another_unit_are_other_searches(workspace: Path) -> None:
@@ -120,5 +120,5 @@ def test_other_weights_another_set_and_another_unit_are_other_searches(workspace
     sets = [gallery_of("scenes", name).images for name in ("standard", "adversarial")]
     one, other = cache.load_classifier("scenes"), cache.load_classifier("models/other.py")
     requests = [(c, Unit(k, LAYER), images) for c in (one, other) for k in (0, 1) for images in sets]
-    assert len({ExemplarsRequest(*request).key for request in requests}) == 8
-    assert len({MaximiseRequest(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2
+    assert len({make_exemplars_task(*request).key for request in requests}) == 8
+    assert len({make_synthesis_task(c, Unit(0), VisualisationSettings()).key for c in (one, other)}) == 2

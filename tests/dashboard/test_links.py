@@ -1,0 +1,75 @@
+"""Links of former versions open what they opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.explore import page, picker, source
+from dashboard.explore.debugging import view as debugging
+from dashboard.explore.heatmaps import cells, grid
+from dashboard.explore.uncertainty import view as uncertainty
+from dashboard.power import planning
+from dashboard.results import page as results
+from dashboard.results import responses
+from dashboard.shared import links
+from tests.dashboard.views.test_explore import opened
+
+__all__ = ["opened"]  # the fixture
+
+OFFERED = {
+    "view": page.VIEWS,
+    "source": source.SCENES,
+    "order": picker.ORDERS,
+    "columns": page.COLUMNS,
+    "target": [cells.PREDICTION],
+    "classes": [*grid.RANK_LABELS, grid.TRUTH],
+    "part": debugging.SECTIONS,
+    "place": debugging.PLACES,
+    "colour": [debugging.BY_KIND, debugging.BY_PREDICTION, debugging.BY_LABEL, debugging.BY_NOTHING],
+    "judge": [f"{name}: " for name in debugging.JUDGES.values()],
+    "noise": [uncertainty.NOT],
+    "uncertainty": [debugging.ENTROPY],
+    "section": results.SECTIONS,
+    "pilot_source": [planning.PAPER, planning.SIMULATED, responses.UPLOAD],
+    "results_source": [responses.UPLOAD],
+}
+
+
+@pytest.mark.parametrize("former", links.FORMER)
+def test_a_former_part_is_called_what_the_page_calls_it_today(former: str) -> None:
+    """Catches a second renaming that forgets this table, and a chain of redirections without an end."""
+    query = links.update(former.replace(" ", "+"))
+    name, _, value = links.FORMER[former].partition("=")
+    assert not value or value in OFFERED[name]
+    assert parse_qs(query, keep_blank_values=True) == {name: [value]}
+    assert links.update(query) == query
+
+
+def test_the_rest_of_a_link_stays() -> None:
+    """Catches repeated, empty and strange parts that get lost, and a number behind a former beginning."""
+    assert links.update("methods=RISE&methods=LIME&x=&view=Inside&judge=The+AI%27s+answers%3A+12&picture=a%2F7") == (
+        "methods=RISE&methods=LIME&x=&view=Layers&judge=The+AI%27s+predictions%3A+12&image=a%2F7"
+    )
+    for query in ("", "view=Grid&rise.samples=64", "classes=Answering+machine", "a=b=c&%20=%2f"):
+        assert links.update(query) == query
+
+
+def test_a_former_link_lands_on_its_view(opened: Callable[..., AppTest], workspace: Path) -> None:
+    """Catches a page that takes a former view, image set, image or class for an unknown one."""
+    query = parse_qs(
+        links.update("view=One+map&source=Ordinary&picture=standard%2F5&method=Gradient&target=The+AI's+answer")
+    )
+    app = opened(**query)
+    assert not any("The link names" in warning.value for warning in app.warning)
+    assert app.button_group(key="view").value == page.ONE
+    assert app.button_group(key="source").value == "Standard"
+    assert app.query_params["image"] == "standard/5"
+    query = parse_qs(links.update("view=Debugging&part=Doubtful+labels"))
+    app = opened(**query)
+    assert not any("The link names" in warning.value for warning in app.warning)
+    assert app.button_group(key="part").value == debugging.LABELS

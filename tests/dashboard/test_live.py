@@ -1,0 +1,59 @@
+"""A part of a page that polls, run as Streamlit runs it."""
+
+from __future__ import annotations
+
+import time
+
+from streamlit.testing.v1 import AppTest
+
+
+def script() -> None:
+    import time
+
+    import streamlit as st
+
+    from dashboard.shared.live import draw_live
+    from dashboard.shared.tasks import Task
+
+    seconds = st.session_state["seconds"]  # a job has no session
+
+    def work(_: object) -> str:
+        time.sleep(seconds)
+        return "the result"
+
+    def collect(asking):
+        st.session_state["collected"] = st.session_state.get("collected", 0) + 1
+        first = asking(Task(f"{st.session_state['name']}, first", work))
+        if first is None or first.state != "done":
+            return first
+        return asking(Task(f"{st.session_state['name']}, second", work))
+
+    draw_live(collect, lambda job: st.text(job.result or job.state))
+
+
+def opened(name: str, seconds: float) -> AppTest:
+    app = AppTest.from_function(script)
+    app.session_state["name"], app.session_state["seconds"] = name, seconds
+    return app.run()
+
+
+def test_a_page_is_collected_once_a_run() -> None:
+    """Catches keys of large tensors that are computed three times for every run of a page."""
+    app = opened("quick", 0.0)
+    assert [text.value for text in app.text] == ["the result"]  # of the second task, which needs the first
+    assert app.session_state["collected"] == 1
+    assert app.run().session_state["collected"] == 2
+
+
+def test_slow_work_is_drawn_when_it_is_done() -> None:
+    """Catches a page that waits for its work, and one that never shows it."""
+    start = time.monotonic()
+    app = opened("slow", 1.5)
+    assert time.monotonic() - start < 1.5
+    assert [text.value for text in app.text] == ["running"]
+    assert [button.label for button in app.button] == ["Stop"]
+    deadline = time.monotonic() + 20
+    while app.button and time.monotonic() < deadline:
+        time.sleep(0.1)
+        app.run()
+    assert [text.value for text in app.text] == ["the result"]
