@@ -32,6 +32,7 @@ from study.network.predictions import predict, transforms_digest
 from study.network.priors import StoredPrior, load_prior
 from study.network.sources import open_classifier, open_sets
 from study.plan.config import StudyConfig, read
+from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
 from study.workspace.provenance import code_digest, environment
 
@@ -188,7 +189,7 @@ def _manifest(
         seed=config.study.seed,
         config=config.model_dump(mode="json"),
         conditions=config.conditions,
-        texts={"title": config.study.title, **config.texts},
+        texts=complete_texts(config.language, {"title": config.study.title, **config.texts}),
         classifier={
             "name": classifier.name,
             "fingerprint": classifier.fingerprint,
