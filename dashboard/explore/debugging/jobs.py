@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from study.inquiry.assertions import AssertionQuery as Rules
 from study.inquiry.calibration import CalibrationResults, assess_calibration
 from study.inquiry.debugging import DebuggingResults, debug_classifier
 from study.inquiry.exemplars import of_set
-from study.inquiry.rules import LIMIT_S, load_assertions
+from study.inquiry.rules import LIMIT_S, RuleProcess
 from study.inquiry.uncertainty import UncertaintyQuery, uncertainty
 from study.network.sources import open_set
 from study.workspace.workspace import home
@@ -114,9 +115,9 @@ class AssertionsRequest:
     def compute(self, progress: Progress) -> AssertionResults:
         """Execute the file and run it; blocks that are done wait in the cache for a run that was stopped."""
         asked = Rules(self.file, self.classifier.name, limit=LIMIT_S)
-        found = load_assertions(self.file, COLUMNS)
         parts = home() / "cache" / "assertions"
-        return assertions(self.classifier, found, asked, load_judged_set(self.images), parts, progress)
+        with closing(RuleProcess(self.file, COLUMNS)) as rules:
+            return assertions(self.classifier, rules, asked, load_judged_set(self.images), parts, progress)
 
     def ask(self) -> Job:
         """The job that runs it, or has run it."""
