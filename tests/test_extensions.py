@@ -104,8 +104,8 @@ def follow(guide: Path, folder: Path) -> None:
 def translate(guide: Path, folder: Path) -> None:
     """Copy the file that the guide names, in place of a translation, and write its line after that of German."""
     text = guide.read_text(encoding="utf-8")
-    [(source, target)] = re.findall(r"Copy `(\S+)` to `(\S+)`", text)
-    shutil.copy2(folder / source, folder / target)
+    [(source, target)] = re.findall(r"copy `(\S+)` to `(\S+)`", text)
+    shutil.copy2(folder / source, (folder / source).with_name(target))
     [(table, line)] = re.findall(r"^The line in `([\w/]+\.py)`:\n\n```text\n(.*?)\n```", text, re.MULTILINE | re.DOTALL)
     path = folder / table
     path.write_text(
