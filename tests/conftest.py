@@ -28,6 +28,7 @@ from study.bundle import (
     canonical,
 )
 from study.conditions import CONDITIONS, list_separate_conditions
+from study.plan.texts import complete_texts
 from study.service import Service
 from study.workspace.workspace import DATABASE
 from tests.photographs import Photographs, build_photographs
@@ -189,7 +190,7 @@ def write_bundle(
         seed=seed,
         config=config or {},
         conditions=conditions,
-        texts=texts or {},
+        texts=complete_texts((config or {}).get("language", "en"), {"title": name, **(texts or {})}),
         classifier={"name": "test"},
         sets={},
         environment={},

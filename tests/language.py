@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 BANNED = {
@@ -38,6 +38,26 @@ BANNED = {
 }
 """Patterns of whole words, and what to write instead. Case does not matter."""
 
+PARTICIPANTS = {
+    words: instead for words, instead in BANNED.items() if not words.startswith(("(?<!-)picture", "answers?"))
+}
+PARTICIPANTS |= {
+    r"AI('s)? (answer(s|ed)?|says?|said)|answers? of (the|an) AI": "the AI gives a name",
+    r"images?|participations?": "picture, taking part",
+    r"recruiters?": "recruitment service",
+    r"erased?|erasing": "deleted",
+}
+"""The same for the texts of the experiment, where pictures are shown and participants answer."""
+
+GERMAN = {
+    r"(Teilnehmer|Forscher|Nutzer|Vermittler)(s|n|innen)?|Proband(en)?": "Teilnehmende, Forschende, Vermittlungsdienst",
+    r"Antwort(en)? (der|einer) KI|KI (sagte?|sagt|antwortete?|gesagt)|ihrer Antwort": "der Name, den die KI gibt",
+    r"Karten?": "Heatmap",
+    r"Rückzug|zurückgezogen": "Rücktritt",
+    r"Punkte": "Pixel",
+}
+"""The same for the experiment in German."""
+
 HEADLESS_WHO = re.compile(
     r"(?:^|[.;:|(] )Who (?!can\b|may\b)(?=[^?.]*(?:\.|\Z))|\b(of|to|for|from|by) who\b", re.MULTILINE
 )
@@ -68,7 +88,9 @@ class Offence:
         return f"{self.place}: {self.word!r} in {self.context!r} ({self.instead})"
 
 
-def find_offences(texts: Iterable[tuple[str, str]], allowed: Iterable[str] = ALLOWED) -> list[Offence]:
+def find_offences(
+    texts: Iterable[tuple[str, str]], allowed: Iterable[str] = ALLOWED, banned: Mapping[str, str] = BANNED
+) -> list[Offence]:
     """Find every banned word.
 
     Parameters
@@ -77,12 +99,14 @@ def find_offences(texts: Iterable[tuple[str, str]], allowed: Iterable[str] = ALL
         Pairs of a place (a file, a key, a name) and its text.
     allowed
         Phrases that may be written.
+    banned
+        Patterns of whole words, and what to write instead.
     """
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(phrase) for phrase in allowed)})(?!\w)")
     found = []
     for place, text in texts:
         plain = pattern.sub("", text)
-        for words, instead in BANNED.items():
+        for words, instead in banned.items():
             found += [_offence(place, plain, hit, instead) for hit in _search(words, plain)]
         found += [_offence(place, plain, hit, "name who: participants who") for hit in HEADLESS_WHO.finditer(plain)]
     return found

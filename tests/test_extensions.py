@@ -27,6 +27,11 @@ LISTED = """
 from study.plan.config import IMAGE_SETS
 print(IMAGE_SETS["listed"].__module__)
 """
+TRANSLATED = """
+from study.locales import CATALOGUES
+from study.plan.procedure import Procedure
+print(CATALOGUES[Procedure(language="fr").language]["ui.continue"])
+"""
 STUDY = """
 [study]
 name = "spread"
@@ -73,6 +78,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy2(source, folder / name)
     for guide in ("method", "condition", "dataset", "measure", "page", "command"):
         follow(HOW_TO / f"add-a-{guide}.md", folder)
+    translate(HOW_TO / "add-a-language.md", folder)
     return folder
 
 
@@ -95,6 +101,18 @@ def follow(guide: Path, folder: Path) -> None:
     (folder / table).write_text("\n".join(lines), encoding="utf-8")
 
 
+def translate(guide: Path, folder: Path) -> None:
+    """Copy the file that the guide names, in place of a translation, and write its line after that of German."""
+    text = guide.read_text(encoding="utf-8")
+    [(source, target)] = re.findall(r"copy `(\S+)` to `(\S+)`", text)
+    shutil.copy2(folder / source, (folder / source).with_name(target))
+    [(table, line)] = re.findall(r"^The line in `([\w/]+\.py)`:\n\n```text\n(.*?)\n```", text, re.MULTILINE | re.DOTALL)
+    path = folder / table
+    path.write_text(
+        path.read_text(encoding="utf-8").replace('    "de",\n', f'    "de",\n    {line}\n'), encoding="utf-8"
+    )
+
+
 def run(folder: Path, home: Path, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(folder), "FORETELL_HOME": str(home)}
     done = subprocess.run(
@@ -111,8 +129,9 @@ def run(folder: Path, home: Path, *arguments: str) -> str:
         (("-m", "dashboard.cli", "explain", "--list"), "squares"),
         (("-c", PAGE), "drawn"),
         (("-c", LISTED), "data.sets.listed"),
+        (("-c", TRANSLATED), "Continue"),
     ],
-    ids=["command", "method", "page", "image set"],
+    ids=["command", "method", "page", "image set", "language"],
 )
 def test_what_a_guide_adds_is_there(copy: Path, tmp_path: Path, arguments: tuple[str, ...], expected: str) -> None:
     """Catches a second place that must know a name: an extension of one file and one line would not be found."""

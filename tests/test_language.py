@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from tests.language import BANNED, find_offences, strip_markdown
+from study.locales import CATALOGUES, FORMER
+from tests.language import BANNED, GERMAN, PARTICIPANTS, find_offences, strip_markdown
 from tests.strings import list_strings
 
 ROOT = Path(__file__).parents[1]
@@ -125,6 +127,53 @@ def test_the_search_finds_each_kind(text: str) -> None:
 def test_the_search_leaves_plain_words_alone(text: str) -> None:
     """Negative control: what a pattern must not take for a banned word."""
     assert find_offences([("here", strip_markdown(text))]) == []
+
+
+@pytest.mark.parametrize(("language", "banned"), [("en", PARTICIPANTS), ("de", GERMAN)])
+def test_participants_read_one_word_for_one_thing(language: str, banned: dict[str, str]) -> None:
+    """Catches a text of the experiment in the researchers' terms, or in a second word for the same thing."""
+    assert [str(offence) for offence in find_offences(CATALOGUES[language].items(), (), banned)] == []
+    assert find_offences(FORMER[language].items(), (), banned) != []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "data" / "studies").glob("*.toml")), ids=lambda file: file.name)
+def test_study_files_use_the_words_too(file: Path) -> None:
+    """Catches a question to participants, or a comment to researchers, in words that the list replaces."""
+    text = file.read_text(encoding="utf-8")
+    asked = [(file.name, value) for value in list_values(tomllib.loads(text))]
+    comments = [(file.name, comment) for comment in re.findall(r"# (.*)", text)]
+    found = find_offences(asked, (), PARTICIPANTS) + find_offences(comments)
+    assert len(asked) > 10
+    assert [str(offence) for offence in found] == []
+
+
+def list_values(value: object) -> list[str]:
+    """List every string in the content of a TOML file."""
+    if isinstance(value, dict):
+        return [text for part in value.values() for text in list_values(part)]
+    if isinstance(value, list):
+        return [text for part in value for text in list_values(part)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize(
+    ("text", "banned"),
+    [
+        ("Foretell the AI", PARTICIPANTS),
+        ("the AI's answer", PARTICIPANTS),
+        ("after each you are told what the AI said", PARTICIPANTS),
+        ("with a map over it", PARTICIPANTS),
+        ("How sure are you?", PARTICIPANTS),
+        ("Beside the picture", PARTICIPANTS),
+        ("der Teilnehmer", GERMAN),
+        ("die Antworten einer KI", GERMAN),
+        ("was die KI gesagt hat", GERMAN),
+        ("die Karte", GERMAN),
+    ],
+)
+def test_the_search_finds_the_words_of_each_catalogue(text: str, banned: dict[str, str]) -> None:
+    """Negative control: sentences that the catalogues had."""
+    assert find_offences([("here", text)], (), banned) != []
 
 
 def test_code_and_addresses_are_not_prose() -> None:

@@ -26,6 +26,7 @@ from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import shared
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.plan.config import StudyConfig
+from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
 from study.workspace.provenance import environment
 
@@ -124,7 +125,7 @@ def _manifest(
         seed=config.study.seed,
         config=config.model_dump(mode="json"),
         conditions=config.conditions,
-        texts={"title": config.study.title, **config.texts},
+        texts=complete_texts(config.language, {"title": config.study.title, **config.texts}),
         classifier={
             "name": classifier.name,
             "fingerprint": classifier.fingerprint,

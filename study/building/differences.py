@@ -32,14 +32,14 @@ def differences(frozen: Manifest, again: Manifest) -> list[str]:
 
 
 def _without_wording(manifest: Manifest) -> Manifest:
-    """Leave out sentences that a later version may word differently: warnings, and why a trial was dropped."""
+    """Leave out sentences that a later version may word differently: warnings, why a trial was dropped, the texts."""
 
     def strip(trial: Trial) -> Trial:
         return trial.model_copy(update={"saliency": trial.saliency.model_copy(update={"warnings": ()})})
 
     trials, practice = (tuple(map(strip, one)) for one in (manifest.trials, manifest.practice))
     dropped = tuple({**one, "reason": ""} for one in manifest.dropped)
-    return manifest.model_copy(update={"trials": trials, "practice": practice, "dropped": dropped})
+    return manifest.model_copy(update={"trials": trials, "practice": practice, "dropped": dropped, "texts": {}})
 
 
 def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:

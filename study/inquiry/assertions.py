@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from core.types import Progress, silent
 from data.types import ImageSet
 from study.inquiry.exemplars import ImageCollection, of_set, open_requested
 from study.inquiry.facts import facts_of, key_of
-from study.inquiry.rules import LIMIT_S, Assertion, Endless, Prediction, load_assertions, severity
+from study.inquiry.rules import LIMIT_S, Endless, Prediction, RuleProcess
 from study.network.sources import open_classifier, plain
 from study.workspace.blocks import Blocks, table_files
 
@@ -87,9 +87,9 @@ def assertion_files(
     request: AssertionQuery, out: Path, progress: Progress = silent
 ) -> tuple[AssertionResults, list[Path]]:
     """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
-    found = load_assertions(request.file, COLUMNS)
-    classifier = open_classifier(request.model, Path.cwd())
-    asserted = assertions(classifier, found, request, _pictures(request), out / "parts", progress)
+    with closing(RuleProcess(request.file, COLUMNS)) as rules:
+        classifier = open_classifier(request.model, Path.cwd())
+        asserted = assertions(classifier, rules, request, _pictures(request), out / "parts", progress)
     stem = f"{classifier.name}.{request.file.stem}"
     return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
@@ -106,7 +106,7 @@ def load_judged_set(images: ImageSet) -> LabelledImages:
 
 def assertions(
     classifier: Classifier,
-    found: Mapping[str, Assertion],
+    rules: RuleProcess,
     request: AssertionQuery,
     judged: LabelledImages,
     parts: Path | None = None,
@@ -121,9 +121,9 @@ def assertions(
     ForetellError
         An assertion fails, does not end, gives what is not True, False, None or a number from 0 on, or always None.
     """
-    pictures, facts = judged.pictures, _facts(classifier, request, judged)
+    pictures, found, facts = judged.pictures, rules.says, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
-    judge = partial(_judge_block, classifier, found, request, judged, progress)
+    judge = partial(_judge_block, classifier, rules, request, judged, progress)
     try:
         columns = blocks.join(judge, progress, WHAT)
         _refuse_silent({name: columns[name] for name in found}, request.file.name)
@@ -136,7 +136,9 @@ def assertions(
     told = {"picture": pictures.ids, "label": judged.labels or "", PREDICTED: names[columns[PREDICTED]]}
     table = pd.DataFrame({**told, CONFIDENCE: columns[CONFIDENCE], **{name: columns[name] for name in found}})
     blocks.forget()
-    return AssertionResults(table, facts | {"assertions": {name: _report(found[name], table, name) for name in found}})
+    return AssertionResults(
+        table, facts | {"assertions": {name: _report(says, table, name) for name, says in found.items()}}
+    )
 
 
 def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
@@ -150,7 +152,7 @@ def _refuse_silent(severities: Mapping[str, NDArray[Any]], file: str) -> None:
 
 def _judge_block(
     classifier: Classifier,
-    found: Mapping[str, Assertion],
+    rules: RuleProcess,
     request: AssertionQuery,
     judged: LabelledImages,
     progress: Progress,
@@ -159,13 +161,12 @@ def _judge_block(
     """Columns of a block of images: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
     opened = [judged.pictures.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
-    severities: dict[str, list[float]] = {name: [] for name in found}
+    severities: dict[str, list[float]] = {name: [] for name in rules.says}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
         progress(i, len(judged.pictures), WHAT)  # rules take as long as they like: a run can be stopped between two
         answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
-        for name, assertion in found.items():
-            title, of = f"{request.file.name}:{name}", judged.pictures.ids[i]
-            severities[name].append(severity(assertion, picture.copy(), answer, title, of, request.limit))
+        for name, values in severities.items():
+            values.append(rules.severity(name, picture, answer, judged.pictures.ids[i], request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 
@@ -180,11 +181,11 @@ def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: s
     return Prediction(tuple(plain(name) for name in classifier.categories), given, label, ask)
 
 
-def _report(assertion: Assertion, table: pd.DataFrame, name: str) -> dict[str, Any]:
+def _report(says: str, table: pd.DataFrame, name: str) -> dict[str, Any]:
     labelled = table[table["label"] != ""]
     by_category = {str(label): _count_violations(rows[name]) for label, rows in labelled.groupby("label")}
     return {
-        "says": (inspect.getdoc(assertion) or name).partition("\n")[0],
+        "says": says,
         **_count_violations(table[name]),
         "by_category": {label: counted for label, counted in by_category.items() if counted["applied"]},
         "worst": table["picture"].iloc[_worst(table, name)[:WORST]].tolist(),

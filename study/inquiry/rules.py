@@ -1,14 +1,22 @@
-"""What an assertion is: a user's own function of an image and of a network's answer to it."""
+"""A user's own rules about a network's predictions, run in a process of their own."""
 
 from __future__ import annotations
 
-import ctypes
 import inspect
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+import weakref
 from collections.abc import Callable, Collection
-from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
+from queue import SimpleQueue
+from threading import Thread, Timer
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +24,7 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.loading import execute_file
+from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0
 """How long an assertion may take for an image, unless more is allowed."""
@@ -23,14 +32,14 @@ LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network says of an image: the second argument of an assertion.
+    """What the network predicts for an image: the second argument of an assertion.
 
     Attributes
     ----------
     probabilities
         (K,) float32 in the order of ``categories``, the plain names of the classes.
     label
-        What the set says the image is; None where it says nothing.
+        The set's label of the image; None where it has none.
     """
 
     categories: tuple[str, ...]
@@ -61,23 +70,147 @@ class Prediction:
         return float(self.probabilities[[name == category for name in self.categories]].sum())
 
     def to(self, picture: Image.Image) -> Prediction:
-        """The same network's answer to another image, of any size."""
+        """Predict another image, of any size, with the same network."""
         return Prediction(self.categories, self.ask(picture), self.label, self.ask)
 
 
 Assertion = Callable[[Image.Image, Prediction], object]
 
 
-def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
-    """The functions of a user's file whose names do not begin with an underscore. The file is executed.
+class Endless(ForetellError):
+    """An assertion that did not end in time."""
 
-    Names ``taken`` cannot be used.
+
+class RuleProcess:
+    """The assertions of a user's file, in a process that executes it and is killed if one of them does not end.
+
+    A server serves its participants meanwhile, whatever the file does. Names ``taken`` cannot be used.
+
+    Attributes
+    ----------
+    says
+        What each assertion says, by its name: the first line of its docstring, or the name.
 
     Raises
     ------
     ForetellError
-        No such file, one that fails, or one without a function of an image and an answer.
+        No such file, one that fails, or one without a function of an image and a prediction.
     """
+
+    def __init__(self, path: Path, taken: Collection[str] = ()) -> None:
+        self._file = path.name
+        folders = filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])
+        # Not a process of multiprocessing: a helper of a build may not start one, and it would import the pages.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.close = weakref.finalize(self, _stop, self._process)
+        said = self._exchange((path, tuple(taken)), str(path))
+        if isinstance(said, ForetellError):
+            raise said
+        self.says: dict[str, str] = said
+
+    def severity(
+        self, name: str, picture: Image.Image, prediction: Prediction, of: str, limit: float = LIMIT_S
+    ) -> float:
+        """How badly an image, called ``of``, breaks an assertion: 0 it holds; NaN where it does not apply.
+
+        Raises
+        ------
+        Endless
+            It took longer than ``limit``, in seconds: its process was killed.
+        ForetellError
+            It fails, or gives what is none of these.
+        """
+        title, began = f"{self._file}:{name}", time.monotonic()
+        killer = Timer(limit, self._process.kill)
+        killer.start()
+        given = prediction.categories, prediction.probabilities, prediction.label
+        who = f"{title} failed on {of}: it"
+        try:
+            said = self._exchange((name, title, of, picture.copy(), *given), who)
+            while isinstance(said, tuple):  # another image, to be predicted
+                said = self._exchange(_attempt(prediction.ask, *said), who)
+        finally:
+            killer.cancel()
+        if time.monotonic() - began >= limit:
+            raise Endless(
+                f"{title} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is "
+                "kept."
+            )
+        if isinstance(said, ForetellError):
+            raise said
+        return float(said)
+
+    def _exchange(self, message: object, who: str) -> Any:
+        """Send a message and return the reply; an error if the process has ended."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(pickle.dumps(message))
+            self._process.stdin.flush()
+            return pickle.load(self._process.stdout)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            return ForetellError(f"{who} ended its process. Correct it.")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def _attempt(ask: Callable[[Image.Image], NDArray[np.float32]], picture: Image.Image) -> object:
+    """The prediction of an image, or the error it raises, which the rule may handle."""
+    try:
+        return ask(picture)
+    except Exception as error:
+        return error
+
+
+def serve() -> None:
+    """Run the rules of a file for the process that started this one, by standard input and output."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the run stops this process too
+    inbox: SimpleQueue[Any] = SimpleQueue()
+    source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a rule prints is no reply
+
+    def listen() -> None:
+        with suppress(EOFError):
+            while True:
+                inbox.put(pickle.load(source))
+        os._exit(0)  # also in the midst of a rule that never ends
+
+    def send(message: object) -> None:
+        sink.write(pickle.dumps(message))
+        sink.flush()
+
+    def ask(picture: Image.Image) -> NDArray[np.float32]:
+        send((picture,))
+        reply = inbox.get()
+        if isinstance(reply, Exception):
+            raise reply
+        answer: NDArray[np.float32] = reply
+        return answer
+
+    Thread(target=listen, daemon=True).start()
+    try:
+        found = load_assertions(*inbox.get())
+    except ForetellError as error:
+        return send(error)
+    send({name: (inspect.getdoc(rule) or name).partition("\n")[0] for name, rule in found.items()})
+    while True:
+        name, title, of, picture, categories, probabilities, label = inbox.get()
+        try:
+            send(judge(found[name], picture, Prediction(categories, probabilities, label, ask), title, of))
+        except ForetellError as error:
+            send(error)
+
+
+def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
+    """The functions of a user's file whose names do not begin with an underscore. The file is executed."""
     if not path.is_file():
         raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
     module = execute_file(path)
@@ -105,31 +238,11 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
         ) from None
 
 
-class Endless(ForetellError):
-    """An assertion that did not end in time."""
-
-
-def severity(
-    assertion: Assertion, picture: Image.Image, answer: Prediction, name: str, of: str, limit: float = LIMIT_S
-) -> float:
-    """How badly an assertion is broken: 0 it holds; NaN where it says nothing.
-
-    Raises
-    ------
-    Endless
-        It took longer than ``limit``, in seconds.
-    ForetellError
-        It fails, or gives what is none of these.
-    """
-    outcome, thread = _run_in_thread(assertion, picture, answer)
-    if not wait([outcome], limit).done:
-        _end(thread)
-        raise Endless(
-            f"{name} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is kept."
-        )
+def judge(assertion: Assertion, picture: Image.Image, answer: Prediction, name: str, of: str) -> float:
+    """Call an assertion; raise `ForetellError` where it fails or gives what is no severity."""
     try:
-        said = outcome.result()
-    except (Exception, SystemExit) as error:  # the user's own code
+        said = assertion(picture, answer)
+    except BaseException as error:  # the user's own code
         raise ForetellError(
             f"{name} failed on {of} ({type(error).__name__}: {error}): correct it, or let it return None if it does "
             "not apply."
@@ -144,26 +257,3 @@ def severity(
         f"{name} gave {said!r} for {of}: return True if it holds, False if not, its severity as a number from 0 (it "
         "holds) upwards, or None if it does not apply."
     )
-
-
-def _run_in_thread(assertion: Assertion, picture: Image.Image, answer: Prediction) -> tuple[Future[object], Thread]:
-    """What it will have said; in a thread of its own, which is left behind if it does not end in time."""
-    outcome: Future[object] = Future()
-
-    def ask() -> None:
-        try:
-            outcome.set_result(assertion(picture, answer))
-        except BaseException as error:  # told where it is waited for
-            outcome.set_exception(error)
-
-    thread = Thread(target=ask, daemon=True)
-    thread.start()
-    return outcome, thread
-
-
-def _end(thread: Thread) -> None:
-    """Raise SystemExit in a thread that was left behind: in a server it would compute for ever beside the participants.
-
-    It comes between two steps of Python; what waits outside of Python stays, and takes no processor time.
-    """
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))

@@ -1,7 +1,27 @@
-"""The words a participant reads, by language. Every language has the same keys and the same places to fill in."""
+"""The texts that participants read, by language: one TOML file each, with the same keys and the same placeholders."""
 
 from __future__ import annotations
 
-from study.locales import de, en
+import re
+import tomllib
+from pathlib import Path
+from typing import Literal, get_args
 
-CATALOGUES: dict[str, dict[str, str]] = {"en": en.TEXTS, "de": de.TEXTS}
+Language = Literal[
+    "en",
+    "de",
+]
+"""The languages of the experiment: each has a file here."""
+
+
+def read_catalogue(folder: Path, language: str) -> dict[str, str]:
+    """Read a file of texts: lines of a paragraph are joined, and the table ``ui`` holds the keys ``ui.KEY``."""
+    texts = tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))
+    texts |= {f"ui.{key}": text for key, text in texts.pop("ui").items()}
+    return {key: re.sub(r"(?<!\n)\n(?!\n)", " ", text.strip()) for key, text in texts.items()}
+
+
+HERE = Path(__file__).parent
+CATALOGUES: dict[str, dict[str, str]] = {language: read_catalogue(HERE, language) for language in get_args(Language)}
+FORMER = {language: read_catalogue(HERE / "former", language) for language in ("en", "de")}
+"""What bundles show that were frozen without all of their texts, up to version 0.2."""

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.bundle import Manifest
+from study.locales import Language
 
 TAKEN = "12345"
 """Keys of the page for confidence ratings (``dashboard/runner/trials.js``)."""
@@ -151,7 +152,7 @@ class Pay(Section):
 class Procedure(Section):
     """The procedure for a participant."""
 
-    language: Literal["en", "de"] = "en"
+    language: Language = "en"
     consent: Consent = Consent()
     contact: Contact = Field(default=Contact(), exclude_if=lambda found: found == Contact())
     """Omitted from the settings if empty: studies frozen before this setting existed keep their hash."""

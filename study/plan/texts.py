@@ -1,13 +1,14 @@
-"""The words a participant reads. A study may replace any of them by its key; paragraphs are blank lines apart."""
+"""The texts that participants read, frozen with a study, which may replace any of them by its key."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
-from study.locales import CATALOGUES
+from study.locales import CATALOGUES, FORMER
 from study.plan.procedure import procedure_of
 
 DEFAULT_LANGUAGE = "en"
@@ -15,9 +16,15 @@ DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
 
 
+def complete_texts(language: str, own: Mapping[str, str]) -> dict[str, str]:
+    """Every text that participants of a study read: its own, and those of its language for the rest."""
+    return {**CATALOGUES[language], **own}
+
+
 def texts_of(manifest: Manifest) -> dict[str, str]:
-    """The study's words over those of its language."""
-    return {**CATALOGUES[procedure_of(manifest).language], **manifest.texts}
+    """Return the texts frozen with a study; what older versions did not freeze is as they had it."""
+    language = procedure_of(manifest).language
+    return complete_texts(language, {**FORMER.get(language, {}), **manifest.texts})
 
 
 def page_words(texts: dict[str, str]) -> dict[str, str]:

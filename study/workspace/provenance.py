@@ -9,7 +9,7 @@ from pathlib import Path
 
 from study.workspace.workspace import ROOT
 
-CODE = ("core", "data", "study")
+CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/locales/*.toml")
 
 
 def environment(base: Path) -> dict[str, str]:
@@ -25,9 +25,9 @@ def environment(base: Path) -> dict[str, str]:
 
 
 def code_digest() -> str:
-    """SHA-256 over the source of the packages that make stimuli."""
+    """SHA-256 over the source of the packages that make stimuli, and the texts of the experiment."""
     digest = hashlib.sha256()
-    for package in CODE:
-        for path in sorted((ROOT / package).rglob("*.py")):
+    for pattern in CODE:
+        for path in sorted(ROOT.glob(pattern)):
             digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()

@@ -101,7 +101,7 @@ def test_a_preview_link_leads_to_a_preview(researcher: Server, page: Page) -> No
     link = page.get_by_role("link", name="Preview: both").get_attribute("href")
     assert link == f"{researcher.url}/run/aquarium?preview=both"
     page.goto(link)
-    expect(page.get_by_text("Preview: no data")).to_be_visible()
+    expect(page.get_by_text("Preview: answers do not count")).to_be_visible()
 
 
 def test_the_picture_file_of_a_stranger(researcher: Server, page: Page, tmp_path: Path) -> None:

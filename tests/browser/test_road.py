@@ -214,7 +214,7 @@ def test_failing_the_check_twice_ends_politely(page: Page, server: Server) -> No
     for _ in range(2):
         page.click("#understood")
         answer_check(page, 0, 0)
-    expect(page.locator("#end .prose")).to_contain_text("This is no judgement of you")
+    expect(page.locator("#end .prose")).to_contain_text("This says nothing about you")
     expect(page.locator("#code")).to_have_text("SCREEN7")
 
 
@@ -227,13 +227,13 @@ def test_a_device_that_does_not_fit_leaves_nothing(page: Page, server: Server) -
     page.set_viewport_size(DESKTOP)  # type: ignore[arg-type]
     page.add_init_script("indexedDB.open = () => { throw new Error('private'); }")
     page.reload()
-    expect(page.locator("#message .prose")).to_contain_text("does not let the page keep anything")
+    expect(page.locator("#message .prose")).to_contain_text("does not let the page store anything")
     assert query(server, "SELECT count(*) FROM session") == before
 
 
 def test_a_phone_is_told_to_tap_and_a_keyboard_which_keys(chromium: Browser, server: Server) -> None:
     """The example page; what floats lies below the text, however long the page is."""
-    for touch, words in ((True, "Tap the name"), (False, "F chooses the left name")):
+    for touch, words in ((True, "Tap the name"), (False, "Press F for the name on the left")):
         context = chromium.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)  # type: ignore[arg-type]
         page = context.new_page()
         server.let_in(context)
@@ -328,7 +328,7 @@ def test_withdrawing_in_the_middle_and_changing_ones_mind(page: Page, server: Se
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(1,)]
     page.click("#leave")
     page.click("#erase")  # the code is there already
-    expect(page.locator("#end .prose")).to_contain_text("Your answers were erased")
+    expect(page.locator("#end .prose")).to_contain_text("Your answers have been deleted")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", newest(server)) == [(0,)]
 
 

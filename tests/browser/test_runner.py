@@ -236,7 +236,7 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
         assert page.locator("#target").is_visible()
         assert page.locator("#map").is_visible() == maps
         assert (page.text_content("#map-legend") or "").strip() == (
-            "orange: for its answer, blue: against" if maps else ""
+            "orange: for its choice, blue: against" if maps else ""
         )
         for side in ("left", "right"):
             assert page.locator(f"#{side}-samples img").count() == (2 if samples else 0)
@@ -263,7 +263,7 @@ def test_each_condition_draws_its_places_and_one_layout(page: Page, server: Serv
         )
         assert clipped == []
         alts = page.eval_on_selector_all("#trial img:not([hidden])", "images => images.map(i => i.alt)")
-        assert all(re.fullmatch(r"picture \d+( with map|, (left|right) \d)?", alt) for alt in alts)
+        assert all(re.fullmatch(r"picture \d+( with a heatmap|, example \d on the (left|right))?", alt) for alt in alts)
 
 
 _LAYOUTS: dict[str, Any] = {}

@@ -140,13 +140,13 @@ def test_two_tabs(page: Page, server: Server) -> None:
     shown(page, 1)
     other = page.context.new_page()
     other.goto(page.url)
-    expect(other.locator("#message .title")).to_have_text("The study is open elsewhere")
+    expect(other.locator("#message .title")).to_have_text("This study is open somewhere else")
     other.click("#again")
     other.click("#begin")
     shown(other, 1)
     page.bring_to_front()
     page.keyboard.press("f")
-    expect(page.locator("#message .title")).to_have_text("The study is open elsewhere")
+    expect(page.locator("#message .title")).to_have_text("This study is open somewhere else")
     assert query(server, "SELECT count(*) FROM response WHERE session_id = ?", me) == [(0,)]
     other.bring_to_front()
     other.keyboard.press("j")
@@ -168,7 +168,7 @@ def test_a_tab_that_was_taken_over_says_so_by_itself(page: Page, server: Server)
     other = page.context.new_page()
     other.goto(page.url)
     other.click("#again")
-    expect(page.locator("#message .title")).to_have_text("The study is open elsewhere")
+    expect(page.locator("#message .title")).to_have_text("This study is open somewhere else")
     page.keyboard.press("f")
     other.click("#begin")
     sides = []
@@ -187,7 +187,7 @@ def test_a_copied_tab_is_another_tab(page: Page, server: Server) -> None:
     shown(page, 1)
     with page.expect_popup() as popup:
         page.evaluate("() => { open(location.href); }")
-    expect(popup.value.locator("#message .title")).to_have_text("The study is open elsewhere")
+    expect(popup.value.locator("#message .title")).to_have_text("This study is open somewhere else")
 
 
 def test_a_clock_that_jumps_changes_no_time(page: Page, server: Server) -> None:

@@ -132,7 +132,7 @@ def test_a_really_full_disk_refuses_in_words_and_goes_on(
     with serving(small_disk) as running, httpx.Client(base_url=f"{running.url}/api/v1", timeout=40) as http:
         http.headers["X-Session-Token"] = token
         refused = http.post("begin", json={"study": "demo"})
-        assert (refused.status_code, "pausing" in refused.json()["error"]) == (410, True)
+        assert (refused.status_code, "is paused" in refused.json()["error"]) == (410, True)
         filler = small_disk / "filler"
         with pytest.raises(OSError, match="No space left"):
             filler.write_bytes(bytes(1 << 23))

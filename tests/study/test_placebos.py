@@ -113,7 +113,7 @@ def test_people_are_told_of_placebos_in_the_end(
     study = service.researcher.open_study(bundle(conditions=conditions, trials=3, practice=0), per_condition=1)
     token = service.participant.begin(study, mode="sim", participant="x")
     simulate(service, study, 2, {"guesser": 1.0}, seed=1)
-    assert ("examples of something else" in _debrief(service, study)) is told
+    assert ("pictures of something else" in _debrief(service, study)) is told
     assert token
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +21,7 @@ from study.inquiry.assertions import COLUMNS, AssertionQuery, AssertionResults, 
 from study.inquiry.calibration import assess_calibration
 from study.inquiry.debugging import DebuggingResults, debug_classifier
 from study.inquiry.exemplars import of_set
-from study.inquiry.rules import LIMIT_S, load_assertions
+from study.inquiry.rules import LIMIT_S, RuleProcess
 from study.inquiry.uncertainty import UncertaintyQuery, uncertainty
 from study.network.sources import open_set
 from study.workspace.workspace import home
@@ -60,9 +61,9 @@ def make_assertions_task(classifier: Classifier, file: Path, content: bytes, ima
     """
 
     def compute(progress: Progress) -> AssertionResults:
-        rules = load_assertions(file, COLUMNS)
         asked = AssertionQuery(file, classifier.name, limit=LIMIT_S)
-        return assertions(classifier, rules, asked, load_judged_set(images), _parts("assertions"), progress)
+        with closing(RuleProcess(file, COLUMNS)) as rules:
+            return assertions(classifier, rules, asked, load_judged_set(images), _parts("assertions"), progress)
 
     key = digest("assertions", classifier.fingerprint, images.digest, str(file), str(LIMIT_S), content)
     return Task(key, compute, lambda: estimate_seconds(classifier, Cost(2 * len(images))))

@@ -11,7 +11,7 @@ from core.registry import Registry
 from study.building.design import Candidate
 from study.building.measures.ground import CandidateMeasure, Ground, MeasuredValue
 from study.inquiry.assertions import make_prediction
-from study.inquiry.rules import LIMIT_S, load_assertions, severity
+from study.inquiry.rules import LIMIT_S, RuleProcess
 
 
 def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:
@@ -25,16 +25,16 @@ def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -
         No such file or function, one that fails, or one that says nothing of an image.
     """
     path = ground.base / Path(file).expanduser()
-    found = load_assertions(path)
-    if rule not in found:
-        raise ForetellError(f"{path}: {Registry('rule', dict.fromkeys(found, '')).unknown(rule)}")
+    rules = RuleProcess(path)
+    if rule not in rules.says:
+        raise ForetellError(f"{path}: {Registry('rule', rules.says).unknown(rule)}")
 
     def measure_candidate(candidate: Candidate) -> MeasuredValue:
         images = ground.sets[candidate.role]
         picture, label = images.open(candidate.index), images.categories[images.labels[candidate.index]]
         given = ground.classifier.probabilities(ground.inputs(candidate))[0].numpy()
         answer, of = make_prediction(ground.classifier, given, label), images.ids[candidate.index]
-        value = severity(found[rule], picture, answer, f"{path.name}:{rule}", of, limit)
+        value = rules.severity(rule, picture, answer, of, limit)
         if np.isnan(value):
             raise ForetellError(
                 f"{path.name}:{rule} returns None for {of}, which then belongs to no stratum: let it return True, "

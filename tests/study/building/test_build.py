@@ -11,6 +11,8 @@ from core.errors import ForetellError
 from study.building import build as building
 from study.building.build import build, verify
 from study.bundle import MANIFEST, TRIAL_TYPES, Bundle
+from study.locales import CATALOGUES
+from study.plan.texts import texts_of
 from study.workspace.workspace import bundle_named, bundles
 from tests.study.studies import TINY
 
@@ -75,6 +77,14 @@ def test_a_second_build_is_the_same_study_from_scratch_and_from_disk(built, tmp_
     assert sorted(p.name for p in (again.folder / "assets").iterdir()) == sorted(
         f"{name}.webp" for name in bundle.manifest.assets
     )
+
+
+def test_every_text_is_frozen_with_the_study(built, monkeypatch):
+    """Catches a new version of Foretell that changes what participants of a running study read."""
+    texts = texts_of(built[1].manifest)
+    assert texts == {**CATALOGUES["en"], "title": "A tiny study"}
+    monkeypatch.setitem(CATALOGUES, "en", dict.fromkeys(CATALOGUES["en"], "Other words."))
+    assert texts_of(built[1].manifest) == texts
 
 
 def test_another_seed_is_another_study(built, tmp_path):

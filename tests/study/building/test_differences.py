@@ -66,6 +66,13 @@ def test_what_is_more_than_arithmetic_is_said_so(frozen: Manifest) -> None:
         assert faults(frozen, 1, **values) == ["1 trial(s) render differently now: main-1."]
 
 
+def test_texts_that_a_later_version_words_differently_are_no_fault(frozen: Manifest) -> None:
+    """Catches a `verify` that asks for a new build of a running study because a default text has changed."""
+    other = frozen.model_copy(update={"texts": {}})
+    assert other.compute_hash() != frozen.compute_hash()
+    assert differences(other, frozen) == []
+
+
 def test_practice_is_compared_too(frozen: Manifest) -> None:
     """Catches practice trials passed over."""
     known = frozen.model_copy(update={"classifier": {"name": "test", "fingerprint": "f"}})

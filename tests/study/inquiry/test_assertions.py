@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 
 import numpy as np
 import pandas as pd
@@ -15,13 +21,14 @@ from scipy.stats import beta
 
 from core.errors import ForetellError
 from study.inquiry.assertions import AssertionQuery, assertion_files
-from study.inquiry.rules import Prediction, load_assertions, severity
+from study.inquiry.rules import Endless, Prediction, RuleProcess
 from study.network.sources import open_set
 from study.plan.config import ImageSource
 from tests.conftest import ROOT
 from tests.core.scenes import scene_net
 from tests.study.inquiry.killing import killed_and_whole
 
+PREDICTION = Prediction(("boat",), np.ones(1, np.float32), None, lambda picture: np.ones(1, np.float32))
 SETTINGS = {"split": "adversarial", "size": 48}
 RULES = re.search(
     r"^`rules\.py`:\n\n```python\n(.*?)^```",
@@ -120,7 +127,8 @@ def test_pictures_without_labels(tmp_path):
 
 def test_a_picture_that_is_drawn_upon_is_whole_for_the_next(tmp_path):
     (tmp_path / "r.py").write_text(
-        "def first(picture, answer):\n    picture.paste((0, 0, 0), (0, 0, 96, 96))\n    return True\n"
+        "def first(picture, answer):\n    print('no reply')\n"
+        "    picture.paste((0, 0, 0), (0, 0, 96, 96))\n    return True\n"
         "def second(picture, answer):\n    return picture.getextrema() != ((0, 0),) * 3\n"
     )
     asserted, _ = assertion_files(AssertionQuery(tmp_path / "r.py", settings={"size": 2}), tmp_path / "out")
@@ -180,6 +188,13 @@ def test_what_was_kept_is_of_this_file_and_these_pictures(tmp_path):
         ("def rule(:\n", "failed while it was read: SyntaxError"),
         ("raise SystemExit(4)\n", r"r\.py failed while it was read: SystemExit: 4"),
         ("def rule(picture, answer): raise SystemExit(3)\n", r"rule failed on standard/0/000000 \(SystemExit: 3"),
+        ("def rule(picture, answer): raise KeyboardInterrupt\n", r"rule failed on .* \(KeyboardInterrupt: "),
+        ("def rule(picture, answer): return answer.to(3)\n", r"rule failed on standard/0/000000 \(\w+Error: "),
+        (
+            "from os import _exit\ndef rule(picture, answer): _exit(3)\n",
+            r"r\.py:rule failed on standard/0/000000: it ended its process",
+        ),
+        ("from os import _exit\n_exit(3)\n", r"r\.py ended its process"),
     ],
 )
 def test_a_wrong_file_is_one_sentence_and_leaves_nothing(code, sentence, tmp_path):
@@ -209,7 +224,7 @@ def test_a_rule_that_never_ends_is_named_and_a_longer_limit_goes_on(tmp_path):
 
 def test_no_file_is_one_sentence():
     with pytest.raises(ForetellError, match=r"There is no file nowhere\.py: give a Python file"):
-        load_assertions(Path("nowhere.py"))
+        RuleProcess(Path("nowhere.py"))
 
 
 def test_an_unknown_set_is_one_sentence(tmp_path):
@@ -218,17 +233,50 @@ def test_an_unknown_set_is_one_sentence(tmp_path):
         assertion_files(AssertionQuery(tmp_path / "r.py", image_set="scene"), tmp_path)
 
 
-def test_a_rule_that_never_ends_no_longer_computes(tmp_path):
-    """Catches a thread that shares the processor with a server's participants for ever."""
+ENDLESS = {
+    "loop": "while True:\n        pass",
+    "one step of Python that never ends": "__import__('re').match('(a+)+$', 'a' * 60 + 'b')",
+}
+
+
+@pytest.mark.parametrize("code", ENDLESS.values(), ids=ENDLESS)
+def test_a_rule_that_never_ends_is_killed_and_the_server_serves_meanwhile(code, tmp_path):
+    """Catches a rule in the server's own process: the second one would stop every participant's page for ever."""
+    (tmp_path / "r.py").write_text(f"def rule(picture, answer):\n    {code}\n")
+    over, served = Event(), []
+    server = Thread(target=lambda: [served.append(0) for _ in iter(lambda: over.wait(0.02), True)])
+    with closing(RuleProcess(tmp_path / "r.py")) as rules:
+        server.start()
+        with pytest.raises(Endless, match=r"^r\.py:rule did not end within 1 s on a picture: correct it"):
+            rules.severity("rule", Image.new("RGB", (4, 4)), PREDICTION, "a picture", 1)
+        over.set()
+        assert rules._process.wait(20) < 0  # by a signal
+    assert len(served) > 10
+
+
+def test_a_rule_that_never_ends_does_not_outlive_a_killed_server(tmp_path):
+    """Catches a process that computes for ever because nobody is left to end it."""
     (tmp_path / "r.py").write_text(
-        "from threading import current_thread\nthreads = []\n"
-        "def rule(picture, answer):\n"
-        "    threads.append(current_thread())\n"
-        "    while True:\n        pass\n"
+        "def rule(picture, answer):\n    while True:\n        open('alive', 'a').write('.')\n"
     )
-    found = load_assertions(tmp_path / "r.py")
-    with pytest.raises(ForetellError, match="did not end within"):
-        severity(found["rule"], Image.new("RGB", (4, 4)), None, "rule", "a picture", 0.2)
-    (thread,) = found["rule"].__globals__["threads"]
-    thread.join(20)
-    assert not thread.is_alive()
+    server = subprocess.Popen(
+        [sys.executable, "-c", "from tests.study.inquiry.test_assertions import *; run_alone()"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    alive = tmp_path / "alive"
+    while not alive.exists():
+        assert server.poll() is None
+        time.sleep(0.05)
+    server.kill()
+    server.wait()
+    deadline, size = time.monotonic() + 60, -1
+    while size != alive.stat().st_size:
+        assert time.monotonic() < deadline
+        size = alive.stat().st_size
+        time.sleep(0.5)
+
+
+def run_alone():
+    """Run the file ``r.py`` as a server would."""
+    RuleProcess(Path("r.py")).severity("rule", Image.new("RGB", (4, 4)), PREDICTION, "a picture")

@@ -255,7 +255,7 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
     begun = service.participant.begin(study, participant="begun")
     service.researcher.pause_study(study)
     assert service.researcher.studies()[-1].state == "paused"
-    with pytest.raises(Refusal, match="pausing") as refused:
+    with pytest.raises(Refusal, match="is paused") as refused:
         service.participant.begin(study, participant="new")
     assert refused.value.code == 410
     assert query(service, "SELECT count(*) FROM session") == [(1,)]
@@ -276,6 +276,6 @@ def test_a_paused_study_asks_newcomers_to_come_later(service: Service, study: st
 def test_a_nearly_full_disk_lets_nobody_new_in(service: Service, study: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = service.participant.begin(study, participant="begun")
     monkeypatch.setattr("study.workspace.disk.LEAST_FREE", 1 << 62)
-    with pytest.raises(Refusal, match="pausing"):
+    with pytest.raises(Refusal, match="is paused"):
         service.participant.begin(study, participant="new")
     assert to_trials(service, begun)["stage"] == "practice"
