@@ -11,7 +11,7 @@ from importlib.metadata import version
 import pandas as pd
 import plotly.graph_objects as go
 
-from study.analysis.exploratory import Measure
+from study.analysis.exploratory import ExploratoryResult
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
 from study.bundle import Manifest
@@ -79,7 +79,7 @@ def page(
 
 
 def list_exploratory_sections(
-    measures: Sequence[Measure],
+    measures: Sequence[ExploratoryResult],
 ) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
     """Convert exploratory measures to sections."""
     return [(m.title, "exploratory", m.says, m.table, m.figure) for m in measures]

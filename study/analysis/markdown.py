@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.document import CHANCES, SHOWN, chance, number
-from study.analysis.exploratory import Measure
+from study.analysis.exploratory import ExploratoryResult
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.responses import Responses
@@ -19,7 +19,7 @@ def report(
     answer: Sequence[str],
     analysis: NestedAnalysis,
     data: Responses,
-    found: Sequence[Measure],
+    found: Sequence[ExploratoryResult],
     made_from: Mapping[str, str],
     seed: int,
     plan: PlannedAnalysis | None,
@@ -108,7 +108,7 @@ def _models_table(analysis: NestedAnalysis) -> list[str]:
     return table(pd.DataFrame(rows))
 
 
-def _measure(measure: Measure) -> Iterator[str]:
+def _measure(measure: ExploratoryResult) -> Iterator[str]:
     """Write a short table here; refer to the file of a long one."""
     yield from (f"### {measure.title}", "", measure.says, "")
     if len(measure.table) <= SHOWN:

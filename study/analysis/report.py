@@ -25,6 +25,7 @@ from study.analysis import (
     placebos,
     random_effects,
 )
+from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
@@ -198,15 +199,12 @@ def write(
     """
     said = found or answer(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
-    model = analysis.largest
-    offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
-    checks = [exploratory.with_slopes(data, analysis, plan), exploratory.offer_robustness_checks(data.frame, model)]
-    measures, absent = exploratory.measures([*checks, *offers], progress)
+    measures, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
     made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
     lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
     notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
-        "table1": table(model),
+        "table1": table(analysis.largest),
         "lrt": tests_table(analysis),
         "models": nested.comparison(analysis),
         "figure1": numbers,
@@ -217,7 +215,7 @@ def write(
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
         **{f"{name}.csv": csv_text(content) for name, content in tables.items()},
-        "table1.tex": latex(model),
+        "table1.tex": latex(analysis.largest),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
         "report.md": markdown.report(TITLE, lines, analysis, data, measures, made_from, seed, plan),
         "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan, data.has_simulated),
@@ -231,7 +229,7 @@ def _page(
     notes: Sequence[str],
     tables: dict[str, pd.DataFrame],
     figure: go.Figure,
-    found: list[exploratory.Measure],
+    found: Sequence[ExploratoryResult],
     made_from: Mapping[str, str],
     plan: PlannedAnalysis | None,
     simulated: bool,
