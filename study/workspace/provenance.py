@@ -10,6 +10,8 @@ from pathlib import Path
 from study.workspace.workspace import ROOT
 
 CODE = ("core", "data", "study")
+SOURCES = (".py", ".html", ".md")
+"""Suffixes of code and of the templates of the report."""
 
 
 def environment(base: Path) -> dict[str, str]:
@@ -28,6 +30,6 @@ def code_digest() -> str:
     """SHA-256 over the source of the packages that make stimuli."""
     digest = hashlib.sha256()
     for package in CODE:
-        for path in sorted((ROOT / package).rglob("*.py")):
+        for path in sorted(path for path in (ROOT / package).rglob("*") if path.suffix in SOURCES):
             digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())
     return digest.hexdigest()
