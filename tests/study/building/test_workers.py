@@ -18,10 +18,11 @@ from core.errors import ForetellError
 from core.types import silent
 from study.building.build import build, open_sources, planner_of
 from study.building.stimuli import StimulusStudio
-from study.building.workers import MOST, Helpers, helpers_here
+from study.building.workers import Helpers, helpers_here
 from study.bundle import MANIFEST
 from study.network.claims import shared
 from study.network.sources import open_classifier
+from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 
