@@ -72,9 +72,9 @@ def measure(
 
 async def run(load: Load) -> dict[str, Any]:
     """Everybody until every place is done, or the time is over."""
-    with tempfile.TemporaryDirectory() as folder, _server(Path(folder), load) as server:
+    with tempfile.TemporaryDirectory() as folder, serve_study(Path(folder), load) as server:
         log, began, before = Log(), time.monotonic(), server.written_bytes()
-        async with _watched(server), _http(server.url) as http:
+        async with watch(server), _http(server.url) as http:
             in_time, spent = await _loaded(server, load, log, http)
         wall = time.monotonic() - began
         spent["written_kb_per_response"] = round(
@@ -139,7 +139,7 @@ def _faults(home: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _server(home: Path, load: Load) -> Iterator[Server]:
+def serve_study(home: Path, load: Load) -> Iterator[Server]:
     road = {"road": {"hold_minutes": 1}}
     with Service(home) as service:
         options: dict[str, Any] = {"name": STUDY, "trials": load.trials, "practice": 0, "side": 16, "config": road}
@@ -151,7 +151,7 @@ def _server(home: Path, load: Load) -> Iterator[Server]:
 
 
 @contextlib.asynccontextmanager
-async def _watched(server: Server) -> AsyncIterator[None]:
+async def watch(server: Server) -> AsyncIterator[None]:
     """A browser with the page Monitor open."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
@@ -160,7 +160,7 @@ async def _watched(server: Server) -> AsyncIterator[None]:
         await context.add_cookies(login)  # type: ignore[arg-type]
         page = await context.new_page()
         await page.goto(f"{server.url}/monitor", timeout=120_000)
-        await page.get_by_text("Troubles and disk").wait_for(timeout=120_000)
+        await page.get_by_text("Problems and storage").wait_for(timeout=120_000)
         yield
         await browser.close()
 

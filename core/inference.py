@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.fx.experimental.optimization import fuse
 
-from core.fusion import fuse_layers
+from core.cpu import fuse_layers
 
 TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest logit, that folding may make in float32."""

@@ -15,7 +15,17 @@ from itertools import filterfalse
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from core.errors import ForetellError
 
@@ -46,6 +56,71 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
 
+Number = int | float
+"""As it was frozen: 128 and 128.0 have different hashes."""
+
+
+class Facts(Record):
+    """Measured values of a trial; what was not measured when it was frozen is not written either."""
+
+    @model_serializer(mode="wrap")
+    def _write_measured(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in write(self).items() if name in self.model_fields_set}
+
+
+class TeachingFacts(Facts):
+    """What is known of a trial's teaching set.
+
+    ``p_prior`` and ``p_learner`` are the learner's probability of the AI's prediction before and after the examples,
+    ``gain`` their difference in log-odds, ``rank`` the share of the random sets that do not teach better, ``curve``
+    pairs of sets scored and the best probability so far; ``weight`` and ``copies`` are the study's settings.
+    """
+
+    p_learner: Number | None = None
+    p_prior: Number | None = None
+    gain: Number | None = None
+    policy: str | None = None
+    sets_scored: int | None = None
+    rank: Number | None = None
+    curve: tuple[tuple[int, Number], ...] = ()
+    weight: Number | None = None
+    copies: int | None = None
+
+
+class HeatmapFacts(Facts):
+    """What is known of the target's heatmap: its certificate, and the areas of its deletion and insertion curves.
+
+    ``relevance_on`` says what counted as the object, ``drawing`` what does not lie where the network looked.
+    """
+
+    method: str | None = None
+    parameters: dict[str, Any] = {}
+    samples: int | None = None
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+    relevance_on: str | None = None
+    standard_error: Number | None = None
+    effective_samples: Number | None = None
+    completeness: Number | None = None
+    drawing: str | None = None
+    deletion: Number | None = None
+    insertion: Number | None = None
+
+
+class StratumFacts(Facts):
+    """The stratum of a trial, 0 with the lowest values of ``measure``; ``value`` is None where it is infinite.
+
+    ``sampler`` names the noise of a measure that asks under noise, ``error`` is the value's Monte Carlo error.
+    """
+
+    measure: str
+    sampler: str | None = None
+    value: Number | None = None
+    error: Number
+    stratum: int
+    strata: int
+
+
 class Example(Record):
     """One teaching example: its category as the AI calls it, its image and its image with the map."""
 
@@ -59,7 +134,7 @@ class ConditionAssets(Record):
     """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
 
     ``examples`` are images by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
-    of what is shown, as `Trial.relevance` and ``Trial.teaching["gain"]`` are of the true explanation.
+    of what is shown, as `Trial.relevance` and ``Trial.teaching.gain`` are of the true explanation.
     """
 
     target_map: str | None = None
@@ -104,11 +179,9 @@ class Trial(Record):
     """One question: which of two categories did the AI choose?
 
     ``target`` is the AI's answer, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
-    categories as (a, b) in an order drawn by the study's seed. ``teaching`` and ``saliency`` hold what is
-    known of the explanations (P of the learner, effective sample size, ...); ``relevance`` the share of the
-    map's evidence on the object where an object mask exists, else None. ``doubt`` is the stratum of a study that
-    spreads its targets over a measure of their images (`study.building.measures`): measure, sampler where it
-    asks under noise, value (None: infinite), error, stratum (0 has the lowest values), strata.
+    categories as (a, b) in an order drawn by the study's seed. ``relevance`` is the share of the heatmap's evidence
+    on the object where an object mask exists, else None; ``stratum`` ("doubt" in the JSON) that of a study that
+    spreads its targets over a measure of their images (`study.building.measures`).
     """
 
     id: str
@@ -120,10 +193,15 @@ class Trial(Record):
     ai_probability: float
     source: str
     assets: TrialAssets
-    teaching: dict[str, Any]
-    saliency: dict[str, Any]
+    teaching: TeachingFacts
+    saliency: HeatmapFacts
     relevance: float | None = None
-    doubt: dict[str, Any] = Field(default_factory=dict, exclude_if=lambda found: not found)
+    stratum: StratumFacts | None = Field(
+        default=None,
+        validation_alias=AliasChoices("doubt", "stratum"),
+        serialization_alias="doubt",
+        exclude_if=lambda stratum: stratum is None,
+    )
 
     @property
     def ai_choice(self) -> Literal["a", "b"]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.limits import Busy
-from benchmarks.participants import Log, kept
+from benchmarks.participants import Load, Log, kept, serve_study, watch
 from dashboard.cli.bench import list_benchmarks
 from study.service import Service
 from study.simulate import simulate
@@ -30,6 +31,18 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
     assert (found["answers_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)
     assert sum(count for place, count in found["places"].items() if place.endswith("held")) == 1
     assert sum(found["places"].values()) == 4
+
+
+@pytest.mark.browser
+def test_the_monitor_that_a_run_keeps_open_is_found(tmp_path: Path) -> None:
+    """Catches a heading of the page Monitor that was reworded: the benchmark would wait for the former words."""
+
+    async def open_and_close() -> None:
+        async with watch(server):
+            pass
+
+    with serve_study(tmp_path, Load(4, trials=2, ramp_s=0, think_s=(0, 0), longest_s=60)) as server:
+        asyncio.run(open_and_close())
 
 
 def test_they_can_be_asked_for_by_name() -> None:

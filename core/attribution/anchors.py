@@ -13,13 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.players import Cells
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import Fill, iterate_masked_logits, scores
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 DRAW = 32
 """Images drawn at a time, each block from its own random stream."""
@@ -37,13 +36,10 @@ Anchor = tuple[int, ...]
 """Cells in the order in which the search added them."""
 
 
+@heatmap_method
 def anchors(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     grid: int = 4,
     tau: float = 0.95,
     delta: float = 0.05,
@@ -72,9 +68,8 @@ def anchors(
         )
     if samples < 2 * DRAW:
         raise ForetellError(f"samples={samples}: the search for an anchor needs at least {2 * DRAW} samples.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes, seed = query.classifier, query.inputs, query.classes, query.seed
     cells = Cells(*classifier.input_shape[1:], grid)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
     parameters = {"grid": grid, "tau": tau, "delta": delta, "beam": beam, "share": share, "fill": fill}
     whole = scores(classifier, inputs, classes, "probability").tolist()
     neutral = classifier.fill(fill)
@@ -90,18 +85,16 @@ def anchors(
             return logits[0].softmax(1)[:, target] >= least if share else first
 
         def report(drawn: int, b: int = b) -> None:
-            progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
+            query.progress(b * samples + drawn, len(inputs) * samples, "searching anchors")
 
         draws = AnchorSamples(check_class, cells.players, samples, seed, report)
         found = search(draws, tau, delta, beam)
         gains, variances = draws.compute_gains(found)
         maps.append(gains[cells.index].float())
         errors.append(variances.sqrt()[cells.index].float())
-        facts.append({"samples": draws.spent, "seed": seed, "standard_error": float(errors[-1].max())})
-        facts[-1] |= _collect_facts(found, cells, parameters)
-    progress(len(inputs) * samples, len(inputs) * samples, "searching anchors")
-    named = certificates(classifier, "anchors", inputs, classes, facts)
-    return Explanation(torch.stack(maps), 0.0, named, torch.stack(errors))
+        facts.append({"samples": draws.spent, "seed": seed} | _collect_facts(found, cells, parameters))
+    query.progress(len(inputs) * samples, len(inputs) * samples, "searching anchors")
+    return query.explain(torch.stack(maps), facts, error=torch.stack(errors))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
-"""PyTorch's functions by kind, and their arguments by position or by name."""
+"""PyTorch's functions by kind, and what their arguments mean."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.overrides import resolve_name
+
+from core.interception import Call
 
 NAMES = {
     "shape": "flatten reshape view view_as reshape_as permute transpose swapaxes swapdims movedim moveaxis t T mT "
@@ -46,77 +46,28 @@ NAMES = {
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 """The kind of each function that `core.attribution.propagation` handles."""
 
-WRITING = frozenset({"setitem", "iadd", "isub", "imul", "idiv", "itruediv"})
-"""Operators that change their first operand."""
+
+def find_operands(call: Call) -> tuple[Any, Any]:
+    """Both operands; those of einsum behind its equation."""
+    given = [*call.args, *(call.named[key] for key in ("other", "mat2") if key in call.named)]
+    if call.name == "einsum":
+        given = list(given[1]) if isinstance(given[1], (list, tuple)) else given[1:]
+    if call.name == "rmatmul":
+        given.reverse()
+    return given[0], given[1]
 
 
-@dataclass(frozen=True)
-class Call:
-    """One call of a PyTorch function, or of a tensor's method, operator or property.
-
-    Attributes
-    ----------
-    name
-        Without underscores: ``relu_`` and ``relu(inplace=True)`` are relu, ``__getitem__`` is getitem.
-    inplace
-        Whether it is to change its first argument.
-    overwrites
-        Whether `func` itself does so, as ``relu_`` does and ``relu(inplace=True)``, once read, does not.
-    """
-
-    func: Callable[..., Any]
-    name: str
-    args: tuple[Any, ...]
-    named: dict[str, Any]
-    inplace: bool
-    overwrites: bool
-
-    def __call__(self) -> Any:
-        """The result; the arguments stay as they are, also of an in-place call."""
-        if not self.overwrites:
-            return self.func(*self.args, **self.named)
-        copy = self.args[0].clone()
-        self.func(copy, *self.args[1:], **self.named)
-        return copy
-
-    def on(self, first: Any, **named: Any) -> Any:
-        """The result with another first argument, and further arguments by name."""
-        return replace(self, args=(first, *self.args[1:]), named=self.named | named)()
-
-    def operands(self) -> tuple[Any, Any]:
-        """Both operands; those of einsum behind its equation."""
-        given = [*self.args, *(self.named[key] for key in ("other", "mat2") if key in self.named)]
-        if self.name == "einsum":
-            given = list(given[1]) if isinstance(given[1], (list, tuple)) else given[1:]
-        if self.name == "rmatmul":
-            given.reverse()
-        return given[0], given[1]
-
-    def pair(self, a: Tensor, b: Tensor) -> Tensor:
-        """The bilinear function of this call at other operands."""
-        return torch.einsum(self.args[0], a, b) if self.name == "einsum" else torch.matmul(a, b)
-
-    def unpack_layer_arguments(self) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
-        """Input, weight, bias, and the other arguments by position and by name."""
-        named = dict(self.named)
-        given = list(self.args[:3])
-        given += [named.pop(key, None) for key in ("input", "weight", "bias")[len(given) :]]
-        return given[0], given[1], given[2], self.args[3:], named
+def multiply(call: Call, a: Tensor, b: Tensor) -> Tensor:
+    """The bilinear function of a call at other operands."""
+    return torch.einsum(call.args[0], a, b) if call.name == "einsum" else torch.matmul(a, b)
 
 
-def read(func: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Call:
-    """A call as `torch.overrides.TorchFunctionMode` gives it."""
-    written = (resolve_name(func) or func.__name__).rpartition(".")[2]
-    if written == "__get__":  # a property: x.T, x.shape
-        return Call(func, func.__self__.__name__, args, named, False, False)  # type: ignore[attr-defined]
-    operator, name = written.startswith("__"), written.strip("_")
-    overwrites = name in WRITING if operator else written.endswith("_")
-    inplace = overwrites or bool(named.get("inplace", False))
-    named = {key: value if key != "inplace" else False for key, value in named.items()}
-    for key in ("input", "self"):
-        if key in named:
-            args = (named.pop(key), *args)
-    return Call(func, name, args, named, inplace, overwrites)
+def unpack_layer_arguments(call: Call) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
+    """Input, weight, bias, and the other arguments by position and by name."""
+    named = dict(call.named)
+    given = list(call.args[:3])
+    given += [named.pop(key, None) for key in ("input", "weight", "bias")[len(given) :]]
+    return given[0], given[1], given[2], call.args[3:], named
 
 
 def softmax_dim(input: Tensor, dim: int = -1, *_: Any, **__: Any) -> int:  # noqa: ARG001

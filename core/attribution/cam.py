@@ -5,37 +5,31 @@ The coarse map of a layer's size is enlarged bilinearly to the image's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.activations import activation_and_gradient
-from core.attribution.common import certificates, in_parts, prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 CamSign = Literal["positive", "signed"]
 
 
-def cam(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-) -> Explanation:
+@heatmap_method
+def cam(query: Query) -> Explanation:
     """Weight feature maps by the class's weights in the last layer: exact after global average pooling.
 
     Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the mean of the coarse map plus the bias is the logit. Needs a
     network that ends in global average pooling and one linear layer, and says so of any other.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier = query.classifier
     layer = select_layer(classifier, "")
     weights = _head(classifier)[:, :-1].float()
 
@@ -44,11 +38,10 @@ def cam(
         pooled = _find_pooled_maps(classifier.features(part), read.activation)
         if pooled is None:
             raise _not_pooled(classifier)
-        return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), inputs), read.logits
+        return enlarge_maps(torch.einsum("bk,bkhw->bhw", weights[chosen], pooled), part), read.logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
-    known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "cam", inputs, classes, known, logits))
+    maps, logits = query.in_parts(compute, "class activation maps")
+    return query.explain(maps, logits=logits, parameters={"layer": layer})
 
 
 def _head(classifier: Classifier) -> Tensor:
@@ -75,22 +68,14 @@ def _not_pooled(classifier: Classifier) -> ForetellError:
     )
 
 
-def grad_cam(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-    sign: CamSign = "positive",
-) -> Explanation:
+@heatmap_method
+def grad_cam(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
     """Weight each feature map of a layer by the mean gradient of the target's logit with respect to it.
 
     Selvaraju et al. 2017 (arXiv:1610.02391), eq. 1 and 2. ``layer=""`` is the last one with a map of places;
     ``sign="signed"`` leaves out the ReLU of eq. 2, so that what speaks against the class shows too.
     """
-    return _explain("grad_cam", classifier, images, targets, progress, layer, sign, grad_cam_map)
+    return _explain(query, layer, sign, grad_cam_map)
 
 
 def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
@@ -98,24 +83,15 @@ def grad_cam_map(activation: Tensor, gradient: Tensor) -> Tensor:
     return (gradient.mean((2, 3), keepdim=True) * activation).sum(1)
 
 
-def grad_cam_plus_plus(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-    sign: CamSign = "positive",
-) -> Explanation:
+@heatmap_method
+def grad_cam_plus_plus(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
     """Weight feature maps by the locations that raise the logit, so that several objects of a class all show.
 
     Chattopadhyay et al. 2018 (arXiv:1710.11063), eq. 19 for the class score exp(logit). Its factor exp(logit), the
     same for the whole map, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
     in `grad_cam`.
     """
-    name = "grad_cam_plus_plus"
-    return _explain(name, classifier, images, targets, progress, layer, sign, _grad_cam_plus_plus)
+    return _explain(query, layer, sign, _grad_cam_plus_plus)
 
 
 def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
@@ -130,49 +106,31 @@ def _grad_cam_plus_plus(activation: Tensor, gradient: Tensor) -> Tensor:
     return ((raising / divisor).sum((2, 3), keepdim=True) * activation).sum(1)
 
 
-def layer_cam(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-    sign: CamSign = "positive",
-) -> Explanation:
+@heatmap_method
+def layer_cam(query: Query, *, layer: str = "", sign: CamSign = "positive") -> Explanation:
     """Weight every location of each feature map by its own positive gradient: detailed also from early layers.
 
     Jiang et al. 2021 (doi:10.1109/TIP.2021.3089943), eq. 5 to 7. ``layer`` and ``sign`` as in `grad_cam`.
     """
-    return _explain("layer_cam", classifier, images, targets, progress, layer, sign, _layer_cam)
+    return _explain(query, layer, sign, _layer_cam)
 
 
 def _layer_cam(activation: Tensor, gradient: Tensor) -> Tensor:
     return (gradient.relu() * activation).sum(1)
 
 
-def _explain(
-    method: str,
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    progress: Progress,
-    layer: str,
-    sign: CamSign,
-    combine: Callable[[Tensor, Tensor], Tensor],
-) -> Explanation:
+def _explain(query: Query, layer: str, sign: CamSign, combine: Callable[[Tensor, Tensor], Tensor]) -> Explanation:
     """Compute heatmaps ``combine(activation, gradient)``, (B, h, w) from twice (B, K, h, w), enlarged."""
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    layer = select_layer(classifier, layer)
+    layer = select_layer(query.classifier, layer)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        read = activation_and_gradient(classifier, part, chosen, layer)
+        read = activation_and_gradient(query.classifier, part, chosen, layer)
         coarse = combine(read.activation, read.gradient)
-        return enlarge_maps(coarse.relu() if sign == "positive" else coarse, inputs), read.logits
+        return enlarge_maps(coarse.relu() if sign == "positive" else coarse, part), read.logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, "class activation maps")
-    known = [{"parameters": {"layer": layer, "sign": sign}, "warnings": warnings(m, layer, sign)} for m in maps]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
+    maps, logits = query.in_parts(compute, "class activation maps")
+    known = [{"warnings": warnings(m, layer, sign)} for m in maps]
+    return query.explain(maps, known, logits=logits, parameters={"layer": layer, "sign": sign})
 
 
 def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:

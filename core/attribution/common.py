@@ -1,20 +1,17 @@
-"""Functions that all methods share: checked targets, gradients without side effects, certificates."""
+"""Functions that several methods share: checked targets, gradients without side effects, residuals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from importlib.metadata import version
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.cpu import Pointwise
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
-from core.pointwise import Pointwise
-from core.types import Certificate, Progress
+from core.types import Progress
 
 
 def prepare_inputs(classifier: Classifier, images: Tensor, targets: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -75,40 +72,6 @@ def in_parts(
         return maps
 
     return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0])), torch.cat(heard)
-
-
-def certificates(
-    classifier: Classifier,
-    method: str,
-    images: Tensor,
-    targets: Tensor,
-    known: Sequence[dict[str, Any]],
-    logits: Tensor | None = None,
-) -> tuple[Certificate, ...]:
-    """Make one certificate per image; ``known`` holds the method's facts of each, ``logits`` (B, K) save a pass."""
-    logits = classifier.logits(images) if logits is None else logits
-    probabilities = logits.softmax(1).gather(1, targets[:, None])[:, 0].tolist()
-    return tuple(
-        Certificate(
-            method=method,
-            target=int(target),
-            fingerprint=classifier.fingerprint,
-            probability=probability,
-            versions=versions(),
-            **facts | {"warnings": (*facts.get("warnings", ()), *classifier.warnings)},
-        )
-        for target, probability, facts in zip(targets.tolist(), probabilities, known, strict=True)
-    )
-
-
-@cache
-def _version(package: str) -> str:
-    return version(package)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the libraries that a heatmap's numbers depend on."""
-    return {package: _version(package) for package in ("torch", "numpy")}
 
 
 INCOMPLETE = 0.05

@@ -6,35 +6,27 @@ Shrikumar, Greenside & Kundaje 2017 (arXiv:1704.02685); how each kind of layer i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, in_parts, prepare_inputs, residual
+from core.attribution.common import in_parts, residual
 from core.attribution.differences import DeepLiftRule, Differences, contributions
 from core.attribution.lrp import differentiable
+from core.attribution.method import Query, heatmap_method
 from core.attribution.references import ReferenceSource, describe_references, picker
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 
 LogitKind = Literal["logit", "normalised"]
 
 
+@heatmap_method
 def deeplift(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
-    rule: DeepLiftRule = "rescale",
-    baseline: Baseline = "black",
-    output: LogitKind = "logit",
+    query: Query, *, rule: DeepLiftRule = "rescale", baseline: Baseline = "black", output: LogitKind = "logit"
 ) -> Explanation:
     """Backpropagate differences from a reference, so that the heatmap sums to the difference of the logit.
 
@@ -42,26 +34,18 @@ def deeplift(
     the mean over all classes, so that what speaks for every class speaks for none. The certificate's completeness is
     the residual of the sum.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    origins = baselines(classifier, inputs, baseline, seed)
-    maps, changes, logits = _contributions(classifier, inputs, origins, classes, rule, output, progress)
+    origins = baselines(query.classifier, query.inputs, baseline, query.seed)
+    maps, changes, logits = _contributions(query, origins, rule, output, query.progress)
+    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(maps, changes.tolist(), strict=True)]
     facts: dict[str, Any] = {"parameters": {"rule": rule, "baseline": baseline, "output": output}}
-    if baseline == "noise":
-        facts["seed"] = seed
-    known = [
-        facts | {"completeness": residual(m, 0.0, change)} for m, change in zip(maps, changes.tolist(), strict=True)
-    ]
-    return Explanation(maps, 0.0, certificates(classifier, "deeplift", inputs, classes, known, logits))
+    facts |= {"seed": query.seed} if baseline == "noise" else {}
+    return query.explain(maps, known, logits=logits, **facts)
 
 
+@heatmap_method
 def deep_shap(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     rule: DeepLiftRule = "rescale",
     samples: int = 20,
     source: ReferenceSource = "colours",
@@ -75,37 +59,27 @@ def deep_shap(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: DeepSHAP needs at least 2 references. For one, use deeplift.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    pick = picker(classifier, source, references)
+    pick = picker(query.classifier, source, references)
     maps, changes = [], []
     for i in range(samples):
-        origins = pick(stream(seed, i)).expand_as(inputs)
-        found, change, logits = _contributions(classifier, inputs, origins, classes, rule, output, silent)
+        origins = pick(stream(query.seed, i)).expand_as(query.inputs)
+        found, change, logits = _contributions(query, origins, rule, output, silent)
         maps.append(found)
         changes.append(change)
-        progress(i + 1, samples, "deep shap")
+        query.progress(i + 1, samples, "deep shap")
     error = torch.stack(maps).std(0) / samples**0.5
     mean, differences = torch.stack(maps).mean(0), torch.stack(changes).mean(0).tolist()
     settings = {"rule": rule, "samples": samples, "output": output} | describe_references(source, references)
-    facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
-    known = [
-        facts | {"completeness": residual(m, 0.0, difference), "standard_error": float(e.max())}
-        for m, e, difference in zip(mean, error, differences, strict=True)
-    ]
-    return Explanation(mean, 0.0, certificates(classifier, "deep_shap", inputs, classes, known, logits), error)
+    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(mean, differences, strict=True)]
+    facts: dict[str, Any] = {"samples": samples, "seed": query.seed, "parameters": settings}
+    return query.explain(mean, known, error=error, logits=logits, **facts)
 
 
 def _contributions(
-    classifier: Classifier,
-    inputs: Tensor,
-    origins: Tensor,
-    classes: Tensor,
-    rule: DeepLiftRule,
-    output: LogitKind,
-    progress: Progress,
+    query: Query, origins: Tensor, rule: DeepLiftRule, output: LogitKind, progress: Progress
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute heatmaps (B, H, W), the differences they explain (B,) and the logits (B, K), for one reference each."""
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
 
     def compute_explained_logit(logits: Tensor, target: Tensor) -> Tensor:
         own = logits.gather(1, target[:, None])[:, 0]

@@ -19,11 +19,12 @@ from torch import Tensor, nn
 from torch.autograd.function import Function
 from torch.utils._pytree import tree_leaves
 
-from core.attribution.calls import KINDS, Call
+from core.attribution.calls import KINDS
 from core.attribution.linear_maps import LinearMap
 from core.attribution.propagation import Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import per
 from core.errors import ForetellError
+from core.interception import Call
 
 DeepLiftRule = Literal["rescale", "reveal_cancel", "mixed"]
 """For functions of one value: section 3.5.2, section 3.5.3, or Rescale behind convolutions and RevealCancel behind

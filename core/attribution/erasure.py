@@ -15,7 +15,8 @@ from torch.nn import functional as F
 
 from core.attribution.activations import refuse_unknown
 from core.attribution.cam import enlarge_maps
-from core.attribution.common import certificates, prepare_inputs
+from core.attribution.common import prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
@@ -29,15 +30,8 @@ CERTAIN = 1e-3
 """A surprise this small (a probability above 99.9%) makes every relative difference large."""
 
 
-def erasure(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-) -> Explanation:
+@heatmap_method
+def erasure(query: Query, *, layer: str = "") -> Explanation:
     """Measure the relative rise of -log p of the class when all features of one location are set to 0.
 
     Li et al. 2016 (arXiv:1612.08220), eq. 1 for one image: with the surprise S = -log p(c | x), a place has
@@ -46,13 +40,11 @@ def erasure(
     coarse heatmap is enlarged to the image. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
     Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    layer = select_layer(classifier, layer)
-    units = Units.of(classifier, layer, "place")
-    coarse, surprises = relative_surprise(classifier, inputs, classes, units, progress)
-    maps = enlarge_maps(coarse.view(-1, *units.shape[1:]).float(), inputs)
-    known = [_facts(layer, surprise) for surprise in surprises.tolist()]
-    return Explanation(maps, 0.0, certificates(classifier, "erasure", inputs, classes, known))
+    layer = select_layer(query.classifier, layer)
+    units = Units.of(query.classifier, layer, "place")
+    coarse, surprises = relative_surprise(query.classifier, query.inputs, query.classes, units, query.progress)
+    maps = enlarge_maps(coarse.view(-1, *units.shape[1:]).float(), query.inputs)
+    return query.explain(maps, [_facts(layer, surprise) for surprise in surprises.tolist()])
 
 
 def _facts(layer: str, surprise: float) -> dict[str, Any]:

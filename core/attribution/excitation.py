@@ -6,7 +6,6 @@ Zhang et al. 2016 (arXiv:1608.00507). Marginal winning probabilities are relevan
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,59 +14,43 @@ from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer
 from core.attribution.cam import enlarge_maps
-from core.attribution.common import certificates, in_parts, prepare_inputs
 from core.attribution.lrp import refuse_hidden
+from core.attribution.method import Query, heatmap_method
 from core.attribution.places import select_layer
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 WINNING = AlphaBeta(1, 0)
 LOSING = AlphaBeta(0, -1)
 """The winners of a class whose weights are negated: what excites the evidence against it."""
 
 
-def excitation_backpropagation(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-) -> Explanation:
+@heatmap_method
+def excitation_backpropagation(query: Query, *, layer: str = "") -> Explanation:
     """Compute marginal winning probabilities: how likely a top-down search for the class ends at each location.
 
     Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with a map
     of places) and enlarged bilinearly. A probability: never negative, no evidence against.
     """
-    return _explain("excitation_backpropagation", classifier, images, targets, progress, layer)
+    return _explain(query, layer)
 
 
-def contrastive_excitation(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-) -> Explanation:
+@heatmap_method
+def contrastive_excitation(query: Query, *, layer: str = "") -> Explanation:
     """Subtract the winning probabilities of the class's opposite, so that what excites every class cancels.
 
     Zhang et al. 2016 (arXiv:1608.00507), section 3.3: the opposite has the negated weights of the last linear layer.
     Signed, where the paper keeps what is positive; summed over the channels of ``layer`` and enlarged bilinearly.
     """
-    return _explain("contrastive_excitation", classifier, images, targets, progress, layer)
+    return _explain(query, layer)
 
 
-def _explain(
-    method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, layer: str
-) -> Explanation:
-    inputs, classes = prepare_inputs(classifier, images, targets)
+def _explain(query: Query, layer: str) -> Explanation:
+    classifier, method = query.classifier, query.method
     layer = select_layer(classifier, layer)
     composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
@@ -91,9 +74,8 @@ def _explain(
             )
         return enlarge_maps(winning.sum(1).float().cpu(), part), logits.detach().float().cpu()
 
-    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
-    known: list[dict[str, Any]] = [{"parameters": {"layer": layer}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
+    maps, logits = query.in_parts(compute)
+    return query.explain(maps, logits=logits, parameters={"layer": layer})
 
 
 def _start(classifier: Classifier, method: str, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,34 +6,28 @@ or takes the user's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, output_gradient, prepare_inputs, residual, shortfall
+from core.attribution.common import output_gradient, residual, shortfall
+from core.attribution.method import Query, heatmap_method
 from core.attribution.monte_carlo import moments
 from core.attribution.references import Pick, ReferenceSource, describe_references, picker
 from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 BLOCK = 64
 """References held in memory at a time."""
 
 
+@heatmap_method
 def expected_gradients(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
-    samples: int = 100,
-    source: ReferenceSource = "colours",
-    references: Tensor | None = None,
+    query: Query, *, samples: int = 100, source: ReferenceSource = "colours", references: Tensor | None = None
 ) -> Explanation:
     """Average integrated gradients over many references: each pixel's contribution relative to the mean output.
 
@@ -45,8 +39,7 @@ def expected_gradients(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: expected gradients need at least 2 samples.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    classifier, inputs, classes, seed = query.classifier, query.inputs, query.classes, query.seed
     pick = picker(classifier, source, references)
 
     def sample_attributions(rows: Tensor) -> Iterator[Tensor]:
@@ -56,22 +49,17 @@ def expected_gradients(
             gradients = output_gradient(classifier, start + share * (x - start), target.expand(len(rows)))
             yield ((x - start) * gradients).sum(1)
 
-    mean, variance = moments(sample_attributions, inputs, samples, progress, "expected gradients")
+    mean, variance = moments(sample_attributions, inputs, samples, query.progress, "expected gradients")
     error = (variance / samples).sqrt().float()
     settings = {"samples": samples} | describe_references(source, references)
-    facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
     starts = _average(classifier, pick, seed, samples)[classes].tolist()
     logits = classifier.logits(inputs)
     ends = logits.gather(1, classes[:, None])[:, 0].tolist()
     missed = [residual(m, a, b) for m, a, b in zip(mean, starts, ends, strict=True)]
     remedy = f"Raise 'samples' (now {samples})."
-    known = [
-        facts | {"completeness": m, "standard_error": float(e.max()), "warnings": shortfall(m, remedy)}
-        for m, e in zip(missed, error, strict=True)
-    ]
-    return Explanation(
-        mean.float(), 0.0, certificates(classifier, "expected_gradients", inputs, classes, known, logits), error
-    )
+    known = [{"completeness": m, "warnings": shortfall(m, remedy)} for m in missed]
+    facts: dict[str, Any] = {"samples": samples, "seed": seed, "parameters": settings}
+    return query.explain(mean, known, error=error, logits=logits, **facts)
 
 
 def _draw_reference(pick: Pick, seed: int, index: int) -> tuple[Tensor, Tensor]:

@@ -5,22 +5,19 @@ Yang et al. 2021 (doi:10.1038/s41598-021-89267-4) and Folke et al. 2021 (arXiv:2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs
-from core.classifier import Classifier
-from core.device import draw_seed
+from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
 from core.masked import Fill, iterate_masked_logits, iterate_masked_probabilities
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import SMALLEST, posterior_mask
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 Estimator = Literal["controlled", "plain"]
 Sampler = Literal["importance", "smc", "auto"]
@@ -42,13 +39,10 @@ LINEAGES = 12
 REMEDY = {"importance": "Raise 'samples', or set sampler='auto'.", "smc": "Raise 'samples'."}
 
 
+@heatmap_method
 def bayesian_teaching(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     samples: int = 1000,
     fill: Fill = "mean",
     length_scale: float = 0.1,
@@ -77,15 +71,11 @@ def bayesian_teaching(
     ``sampling`` says which was used. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
     """
     _check(samples, sampler, tolerance)
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    prior = MaskPrior(*classifier.input_shape[1:], length_scale, mean, amplitude)
-    masking = _Masking(
-        classifier, inputs, classes, prior, classifier.fill(fill), samples, tolerance, seed, chunk or None, progress
-    )
+    prior = MaskPrior(*query.classifier.input_shape[1:], length_scale, mean, amplitude)
+    masking = _Masking(query, prior, query.classifier.fill(fill), samples, tolerance, chunk or None)
     if sampler == "smc":
-        maps, errors = torch.zeros(2, len(inputs), *inputs.shape[2:], dtype=torch.float64)
-        known: list[Facts] = [{} for _ in targets]
+        maps, errors = torch.zeros(2, len(query.inputs), *query.inputs.shape[2:], dtype=torch.float64)
+        known: list[Facts] = [{} for _ in maps]
     else:
         maps, errors, known = masking.estimate_from_prior(estimator)
     for i, facts in enumerate(known):
@@ -100,9 +90,8 @@ def bayesian_teaching(
         "sampler": sampler,
         "tolerance": tolerance,
     }
-    shared = {"samples": samples, "seed": seed, "parameters": parameters}
-    named = certificates(classifier, "bayesian_teaching", inputs, classes, [shared | facts for facts in known])
-    return Explanation(maps.float(), prior.expected_value, named, errors.float())
+    shared: Facts = {"samples": samples, "seed": query.seed, "parameters": parameters}
+    return query.explain(maps, known, zero=prior.expected_value, error=errors, **shared)
 
 
 def _estimate_map(sums: WeightedMasks, estimator: Estimator) -> tuple[Tensor, Tensor]:
@@ -135,38 +124,34 @@ def _check(samples: int, sampler: Sampler, tolerance: float) -> None:
 
 @dataclass(frozen=True)
 class _Masking:
-    """Images (B, C, H, W), their targets, and the two ways to sample masks."""
+    """The two ways to sample masks of the images."""
 
-    classifier: Classifier
-    inputs: Tensor
-    classes: Tensor
+    query: Query
     prior: MaskPrior
     neutral: Tensor
     samples: int
     tolerance: float
-    seed: int
     chunk: int | None
-    progress: Progress
 
     def estimate_from_prior(self, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
         """Weight masks of the prior: heatmaps and errors (B, H, W) float64 and facts about each."""
         # With a tolerance each heatmap ends at its own time, as it would alone.
-        parts = torch.split(torch.arange(len(self.inputs)), 1 if self.tolerance else len(self.inputs))
+        parts = torch.split(torch.arange(len(self.query.inputs)), 1 if self.tolerance else len(self.query.inputs))
         found = [self._estimate_part_from_prior(part, estimator) for part in parts]
         maps, errors, known = zip(*found, strict=True)
         return torch.cat(maps), torch.cat(errors), [facts for part in known for facts in part]
 
     def _estimate_part_from_prior(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
         sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected_value)
-        pictures, place = _distinct(self.inputs[which])
-        for block in self.prior.blocks(self.samples, self.seed):
+        pictures, place = _distinct(self.query.inputs[which])
+        for block in self.prior.blocks(self.samples, self.query.seed):
             asked = iterate_masked_probabilities(
-                self.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk
+                self.query.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk
             )
             ((_, probabilities),) = asked
-            classes = self.classes[which][:, None, None].expand(-1, len(block), 1)
+            classes = self.query.classes[which][:, None, None].expand(-1, len(block), 1)
             sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
-            self.progress(sums.count, self.samples, "masks")
+            self.query.progress(sums.count, self.samples, "masks")
             if self.tolerance and self._has_converged(sums, estimator):
                 break
         maps, errors = _estimate_map(sums, estimator)
@@ -190,14 +175,16 @@ class _Masking:
 
     def estimate_from_posterior(self, picture: int) -> tuple[Tensor, Tensor, Facts]:
         """Sample masks of one image's posterior: heatmap and error (H, W) float64 and facts about them."""
-        image, target = self.inputs[picture], int(self.classes[picture])
+        image, target = self.query.inputs[picture], int(self.query.classes[picture])
 
         def evidence(masks: Tensor) -> Tensor:
-            asked = iterate_masked_logits(self.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk)
+            asked = iterate_masked_logits(
+                self.query.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk
+            )
             ((_, logits),) = asked
             return logits[0].log_softmax(1)[:, target]
 
-        found = posterior_mask(self.prior, evidence, self.samples, self.seed, self.progress)
+        found = posterior_mask(self.prior, evidence, self.samples, self.query.seed, self.query.progress)
         sampling = {"sampler": "smc"} | found.diagnostics
         return found.map, found.error, self._collect_facts(found.error, found.effective, sampling)
 

@@ -5,7 +5,7 @@ Fong, Patrick & Vedaldi 2019 (arXiv:1910.08485).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.common import certificates, prepare_inputs
 from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
-from core.classifier import Classifier
+from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
 from core.masked import Output
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 GRID = 32
 """Cells a side, of 7 px at 224 px: a spot of one cell is then about 40 px wide."""
@@ -38,13 +37,10 @@ RATE = 0.05
 """Step of Adam: half the way from 1/2 to an end takes five."""
 
 
+@heatmap_method
 def extremal_perturbation(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
     areas: str = "0.1",
     iterations: int = 300,
     grid: int = 0,
@@ -65,7 +61,7 @@ def extremal_perturbation(
     shares = _areas(areas)
     if iterations < 1:
         raise ForetellError(f"iterations={iterations}: extremal perturbations need at least 1 iteration.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
     size = classifier.input_shape[1:]
     cells = grid or min(GRID, *size)
     if not 2 <= cells <= min(size):
@@ -83,15 +79,14 @@ def extremal_perturbation(
     def report(_: int) -> None:
         nonlocal done
         done += 1
-        progress(done, total, "masks of an area")
+        query.progress(done, total, "masks of an area")
 
     for x, origin, target in zip(inputs, baselines(classifier, inputs, reference, 0), classes.tolist(), strict=True):
         game = FadedImage(classifier, x, origin, target, output)
         masks = torch.stack([_mask(game, share, cells, iterations, report) for share in shares])
         maps.append(masks.mean(0))
         facts.append(_collect_facts(game, masks, parameters))
-    named = certificates(classifier, "extremal_perturbation", inputs, classes, facts)
-    return Explanation(torch.stack(maps), 0.0, named)
+    return query.explain(torch.stack(maps), facts)
 
 
 def _areas(areas: str) -> list[float]:

@@ -2,82 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, gradient_and_logits, in_parts, prepare_inputs, residual, shortfall
+from core.attribution.common import gradient_and_logits, residual, shortfall
+from core.attribution.method import Query, heatmap_method
 from core.attribution.paths import PathName, Quadrature, along, select_path
-from core.classifier import Classifier
-from core.device import draw_seed
 from core.errors import ForetellError
 from core.masked import scores
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 MOST_STEPS = 1024
 """Largest number of steps of integrated gradients that a tolerance may choose."""
 
 
-def gradient(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-) -> Explanation:
+@heatmap_method
+def gradient(query: Query) -> Explanation:
     """Show what a small change of each pixel would do: the gradient of the target's logit, summed over channels.
 
     Simonyan, Vedaldi & Zisserman 2013 (arXiv:1312.6034), section 3; signed here, where they take the largest
     absolute value over the channels.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        found, logits = gradient_and_logits(classifier, part, chosen)
-        return found.sum(1), logits
+        gradients, logits = gradient_and_logits(query.classifier, part, chosen)
+        return gradients.sum(1), logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, "gradient")
-    known: list[dict[str, Any]] = [{} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "gradient", inputs, classes, known, logits))
+    maps, logits = query.in_parts(compute)
+    return query.explain(maps, logits=logits)
 
 
-def input_x_gradient(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    baseline: Literal["zero", "black", "mean"] = "zero",
-) -> Explanation:
+@heatmap_method
+def input_x_gradient(query: Query, *, baseline: Literal["zero", "black", "mean"] = "zero") -> Explanation:
     """Multiply the gradient by the difference from a baseline: each pixel's contribution if the network were linear.
 
     Shrikumar et al. 2016 (arXiv:1605.01713), where the baseline is the network's input 0. The sum over the channels
     is taken after the product.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    origin = baselines(classifier, inputs[:1], baseline, seed=0)
+    origin = baselines(query.classifier, query.inputs[:1], baseline, seed=0)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        found, logits = gradient_and_logits(classifier, part, chosen)
-        return ((part - origin) * found).sum(1), logits
+        gradients, logits = gradient_and_logits(query.classifier, part, chosen)
+        return ((part - origin) * gradients).sum(1), logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, "input x gradient")
-    known: list[dict[str, Any]] = [{"parameters": {"baseline": baseline}} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "input_x_gradient", inputs, classes, known, logits))
+    maps, logits = query.in_parts(compute, "input x gradient")
+    return query.explain(maps, logits=logits, parameters={"baseline": baseline})
 
 
+@heatmap_method
 def integrated_gradients(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     steps: int = 64,
     tolerance: float = 0.0,
     baseline: Baseline = "black",
@@ -98,10 +77,9 @@ def integrated_gradients(
             if steps < 1
             else f"tolerance={tolerance:g} must not be negative: 0 takes 'steps' as they are."
         )
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
     way = select_path(path, baseline)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    origins = baselines(classifier, inputs, baseline, seed)
+    origins = baselines(classifier, inputs, baseline, query.seed)
     starts, ends = (scores(classifier, points, classes, "logit").tolist() for points in (origins, inputs))
     settings: dict[str, Any] = {"baseline": baseline, "quadrature": quadrature, "path": path}
     settings |= {"tolerance": tolerance} if tolerance else {}
@@ -113,12 +91,11 @@ def integrated_gradients(
             if missed is None or abs(missed) <= tolerance:
                 break
         maps.append(found)
-        facts: dict[str, Any] = {"seed": seed} if baseline == "noise" else {}
+        facts: dict[str, Any] = {"seed": query.seed} if baseline == "noise" else {}
         facts |= {"parameters": {"steps": count} | settings, "completeness": missed}
         known.append(facts | {"warnings": shortfall(missed, _remedy(count, tolerance))})
-        progress(len(maps), len(inputs), "integrated gradients")
-    name = "integrated_gradients"
-    return Explanation(torch.stack(maps), 0.0, certificates(classifier, name, inputs, classes, known))
+        query.progress(len(maps), len(inputs), "integrated gradients")
+    return query.explain(torch.stack(maps), known)
 
 
 def _counts(steps: int, tolerance: float) -> Iterator[int]:

@@ -5,31 +5,27 @@ Ribeiro, Singh & Guestrin 2016 (arXiv:1602.04938).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import Fill, Output
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 FAITHFUL = 0.5
 """A local model that explains less than half the weighted variance does not describe the network there."""
 
 
+@heatmap_method
 def lime(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     grid: int = 7,
     samples: int = 1000,
     kernel_width: float = 0.25,
@@ -48,22 +44,18 @@ def lime(
     """
     if kernel_width <= 0 or ridge < 0:
         raise ForetellError(f"kernel_width={kernel_width}, ridge={ridge}: give a positive width, a ridge of 0 or more.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, seed = query.classifier, query.seed
     cells = Cells(*classifier.input_shape[1:], grid)
     if samples < 2 * cells.players:
         raise ForetellError(f"samples={samples}: {cells.players} cells need at least {2 * cells.players} samples.")
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    game = Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
+    game = Game(classifier, query.inputs, query.classes, cells, classifier.fill(fill), output, chunk)
     shown = torch.cat(list(coalitions(cells.players, samples, seed)))
-    values = game.evaluate_coalitions(shown, progress)
+    values = game.evaluate_coalitions(shown, query.progress)
     slopes, errors, r2 = local_model(shown, values, proximity(shown, kernel_width), ridge)
     parameters = {"grid": grid, "kernel_width": kernel_width, "ridge": ridge, "fill": fill, "output": output}
-    maps, error = cells.spread(slopes).float(), cells.spread(errors).float()
-    known = [
-        {"samples": samples, "seed": seed, "standard_error": float(e.max())} | _fit(r, parameters)
-        for e, r in zip(error, r2.tolist(), strict=True)
-    ]
-    return Explanation(maps, 0.0, certificates(classifier, "lime", inputs, classes, known), error)
+    known = [_fit(r, parameters) for r in r2.tolist()]
+    maps, error = cells.spread(slopes), cells.spread(errors).float()
+    return query.explain(maps, known, error=error, samples=samples, seed=seed)
 
 
 def coalitions(players: int, samples: int, seed: int) -> Iterator[Tensor]:

@@ -7,7 +7,7 @@ image within the network counts as part of the image.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -15,13 +15,13 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
-from core.attribution.common import certificates, in_parts, prepare_inputs
-from core.attribution.rectifiers import hides_calls
+from core.attribution.method import Query, heatmap_method
 from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
 from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
-from core.types import Explanation, Progress, silent
+from core.interception import hides_calls
+from core.types import Explanation
 
 Bias = Literal["absorbs", "left_out"]
 LEAST, MOST = 0.1, 10.0
@@ -30,108 +30,60 @@ RuleName = Literal["zero", "epsilon", "gamma", "alpha_beta", "z_plus"]
 FirstRule = Literal["same", "flat", "w_square", "z_box"]
 
 
-def lrp_0(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    bias: Bias = "absorbs",
-) -> Explanation:
+@heatmap_method
+def lrp_0(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-0: every layer distributes it in proportion to the contributions.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 56. On a network of ReLUs and linear layers it is input
     x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
     """
-    rule = Epsilon(0.0)
-    return _explain("lrp_0", classifier, images, targets, progress, _uniform(rule, bias), {"bias": bias})
+    return _explain(query, _uniform(Epsilon(0.0), bias), {"bias": bias})
 
 
-def lrp_epsilon(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    epsilon: float = 0.01,
-    bias: Bias = "absorbs",
-) -> Explanation:
+@heatmap_method
+def lrp_epsilon(query: Query, *, epsilon: float = 0.01, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-epsilon, which damps outputs near 0 and absorbs some relevance.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 58.
     """
     _need(epsilon >= 0, f"epsilon={epsilon}: give 0 or more.")
-    known = {"epsilon": epsilon, "bias": bias}
-    return _explain("lrp_epsilon", classifier, images, targets, progress, _uniform(Epsilon(epsilon), bias), known)
+    return _explain(query, _uniform(Epsilon(epsilon), bias), {"epsilon": epsilon, "bias": bias})
 
 
-def lrp_gamma(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    gamma: float = 0.25,
-    bias: Bias = "absorbs",
-) -> Explanation:
+@heatmap_method
+def lrp_gamma(query: Query, *, gamma: float = 0.25, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-gamma: contributions of the output's sign weigh 1 + gamma, which reduces noise.
 
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.2.3.
     """
     _need(gamma >= 0, f"gamma={gamma}: give 0 or more.")
-    known = {"gamma": gamma, "bias": bias}
-    return _explain("lrp_gamma", classifier, images, targets, progress, _uniform(Gamma(gamma), bias), known)
+    return _explain(query, _uniform(Gamma(gamma), bias), {"gamma": gamma, "bias": bias})
 
 
-def lrp_alpha_beta(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    alpha: float = 2.0,
-    beta: float = 1.0,
-    bias: Bias = "absorbs",
-) -> Explanation:
+@heatmap_method
+def lrp_alpha_beta(query: Query, *, alpha: float = 2.0, beta: float = 1.0, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-alpha-beta: positive contributions gain alpha times, negative lose beta times.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 60, in today's convention alpha - beta = 1, alpha >= 1;
     the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
     """
     _need_convention(alpha, beta)
-    known = {"alpha": alpha, "beta": beta, "bias": bias}
-    composite = _uniform(AlphaBeta(alpha, beta), bias)
-    return _explain("lrp_alpha_beta", classifier, images, targets, progress, composite, known)
+    return _explain(query, _uniform(AlphaBeta(alpha, beta), bias), {"alpha": alpha, "beta": beta, "bias": bias})
 
 
-def lrp_z_plus(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    bias: Bias = "absorbs",
-) -> Explanation:
+@heatmap_method
+def lrp_z_plus(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     """Propagate relevance back by LRP-z+, through positive contributions only, as in deep Taylor decomposition.
 
     Montavon et al. 2017 (arXiv:1512.02479), eq. 15; LRP-alpha-beta with alpha = 1, beta = 0.
     """
-    composite = _uniform(AlphaBeta(1, 0), bias)
-    return _explain("lrp_z_plus", classifier, images, targets, progress, composite, {"bias": bias})
+    return _explain(query, _uniform(AlphaBeta(1, 0), bias), {"bias": bias})
 
 
+@heatmap_method
 def lrp_composite(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
     dense: RuleName = "epsilon",
     convolution: RuleName = "z_plus",
     first: FirstRule = "flat",
@@ -161,7 +113,7 @@ def lrp_composite(
     known = {"dense": dense, "convolution": convolution, "first": first, "bias": bias}
     numbers = {"epsilon": {"epsilon": epsilon}, "gamma": {"gamma": gamma}, "alpha_beta": {"alpha": alpha, "beta": beta}}
     used = {key: value for name in {dense, convolution} for key, value in numbers.get(name, {}).items()}
-    return _explain("lrp_composite", classifier, images, targets, progress, composite, known | used)
+    return _explain(query, composite, known | used)
 
 
 def _need(holds: bool, sentence: str) -> None:
@@ -186,16 +138,8 @@ def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
     return torch.minimum(black, white), torch.maximum(black, white)
 
 
-def _explain(
-    method: str,
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    progress: Progress,
-    composite: Composite,
-    parameters: dict[str, Any],
-) -> Explanation:
-    inputs, classes = prepare_inputs(classifier, images, targets)
+def _explain(query: Query, composite: Composite, parameters: dict[str, Any]) -> Explanation:
+    classifier, method = query.classifier, query.method
     ends = pixel_bounds(classifier)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -206,18 +150,15 @@ def _explain(
             relevance, logits = relevance_of_inputs(network, *on_device, propagation, (low, high))
         return relevance.sum(1).float().cpu(), logits.float().cpu()
 
-    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
+    maps, logits = query.in_parts(compute)
     if not bool(torch.isfinite(maps).all()):
         raise ForetellError(
             f"{method} overflows on {classifier.name}: it divides by sums near 0. Use lrp_gamma or lrp_composite, or "
             "bias='absorbs'."
         )
-    kept = (maps.double().sum((1, 2)) / logits.double().gather(1, classes[:, None])[:, 0]).tolist()
-    known: list[dict[str, Any]] = [
-        {"conservation": share, "parameters": parameters, "warnings": _warnings(share, parameters["bias"])}
-        for share in kept
-    ]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
+    kept = (maps.double().sum((1, 2)) / logits.double().gather(1, query.classes[:, None])[:, 0]).tolist()
+    known = [{"conservation": share, "warnings": _warnings(share, parameters["bias"])} for share in kept]
+    return query.explain(maps, known, logits=logits, parameters=parameters)
 
 
 def _warnings(share: float, bias: Bias) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ Fong & Vedaldi 2017 (arXiv:1704.03296).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,13 +12,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.baselines import baselines
-from core.attribution.common import certificates, prepare_inputs
 from core.attribution.learned_masks import FadedImage, Reference, descend, full_size
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.attribution.method import Query, heatmap_method
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import Output
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 GRID = 28
 """Cells a side of the paper's mask, of 8 px each."""
@@ -36,13 +34,10 @@ SUPPRESSED = 0.99
 """The first mask is the smallest disc that removes this share of what the reference removes."""
 
 
+@heatmap_method
 def meaningful_perturbation(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     iterations: int = 300,
     grid: int = 0,
     sparsity: float = 0.08,
@@ -66,12 +61,11 @@ def meaningful_perturbation(
             f"iterations={iterations}, sparsity={sparsity}, smoothness={smoothness}, jitter={jitter}: give at least 1 "
             "iteration, weights of 0 or more and a jitter from 0 to below 0.5."
         )
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes, seed = query.classifier, query.inputs, query.classes, query.seed
     size = classifier.input_shape[1:]
     cells = grid or min(GRID, *size)
     if not 2 <= cells <= min(size):
         raise ForetellError(f"grid={grid} is out of range: give 2 to {min(size)} cells a side.")
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
     reach = round(jitter * min(size))
     references = baselines(classifier, inputs, reference, seed)
     maps, facts = [], []
@@ -93,13 +87,12 @@ def meaningful_perturbation(
             )
 
         def report(done: int, k: int = k) -> None:
-            progress(k * iterations + done, len(inputs) * iterations, "deletions")
+            query.progress(k * iterations + done, len(inputs) * iterations, "deletions")
 
         mask = full_size(descend(first_disc(game, cells), cost, iterations, RATE, report), size)
         maps.append(1 - mask)
         facts.append({"seed": seed} | _collect_facts(game, mask, parameters))
-    named = certificates(classifier, "meaningful_perturbation", inputs, classes, facts)
-    return Explanation(torch.stack(maps), 0.0, named)
+    return query.explain(torch.stack(maps), facts)
 
 
 def regular(mask: Tensor, sparsity: float, smoothness: float) -> Tensor:

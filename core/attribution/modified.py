@@ -6,7 +6,7 @@ et al. 2018, arXiv:1810.03292).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,100 +15,69 @@ from torch import Tensor, nn
 
 from core.attribution.activations import hook_layer, make_unreached_error
 from core.attribution.cam import enlarge_maps, grad_cam_map
-from core.attribution.common import certificates, gradient_and_logits, in_parts, prepare_inputs
+from core.attribution.common import gradient_and_logits
+from core.attribution.method import Query, heatmap_method
 from core.attribution.places import select_layer
-from core.attribution.rectifiers import RectifierRule, Rectifiers, hides_calls
+from core.attribution.rectifiers import RectifierRule, Rectifiers
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.types import Explanation, Progress, silent
+from core.interception import hides_calls
+from core.types import Explanation
 
 ELSEWHERE = "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
 
 
-def deconvnet(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-) -> Explanation:
+@heatmap_method
+def deconvnet(query: Query) -> Explanation:
     """Backpropagate only positive values through every ReLU, whether or not it was active in the forward pass.
 
     Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1, from the target's logit down to the pixels; signed, summed
     over the channels. Needs a network with ReLUs.
     """
-    return _explain("deconvnet", classifier, images, targets, progress, "deconvnet")
+    return _explain(query, "deconvnet")
 
 
-def guided_backpropagation(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-) -> Explanation:
+@heatmap_method
+def guided_backpropagation(query: Query) -> Explanation:
     """Backpropagate only positive values, and only through ReLUs that were active in the forward pass.
 
     Springenberg et al. 2014 (arXiv:1412.6806), section 3.4 and figure 1; signed, summed over the channels. Needs a
     network with ReLUs.
     """
-    return _explain("guided_backpropagation", classifier, images, targets, progress, "guided")
+    return _explain(query, "guided")
 
 
-def guided_grad_cam(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-) -> Explanation:
+@heatmap_method
+def guided_grad_cam(query: Query, *, layer: str = "") -> Explanation:
     """Multiply guided backpropagation by Grad-CAM: fine detail, restricted to where the class is.
 
     Selvaraju et al. 2017 (arXiv:1610.02391), section 3.2. Grad-CAM is positive and enlarged bilinearly;
     ``layer=""`` is the last one with a map of places. Needs a network with ReLUs.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    layer = select_layer(classifier, layer)
+    layer = select_layer(query.classifier, layer)
     others: set[str] = set()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        fine, coarse, logits = _fine_and_coarse(classifier, part, chosen, layer, others)
-        return fine * enlarge_maps(coarse.relu(), inputs), logits
+        fine, coarse, logits = _fine_and_coarse(query.classifier, part, chosen, layer, others)
+        return fine * enlarge_maps(coarse.relu(), part), logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, "guided class activation maps")
+    maps, logits = query.in_parts(compute, "guided class activation maps")
     empty = f"Guided backpropagation and layer {layer!r} do not overlap: the heatmap is 0. Try another layer."
-    known: list[dict[str, Any]] = [
-        {"parameters": {"layer": layer}, "warnings": _collect_warnings(others) + (() if m.any() else (empty,))}
-        for m in maps
-    ]
-    return Explanation(maps, 0.0, certificates(classifier, "guided_grad_cam", inputs, classes, known, logits))
+    known = [{"warnings": _collect_warnings(others) + (() if m.any() else (empty,))} for m in maps]
+    return query.explain(maps, known, logits=logits, parameters={"layer": layer})
 
 
-def _explain(
-    method: str, classifier: Classifier, images: Tensor, targets: Sequence[int], progress: Progress, rule: RectifierRule
-) -> Explanation:
-    inputs, classes = prepare_inputs(classifier, images, targets)
+def _explain(query: Query, rule: RectifierRule) -> Explanation:
+    """Explain by d logit[target] / d input under the rule, summed over channels."""
     others: set[str] = set()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        return _compute_modified_gradient(method, classifier, part, chosen, rule, others)
+        with _rectifying(query.method, query.classifier, rule, others):
+            gradient, logits = gradient_and_logits(query.classifier, part, chosen)
+        return gradient.sum(1), logits
 
-    maps, logits = in_parts(compute, inputs, classes, progress, method.replace("_", " "))
-    known: list[dict[str, Any]] = [{"warnings": _collect_warnings(others)} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, method, inputs, classes, known, logits))
-
-
-def _compute_modified_gradient(
-    method: str, classifier: Classifier, inputs: Tensor, targets: Tensor, rule: RectifierRule, others: set[str]
-) -> tuple[Tensor, Tensor]:
-    """Compute d logit[target] / d input under the rule, summed over channels (B, H, W), and the logits (B, K)."""
-    with _rectifying(method, classifier, rule, others):
-        gradient, logits = gradient_and_logits(classifier, inputs, targets)
-    return gradient.sum(1), logits
+    maps, logits = query.in_parts(compute)
+    return query.explain(maps, logits=logits, warnings=_collect_warnings(others))
 
 
 def _fine_and_coarse(

@@ -6,18 +6,17 @@ Zeiler & Fergus 2013 (arXiv:1311.2901), section 4.2.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs
-from core.classifier import Classifier
+from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
 from core.masked import Fill, Output, iterate_masked_scores, scores
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 BLOCK = 64
 """Windows whose masks are held in memory at a time."""
@@ -26,18 +25,9 @@ WINDOWS_PER_SIDE = 8
 """The default window is this share of the shorter side: 28 of 224 px."""
 
 
+@heatmap_method
 def occlusion(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    window: int = 0,
-    stride: int = 0,
-    fill: Fill = "mean",
-    output: Output = "logit",
-    chunk: int = 0,
+    query: Query, *, window: int = 0, stride: int = 0, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
 ) -> Explanation:
     """Measure how far the target's output falls when a sliding window is covered, averaged over windows per pixel.
 
@@ -47,7 +37,7 @@ def occlusion(
     stride, 2 stride, ... until the far edge is covered; one that sticks out is cut off at the edge. ``chunk``
     (0: by memory) changes speed and memory, never the heatmap.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     whole = scores(classifier, inputs, classes, output)[:, None]
     lost = torch.zeros(len(inputs), windows.height, windows.width, dtype=torch.float64)
@@ -59,11 +49,9 @@ def occlusion(
             covered[place] += 1
             lost[:, *place] += loss[:, None, None]
         done += len(block)
-        progress(done, len(windows.places), "windows")
-    maps = (lost / covered).float()
+        query.progress(done, len(windows.places), "windows")
     parameters = {"window": windows.side, "stride": windows.stride, "fill": fill, "output": output}
-    known = [{"parameters": parameters} for _ in targets]
-    return Explanation(maps, 0.0, certificates(classifier, "occlusion", inputs, classes, known))
+    return query.explain(lost / covered, parameters=parameters)
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,12 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.occlusion import Windows
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import scores
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 BLOCK = 16
 """Textures held in memory at a time and drawn from one random stream."""
@@ -32,13 +31,10 @@ NUGGET = 1e-4
 """Share of the variance by which each pixel varies on its own: a flat image has no invertible covariance."""
 
 
+@heatmap_method
 def prediction_difference(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     window: int = 0,
     stride: int = 0,
     context: int = 2,
@@ -61,11 +57,10 @@ def prediction_difference(
             f"samples={samples}, context={context}, trained_on={trained_on}: prediction differences need at least 2 "
             "samples, 1 px of context and 1 image."
         )
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes, seed = query.classifier, query.inputs, query.classes, query.seed
     windows = Windows.of(*classifier.input_shape[1:], window, stride)
     if windows.side > LARGEST:
         raise ForetellError(f"window={windows.side} is too large to draw from: give at most {LARGEST} px.")
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
     odds = Odds(trained_on, len(classifier.categories))
     whole = odds.bits(scores(classifier, inputs, classes, "probability"))
     unknown, done = parts(windows, context), 0
@@ -75,7 +70,7 @@ def prediction_difference(
         for w, drawn, filled in fillings(x, unknown, samples, seed):
             p[w, drawn] = classifier.logits(filled, chunk=chunk or None).double().softmax(1)[:, target]
             done += len(filled)
-            progress(done, len(inputs) * p.numel(), "unknown windows")
+            query.progress(done, len(inputs) * p.numel(), "unknown windows")
         gained, error = evidence(unknown, odds, known, p)
         maps.append(gained.float())
         errors.append(error.float())
@@ -86,11 +81,8 @@ def prediction_difference(
         "samples": samples,
         "trained_on": trained_on,
     }
-    facts = [
-        {"seed": seed, "samples": samples, "standard_error": float(e.max()), "parameters": parameters} for e in errors
-    ]
-    named = certificates(classifier, "prediction_difference", inputs, classes, facts)
-    return Explanation(torch.stack(maps), 0.0, named, torch.stack(errors))
+    noise = torch.stack(errors)
+    return query.explain(torch.stack(maps), error=noise, seed=seed, samples=samples, parameters=parameters)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ not know it refuses: a rule that skips a layer would be silently wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from core.attribution import calls
@@ -28,6 +28,7 @@ from core.attribution.linear_maps import (
     summing,
 )
 from core.errors import ForetellError
+from core.interception import Call, Interception, read
 
 Bounds = tuple[Tensor, Tensor]
 
@@ -69,7 +70,7 @@ def _end(i: int) -> Callable[[Tensor], Tensor]:
     return end
 
 
-class Propagation(TorchFunctionMode):
+class Propagation(Interception):
     """While active in this thread, the calls of a network go to the methods below, one for each kind.
 
     Parameters
@@ -127,25 +128,19 @@ class Propagation(TorchFunctionMode):
         self._written.clear()
         return logits
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        given = args
-        args, named = tree_map_only(Tensor, self.current, (args, dict(kwargs or {})))
-        if not any(mark_of(leaf) for leaf in tree_leaves((args, named))):
-            return func(*args, **named)
-        call = calls.read(func, args, named)
+    def intercept(self, call: Call) -> Any:
+        """Send a call that has an activation among its arguments to the method of its kind."""
+        first: Any = call.args[0] if call.args else None
+        call = read(call.func, *tree_map_only(Tensor, self.current, call.written))
+        if not any(mark_of(leaf) for leaf in tree_leaves((call.args, call.named))):
+            return call.run()
         result = self.dispatch_call(call)
         if not call.inplace:
             return result
         if result is not call.args[0]:
             # Nothing is overwritten, since the backward pass needs it: from here on, the old tensor means the new one.
-            self._written[id(given[0])] = (given[0], result)
-        return given[0]
+            self._written[id(first)] = (first, result)
+        return first
 
     def current(self, tensor: Tensor) -> Tensor:
         """Return a tensor's value after the in-place calls on it."""
@@ -153,7 +148,7 @@ class Propagation(TorchFunctionMode):
             tensor = self._written[id(tensor)][1]
         return tensor
 
-    def dispatch_call(self, call: calls.Call) -> Any:
+    def dispatch_call(self, call: Call) -> Any:
         """What the network gets for a call that has an activation among its arguments."""
         answer = calls.KINDS.get(call.name)
         if answer is not None:
@@ -170,11 +165,11 @@ class Propagation(TorchFunctionMode):
             "Use a method for any network, such as integrated_gradients, smoothgrad or bayesian_teaching."
         )
 
-    def _constant(self, call: calls.Call) -> Any:
+    def _constant(self, call: Call) -> Any:
         result: Any = call()
         return tree_map_only(Tensor, Tensor.detach, result)
 
-    def _shape(self, call: calls.Call) -> Any:
+    def _shape(self, call: Call) -> Any:
         """Values only move, or are left out: PyTorch's own way back is right."""
         moved = call()
         known = [mark.bounds for leaf in tree_leaves(call.args) if (mark := mark_of(leaf)) is not None]
@@ -183,12 +178,12 @@ class Propagation(TorchFunctionMode):
         low, high = (replace(call, args=tree_map_only(Tensor, _end(i), call.args))() for i in range(2))
         return mark_tensor(moved, Mark(bounds=(low, high)))
 
-    def _pointwise(self, call: calls.Call) -> Tensor:
+    def _pointwise(self, call: Call) -> Tensor:
         """One activation among the arguments, anywhere."""
         self._only_first(call)
         return mark_tensor(self.pointwise(call.args[0], call.on), Mark())
 
-    def _only_first(self, call: calls.Call) -> None:
+    def _only_first(self, call: Call) -> None:
         if mark_of(call.args[0]) is None or any(mark_of(leaf) for leaf in tree_leaves((call.args[1:], call.named))):
             raise self._make_unsupported_error(f"computes {call.name}() with other activations as its arguments")
 
@@ -200,39 +195,39 @@ class Propagation(TorchFunctionMode):
         bounds = None if ends is None else (torch.minimum(*ends), torch.maximum(*ends))
         return mark_tensor(self.scale(x, function), Mark(bounds=bounds))
 
-    def _mul(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _mul(self, call: Call) -> Tensor:
+        a, b = calls.find_operands(call)
         if mark_of(a) is not None and mark_of(b) is not None:
             return mark_tensor(self.bilinear(torch.mul, a, b), Mark())
         x, factor = (a, b) if mark_of(a) is not None else (b, a)
         return self._rescale(x, lambda value: value * factor)
 
-    def _div(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _div(self, call: Call) -> Tensor:
+        a, b = calls.find_operands(call)
         if mark_of(b) is None:
             return self._rescale(a, lambda value: value / b)
         if mark_of(a) is None:
             return mark_tensor(self.pointwise(b, lambda value: a / value), Mark())
         return mark_tensor(self.divide(a, b), Mark())
 
-    def _add(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _add(self, call: Call) -> Tensor:
+        a, b = calls.find_operands(call)
         alpha = call.named.get("alpha", 1)
         return self._sum(a, b if alpha == 1 else self._rescale(b, lambda value: value * alpha))
 
-    def _sub(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _sub(self, call: Call) -> Tensor:
+        a, b = calls.find_operands(call)
         return self._sum(a, self._negative(b))
 
-    def _rsub(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _rsub(self, call: Call) -> Tensor:
+        a, b = calls.find_operands(call)
         return self._sum(self._negative(a), b)
 
-    def _rdiv(self, call: calls.Call) -> Tensor:
-        x, dividend = call.operands()
+    def _rdiv(self, call: Call) -> Tensor:
+        x, dividend = calls.find_operands(call)
         return mark_tensor(self.pointwise(x, lambda value: dividend / value), Mark())
 
-    def _neg(self, call: calls.Call) -> Tensor:
+    def _neg(self, call: Call) -> Tensor:
         return self._rescale(call.args[0], torch.neg)
 
     def _negative(self, x: Any) -> Any:
@@ -250,42 +245,43 @@ class Propagation(TorchFunctionMode):
         whole = x.expand(torch.broadcast_shapes(x.shape, shift.shape))  # type: ignore[no-untyped-call]
         return mark_tensor(self.linear(whole, scaling(torch.ones_like(shift), shift), lambda: x + shift), Mark())
 
-    def _matmul(self, call: calls.Call) -> Tensor:
-        a, b = call.operands()
+    def _matmul(self, call: Call) -> Tensor:
+        pair = partial(calls.multiply, call)
+        a, b = calls.find_operands(call)
         if mark_of(a) is not None and mark_of(b) is not None:
-            return mark_tensor(self.bilinear(call.pair, a, b), Mark())
+            return mark_tensor(self.bilinear(pair, a, b), Mark())
         if mark_of(a) is not None:
-            return self._layer(a, product(call.pair, b), call)
-        return self._layer(b, product(lambda x, w: call.pair(w, x), a), call)
+            return self._layer(a, product(pair, b), call)
+        return self._layer(b, product(lambda x, w: pair(w, x), a), call)
 
-    def _layer(self, x: Tensor, layer: LinearMap, call: calls.Call) -> Tensor:
+    def _layer(self, x: Tensor, layer: LinearMap, call: Call) -> Tensor:
         return mark_tensor(self.linear(x, layer, call), Mark(source=(x, layer)))
 
-    def _convolution(self, call: calls.Call) -> Tensor:
+    def _convolution(self, call: Call) -> Tensor:
         self._only_first(call)
-        x, weight, bias, rest, named = call.unpack_layer_arguments()
+        x, weight, bias, rest, named = calls.unpack_layer_arguments(call)
         return self._layer(x, convolution(call.func, weight, bias, *rest, **named), call)
 
-    def _dense(self, call: calls.Call) -> Tensor:
+    def _dense(self, call: Call) -> Tensor:
         self._only_first(call)
-        x, weight, bias, _, _ = call.unpack_layer_arguments()
+        x, weight, bias, _, _ = calls.unpack_layer_arguments(call)
         return self._layer(x, dense(weight, bias), call)
 
-    def _total(self, call: calls.Call) -> Tensor:
+    def _total(self, call: Call) -> Tensor:
         """Sums and averages of places: pooling, mean, enlarging."""
         self._only_first(call)
         return mark_tensor(self.linear(call.args[0], summing(call.on, call.args[0]), call), Mark())
 
-    def _maximum(self, call: calls.Call) -> Tensor:
+    def _maximum(self, call: Call) -> Tensor:
         self._only_first(call)
         if call.named.pop("return_indices", False):
             raise self._make_unsupported_error(f"uses the places of {call.name}()")
         return mark_tensor(self.maximum(call.on, call.args[0]), Mark())
 
-    def _softmax(self, call: calls.Call) -> Tensor:
+    def _softmax(self, call: Call) -> Tensor:
         return self.softmax(call.args[0], calls.softmax_dim(*call.args, **call.named))
 
-    def _batch_norm(self, call: calls.Call) -> Tensor:
+    def _batch_norm(self, call: Call) -> Tensor:
         norm = calls.batch_norm(*call.args, **call.named)
         if norm is None:
             raise self._make_unsupported_error(f"computes {call.name}() with the batch's own statistics")
@@ -300,12 +296,12 @@ class Propagation(TorchFunctionMode):
         layer = scaling(along_channels(scale, x.ndim), along_channels(shift, x.ndim))
         return mark_tensor(self.linear(x, layer, call), Mark())
 
-    def _layer_norm(self, call: calls.Call) -> Tensor:
+    def _layer_norm(self, call: Call) -> Tensor:
         x, shape, weight, bias, eps = calls.layer_norm(*call.args, **call.named)
         normalised = mark_tensor(self.normalise(x, range(x.ndim - len(shape), x.ndim), eps), Mark())
         return self._affine(normalised, weight, bias)
 
-    def _group_norm(self, call: calls.Call) -> Tensor:
+    def _group_norm(self, call: Call) -> Tensor:
         x, groups, weight, bias, eps = calls.group_norm(*call.args, **call.named)
         normalised = self.normalise(x.reshape(len(x), groups, -1), [2], eps).reshape(x.shape)
         columns = [None if values is None else along_channels(values, x.ndim) for values in (weight, bias)]
@@ -317,7 +313,7 @@ class Propagation(TorchFunctionMode):
         layer = scaling(weight, bias)
         return mark_tensor(self.linear(x, layer, lambda: x * weight + (0 if bias is None else bias)), Mark())
 
-    def _attention(self, call: calls.Call) -> Any:
+    def _attention(self, call: Call) -> Any:
         try:
             rewritten = calls.ATTENTION[call.name]
             with self:

@@ -8,17 +8,17 @@ shared, in-place and functional ReLUs and a forward pass with Python control flo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-import torch
 from torch import Tensor
 from torch.autograd.function import Function
-from torch.overrides import TorchFunctionMode
+
+from core.interception import Call, Interception
 
 RectifierRule = Literal["plain", "deconvnet", "guided"]
-RectifierForm = tuple[Tensor, float, bool]
-"""What is rectified, the ceiling, whether in place."""
+RectifierForm = tuple[Tensor, float]
+"""What is rectified, and the ceiling."""
 
 OTHERS = frozenset(
     {"celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid"}
@@ -56,29 +56,29 @@ class _Rectified(Function):
 _rectify: Callable[[Tensor, float, Rectifiers, bool], Tensor] = _Rectified.apply
 
 
-def _relu(z: Tensor, inplace: bool = False) -> RectifierForm:
-    return z, math.inf, inplace
+def _relu(z: Tensor, **_: Any) -> RectifierForm:
+    return z, math.inf
 
 
-def _relu6(z: Tensor, inplace: bool = False) -> RectifierForm:
-    return z, 6.0, inplace
+def _relu6(z: Tensor, **_: Any) -> RectifierForm:
+    return z, 6.0
 
 
-def _clamp(z: Tensor, min: Any = None, max: Any = None, inplace: bool = False) -> RectifierForm | None:
+def _clamp(z: Tensor, min: Any = None, max: Any = None) -> RectifierForm | None:
     if isinstance(min, Tensor) or isinstance(max, Tensor) or min != 0:
         return None
-    return z, math.inf if max is None else float(max), inplace
+    return z, math.inf if max is None else float(max)
 
 
-def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> RectifierForm | None:
-    return _clamp(z, min_val, max_val, inplace)
+def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, **_: Any) -> RectifierForm | None:
+    return _clamp(z, min_val, max_val)
 
 
 def _maximum(z: Tensor, other: Any = None, **_: Any) -> RectifierForm | None:
     """The larger of z and 0."""
     if not isinstance(other, Tensor) or bool(other.any()) or other.ndim > z.ndim or other.numel() > z.numel():
         return None
-    return z, math.inf, False
+    return z, math.inf
 
 
 FORMS: Mapping[str, Callable[..., RectifierForm | None]] = {
@@ -95,7 +95,7 @@ FORMS: Mapping[str, Callable[..., RectifierForm | None]] = {
 """What computes min(max(z, 0), ceiling) in PyTorch, by name; `torch.nn.ReLU6` is a hardtanh."""
 
 
-class Rectifiers(TorchFunctionMode):
+class Rectifiers(Interception):
     """While active in this thread, every ReLU passes gradients backwards by ``rule``; its output stays what it was.
 
     A ReLU with a ceiling (ReLU6) counts, and so do ``clamp(min=0)`` and ``torch.maximum(x, zeros)``. Not seen are ReLUs
@@ -118,36 +118,11 @@ class Rectifiers(TorchFunctionMode):
         self.met = 0
         self.others: set[str] = set()
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        written = getattr(func, "__name__", "")
-        name = written.rstrip("_")
-        kwargs = dict(kwargs or {})
-        found = self._form(name, args, kwargs)
-        if found is None:
-            self.others |= {name} & OTHERS
-            return func(*args, **kwargs)
+    def intercept(self, call: Call) -> Any:
+        """Rectify where the call is a ReLU; note other activations."""
+        form = FORMS[call.name](*call.args, **call.named) if call.name in FORMS else None
+        if form is None or not form[0].is_floating_point():
+            self.others |= {call.name} & OTHERS
+            return call.run()
         self.met += 1
-        z, ceiling, inplace = found
-        return _rectify(z, ceiling, self, inplace or written.endswith("_"))
-
-    @staticmethod
-    def _form(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> RectifierForm | None:
-        if name not in FORMS:
-            return None
-        named = {key: value for key, value in kwargs.items() if key != "input"}
-        call = FORMS[name](*args, *([kwargs["input"]] if "input" in kwargs else []), **named)
-        return call if call and call[0].is_floating_point() else None
-
-
-def hides_calls(module: torch.nn.Module) -> bool:
-    """Tell whether parts of the network are TorchScript or compiled, where `Rectifiers` may intercept nothing."""
-    return any(
-        isinstance(part, torch.jit.ScriptModule) or hasattr(part, "_orig_mod") or part._compiled_call_impl is not None
-        for part in module.modules()
-    )
+        return _rectify(*form, self, call.inplace)

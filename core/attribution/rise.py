@@ -5,7 +5,7 @@ Petsiuk, Das & Saenko 2018 (arXiv:1806.07421).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,25 +13,21 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attribution.common import certificates, prepare_inputs
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.attribution.method import Query, heatmap_method
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import BLOCK
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 RiseEstimator = Literal["centred", "plain"]
 
 
+@heatmap_method
 def rise(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
+    query: Query,
     *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
     samples: int = 1000,
     grid: int = 8,
     p: float = 0.5,
@@ -51,31 +47,22 @@ def rise(
     """
     if samples < 2:
         raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    classifier, inputs, seed = query.classifier, query.inputs, query.seed
     masks = GridMasks(*classifier.input_shape[1:], grid, p)
     sums = WeightedMasks(len(inputs), masks.height, masks.width, p)
     neutral, done = classifier.fill(fill), 0
     for block, answers in iterate_masked_scores(
-        classifier, inputs, classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
+        classifier, inputs, query.classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
     ):
         sums.add(block, answers)
         done += len(block)
-        progress(done, samples, "masks")
+        query.progress(done, samples, "masks")
     maps, errors = estimate(sums, p, estimator)
     levels = (sums.q / sums.count).tolist()
     zero = 0.0 if estimator == "centred" else torch.tensor(levels)
     parameters = {"grid": grid, "p": p, "fill": fill, "output": output, "estimator": estimator}
-    known = [
-        {
-            "samples": samples,
-            "seed": seed,
-            "standard_error": float(error.max()),
-            "parameters": parameters | {"level": level},
-        }
-        for error, level in zip(errors, levels, strict=True)
-    ]
-    return Explanation(maps.float(), zero, certificates(classifier, "rise", inputs, classes, known), errors.float())
+    known = [{"parameters": parameters | {"level": level}} for level in levels]
+    return query.explain(maps, known, zero=zero, error=errors, samples=samples, seed=seed)
 
 
 def estimate(sums: WeightedMasks, p: float, estimator: RiseEstimator) -> tuple[Tensor, Tensor]:

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 from torch import Tensor
 
 from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import CamSign, enlarge_maps, warnings
-from core.attribution.common import certificates, prepare_inputs
+from core.attribution.method import Query, heatmap_method
 from core.attribution.places import select_layer
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.masked import Fill, iterate_masked_scores
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 
-def score_cam(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    layer: str = "",
-    sign: CamSign = "positive",
-    fill: Fill = "mean",
-) -> Explanation:
+@heatmap_method
+def score_cam(query: Query, *, layer: str = "", sign: CamSign = "positive", fill: Fill = "mean") -> Explanation:
     """Weight each feature map by the target's logit for the image seen through it; no gradients are needed.
 
     Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the weights are the softmax over the feature maps of the logits'
     gains over the ``fill`` alone. A feature map that is the same everywhere shows nothing and has no weight; each
     other one costs a prediction. ``layer`` and ``sign`` as in `grad_cam`.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
     layer = select_layer(classifier, layer)
     origin = classifier.fill(fill)
     maps = []
@@ -45,14 +33,13 @@ def score_cam(
         for block in torch.split(features, chunk_size(x)):
             scores.append(_scores(classifier, x, origin, block, int(classes[k])))
             done = k * len(features) + sum(map(len, scores))
-            progress(done, len(inputs) * len(features), "masks of features")
+            query.progress(done, len(inputs) * len(features), "masks of features")
         # Where no feature map has a score the softmax is undefined, and the map of nothing is 0.
         weights = torch.cat(scores).softmax(0).nan_to_num(0).float()
         coarse = torch.einsum("k,khw->hw", weights, features)[None]
         maps.append(enlarge_maps(coarse.relu() if sign == "positive" else coarse, inputs)[0])
-    facts: dict[str, Any] = {"parameters": {"layer": layer, "sign": sign, "fill": fill}}
-    known = [facts | {"warnings": warnings(m, layer, sign)} for m in maps]
-    return Explanation(torch.stack(maps), 0.0, certificates(classifier, "score_cam", inputs, classes, known))
+    known = [{"warnings": warnings(m, layer, sign)} for m in maps]
+    return query.explain(torch.stack(maps), known, parameters={"layer": layer, "sign": sign, "fill": fill})
 
 
 def _scores(classifier: Classifier, x: Tensor, origin: Tensor, features: Tensor, target: int) -> Tensor:

@@ -6,13 +6,14 @@ Lee 2017 (arXiv:1705.07874).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from core.attribution.common import certificates, prepare_inputs, residual
+from core.attribution.common import residual
+from core.attribution.method import Query, heatmap_method
 from core.attribution.players import BLOCK, Cells, Game, all_coalitions
 from core.attribution.shapley_values import (
     draw_pairs,
@@ -23,27 +24,18 @@ from core.attribution.shapley_values import (
     marginals,
     prefixes,
 )
-from core.classifier import Classifier
-from core.device import draw_seed, stream
+from core.device import stream
 from core.errors import ForetellError
 from core.masked import Fill, Output
-from core.types import Explanation, Progress, silent
+from core.types import Explanation
 
 MOST_PLAYERS = 16
 """2^16 forward passes per image take minutes to hours; each further cell doubles them."""
 
 
+@heatmap_method
 def shapley_exact(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,  # noqa: ARG001 - the contract of all methods
-    progress: Progress = silent,
-    grid: int = 3,
-    fill: Fill = "mean",
-    output: Output = "logit",
-    chunk: int = 0,
+    query: Query, *, grid: int = 3, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
 ) -> Explanation:
     """Compute exact Shapley values of the ``grid`` x ``grid`` cells of an image, from all 2^n coalitions of cells.
 
@@ -53,25 +45,16 @@ def shapley_exact(
     """
     if grid**2 > MOST_PLAYERS:
         raise ForetellError(f"grid={grid}: exact Shapley values take at most 4 cells a side; use 'shapley_sampling'.")
-    game = _game(classifier, images, targets, grid, fill, output, chunk)
+    game = _game(query, grid, fill, output, chunk)
     coalitions = all_coalitions(game.cells.players)
-    values = game.evaluate_coalitions(coalitions, progress)
+    values = game.evaluate_coalitions(coalitions, query.progress)
     parameters = {"grid": grid, "fill": fill, "output": output}
-    return _build_explanation("shapley_exact", game, exact(values), None, {"parameters": parameters})
+    return _build_explanation(query, game, exact(values), None, {"parameters": parameters})
 
 
+@heatmap_method
 def shapley_sampling(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
-    grid: int = 7,
-    pairs: int = 16,
-    fill: Fill = "mean",
-    output: Output = "logit",
-    chunk: int = 0,
+    query: Query, *, grid: int = 7, pairs: int = 16, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
 ) -> Explanation:
     """Estimate Shapley values of an image's cells by averaging over random orders in which the cells are uncovered.
 
@@ -82,33 +65,24 @@ def shapley_sampling(
     """
     if pairs < 2:
         raise ForetellError(f"pairs={pairs}: Shapley sampling needs at least 2 pairs of orders.")
-    game = _game(classifier, images, targets, grid, fill, output, chunk)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
+    game = _game(query, grid, fill, output, chunk)
+    seed = query.seed
     found = []
     for one, values in zip(_orders(game, pairs, seed), game.values(_ways(game, pairs, seed)), strict=True):
         there, back = values.chunk(2, 1)
         gains = marginals(one, there, game.empty, game.full) + marginals(one.flip(0), back, game.empty, game.full)
         found.append(gains / 2)
-        progress(len(found), pairs, "orders")
+        query.progress(len(found), pairs, "orders")
     gains = torch.stack(found)
     error = gains.std(0) / pairs**0.5
     parameters = {"grid": grid, "pairs": pairs, "fill": fill, "output": output}
     facts = {"samples": 2 * pairs, "seed": seed, "parameters": parameters}
-    return _build_explanation("shapley_sampling", game, gains.mean(0), error, facts)
+    return _build_explanation(query, game, gains.mean(0), error, facts)
 
 
+@heatmap_method
 def kernel_shap(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
-    grid: int = 7,
-    samples: int = 2048,
-    fill: Fill = "mean",
-    output: Output = "logit",
-    chunk: int = 0,
+    query: Query, *, grid: int = 7, samples: int = 2048, fill: Fill = "mean", output: Output = "logit", chunk: int = 0
 ) -> Explanation:
     """Estimate Shapley values of an image's cells by weighted regression of the output on random coalitions.
 
@@ -117,33 +91,29 @@ def kernel_shap(
     weights, and the result is exact. Else coalitions are drawn by the kernel, each with its complement (Covert & Lee
     2021, arXiv:2012.01536), and `Explanation.error` is the standard error.
     """
-    game = _game(classifier, images, targets, grid, fill, output, chunk)
+    game = _game(query, grid, fill, output, chunk)
     players = game.cells.players
     complete = 2**players - 2 <= samples
     parameters = {"grid": grid, "samples": samples, "fill": fill, "output": output}
     if complete:
         coalitions = all_coalitions(players)[1:-1]
-        values = game.evaluate_coalitions(coalitions, progress)
+        values = game.evaluate_coalitions(coalitions, query.progress)
         shares = kernel_regression(coalitions, values, kernel_weights(coalitions), game.empty, game.full)
-        return _build_explanation("kernel_shap", game, shares, None, {"parameters": parameters})
+        return _build_explanation(query, game, shares, None, {"parameters": parameters})
     if samples < 4 * players:
         raise ForetellError(f"samples={samples}: {players} cells need at least {4 * players} coalitions.")
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    coalitions = _draw_pair_blocks(players, samples // 2, seed)
-    values = game.evaluate_coalitions(coalitions, progress)
+    coalitions = _draw_pair_blocks(players, samples // 2, query.seed)
+    values = game.evaluate_coalitions(coalitions, query.progress)
     weights = torch.ones(len(coalitions), dtype=torch.float64)
     shares = kernel_regression(coalitions, values, weights, game.empty, game.full)
     error = kernel_error(coalitions, values, shares, game.empty)
-    facts = {"samples": len(coalitions), "seed": seed, "parameters": parameters}
-    return _build_explanation("kernel_shap", game, shares, error, facts)
+    facts = {"samples": len(coalitions), "seed": query.seed, "parameters": parameters}
+    return _build_explanation(query, game, shares, error, facts)
 
 
-def _game(
-    classifier: Classifier, images: Tensor, targets: Sequence[int], grid: int, fill: Fill, output: Output, chunk: int
-) -> Game:
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    cells = Cells(*classifier.input_shape[1:], grid)
-    return Game(classifier, inputs, classes, cells, classifier.fill(fill), output, chunk)
+def _game(query: Query, grid: int, fill: Fill, output: Output, chunk: int) -> Game:
+    cells = Cells(*query.classifier.input_shape[1:], grid)
+    return Game(query.classifier, query.inputs, query.classes, cells, query.classifier.fill(fill), output, chunk)
 
 
 def _orders(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
@@ -166,16 +136,10 @@ def _draw_pair_blocks(players: int, pairs: int, seed: int) -> Tensor:
 
 
 def _build_explanation(
-    method: str, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]
+    query: Query, game: Game, shares: Tensor, error: Tensor | None, facts: dict[str, Any]
 ) -> Explanation:
-    """The map of shares (B, players) with its certificates."""
+    """Spread shares (B, players) over the pixels; the residual of their sum is each certificate's completeness."""
     maps = game.cells.spread(shares).float()
-    errors = None if error is None else game.cells.spread(error).float()
     differences = (game.full - game.empty).tolist()
-    known = []
-    for b, difference in enumerate(differences):
-        own = {"completeness": residual(maps[b], 0.0, difference)}
-        noise = {} if errors is None else {"standard_error": float(errors[b].max())}
-        known.append(facts | own | noise)
-    named = certificates(game.classifier, method, game.inputs, game.targets, known)
-    return Explanation(maps, 0.0, named, errors)
+    known = [{"completeness": residual(m, 0.0, change)} for m, change in zip(maps, differences, strict=True)]
+    return query.explain(maps, known, error=None if error is None else game.cells.spread(error).float(), **facts)

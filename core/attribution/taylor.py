@@ -5,16 +5,14 @@ Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9 to 11.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 
 from core.attribution.baselines import Baseline, baselines
-from core.attribution.common import certificates, in_parts, prepare_inputs, residual
+from core.attribution.common import residual
+from core.attribution.method import Query, heatmap_method
 from core.classifier import Classifier
-from core.device import draw_seed
-from core.types import Explanation, Progress, silent
+from core.types import Explanation, Progress
 
 HALVINGS = 20
 """Bisections of the path between two images of opposite sign: about as many as float32 can resolve."""
@@ -24,15 +22,8 @@ ELSEWHERE: tuple[Baseline, ...] = ("black", "mean", "blur", "noise", "zero")
 """Baselines to try when the chosen one has the same sign as the image."""
 
 
-def taylor_decomposition(
-    classifier: Classifier,
-    images: Tensor,
-    targets: Sequence[int],
-    *,
-    generator: torch.Generator | None = None,
-    progress: Progress = silent,
-    baseline: Baseline = "blur",
-) -> Explanation:
+@heatmap_method
+def taylor_decomposition(query: Query, *, baseline: Baseline = "blur") -> Explanation:
     """Expand the class's lead over its rivals to first order, around the nearest root on the path to a baseline.
 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 9: f(x) = sum of grad f(x0) (x - x0) + a remainder, where f
@@ -40,29 +31,26 @@ def taylor_decomposition(
     other sign: ``baseline``, or the first of the others that has it. Where none has, x0 is the baseline itself and the
     certificate warns. Its completeness is the remainder.
     """
-    inputs, classes = prepare_inputs(classifier, images, targets)
-    seed = draw_seed(generator or torch.Generator().manual_seed(0))
-    far, found = _opposite(classifier, inputs, classes, baseline, seed)
-    roots = _roots(classifier, inputs, far, classes, found, progress)
+    classifier, inputs, classes = query.classifier, query.inputs, query.classes
+    far, found = _opposite(classifier, inputs, classes, baseline, query.seed)
+    roots = _roots(classifier, inputs, far, classes, found, query.progress)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
         x, root = part.chunk(2, 1)
         gradient, logits = _lead_gradient(classifier, root, chosen)
         return (gradient * (x - root)).sum(1), logits
 
-    maps, logits = in_parts(compute, torch.cat([inputs, roots], 1), classes, progress, "taylor decomposition")
+    maps, logits = query.in_parts(compute, inputs=torch.cat([inputs, roots], 1))
     leads, starts = _lead(classifier, inputs, classes), _margin(logits.double(), classes)
     remainders = [residual(m, *ends) for m, *ends in zip(maps, starts.tolist(), leads.tolist(), strict=True)]
     known = [
         {
-            "parameters": {"baseline": baseline},
             "completeness": remainder,
             "warnings": (*(() if crossed else (_no_root(classifier, baseline),)), *_large(remainder)),
-            "seed": seed,
         }
         for remainder, crossed in zip(remainders, found.tolist(), strict=True)
     ]
-    return Explanation(maps, 0.0, certificates(classifier, "taylor_decomposition", inputs, classes, known))
+    return query.explain(maps, known, parameters={"baseline": baseline}, seed=query.seed)
 
 
 def _large(remainder: float | None) -> tuple[str, ...]:

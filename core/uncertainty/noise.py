@@ -15,17 +15,15 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
+from core.cpu import CONVOLUTION, convolve
 from core.errors import ForetellError
-from core.pointwise import onednn_takes
+from core.interception import Call, Interception
 from core.uncertainty.draws import Draws, enlargement
 
 DROPOUTS = frozenset({"dropout", "dropout1d", "dropout2d", "dropout3d", "feature_dropout"})
 CONVOLUTIONS = frozenset({"conv1d", "conv2d", "conv3d"})
 LAYERS = CONVOLUTIONS | {"linear"}
-ARGUMENTS = (("input", "weight", "bias", "stride", "padding", "dilation", "groups"), ("input", "p"))
-"""Names of the positional arguments of layers and of dropouts."""
 UNKNOWN = frozenset({"alpha_dropout", "feature_alpha_dropout", "bilinear", "conv_transpose2d"})
 
 
@@ -40,12 +38,8 @@ class LayerCall:
     def on(self, **others: Any) -> Tensor:
         """The call's value with other arguments in place of some of its own."""
         named = self.named | others
-        x, padding = named["input"], named.get("padding", 0)
-        if self.name != "conv2d" or isinstance(padding, str) or not onednn_takes(x):
-            return self.function(**named)
-        # For 1 x 1 filters, one thread and fewer than 16 inputs torch would choose another way, twice as slow.
-        steps = (named.get("stride", 1), named.get("dilation", 1), named.get("groups", 1))
-        return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
+        faster = convolve(named) if self.name == "conv2d" else None
+        return self.function(**named) if faster is None else faster
 
 
 class NoiseKind(Protocol):
@@ -60,7 +54,7 @@ class NoiseKind(Protocol):
         """The call's value under fresh noise."""
 
 
-class Noise(TorchFunctionMode):
+class Noise(Interception):
     """While active in this thread, layers answer under noise of one kind, from the ``first`` call it meets on.
 
     Attributes
@@ -79,27 +73,22 @@ class Noise(TorchFunctionMode):
         self.met = 0
         self.smallest: Tensor | None = None
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
-        name = getattr(func, "__name__", "").rstrip("_")
-        if name not in self._kind.meets:
-            if name in UNKNOWN:
-                raise ForetellError(f"The network calls {name}, for which no noise is implemented: use laplace.")
-            return func(*args, **(kwargs or {}))
+    def intercept(self, call: Call) -> Any:
+        """Return the call's value under noise where the kind meets it."""
+        if call.name not in self._kind.meets:
+            if call.name in UNKNOWN:
+                raise ForetellError(f"The network calls {call.name}, for which no noise is implemented: use laplace.")
+            return call.run()
         # Positions without a name are a dropout's flags (training, inplace), for which there is no use here.
-        call = LayerCall(name, func, dict(zip(ARGUMENTS[name in DROPOUTS], args, strict=False)) | (kwargs or {}))
-        silent = self._kind.is_silent(call)
+        names = ("input", "p") if call.name in DROPOUTS else CONVOLUTION
+        layer = LayerCall(call.name, call.func, call.name_arguments(names))
+        silent = self._kind.is_silent(layer)
         self.met += not silent
         if silent or self.met <= self._first:
-            return func(*args, **(kwargs or {}))
+            return call.run()
         if self.smallest is None:
-            self.smallest = call.named["input"][0]
-        return self._kind(call, self._draws)
+            self.smallest = layer.named["input"][0]
+        return self._kind(layer, self._draws)
 
 
 class OwnDropout:

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.common import refuse_shape
-from core.attribution.rectifiers import hides_calls
 from core.classifier import Classifier
 from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
+from core.interception import hides_calls
 from core.types import Progress
 from core.uncertainty.draws import Draws
 from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind

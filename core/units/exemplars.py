@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from core.attribution.rectifiers import Rectifiers, hides_calls
+from core.attribution.rectifiers import Rectifiers
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks, stream
 from core.errors import ForetellError
+from core.interception import hides_calls
 from core.types import Progress, silent
 from core.units.unit import Unit, find_layer_shape, outputs_of, response
 

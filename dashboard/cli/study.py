@@ -51,10 +51,10 @@ def build(
     say(f"{manifest.name}: {len(manifest.trials)} trials, {len(manifest.practice)} for practice")
     for dropped in manifest.dropped:
         say(f"dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}")
-    warned = Counter(warning for trial in manifest.trials for warning in trial.saliency["warnings"])
+    warned = Counter(warning for trial in manifest.trials for warning in trial.saliency.warnings)
     for warning, trials in warned.most_common(MOST_FAULTS):
         say(f"{trials} trial(s): {warning}")
-    for note in {trial.saliency["drawing"] for trial in manifest.trials if "drawing" in trial.saliency}:
+    for note in {trial.saliency.drawing for trial in manifest.trials if trial.saliency.drawing}:
         say(note)
     if AVERAGED in manifest.environment:
         say(manifest.environment[AVERAGED])

@@ -69,7 +69,7 @@ def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
         _show_placebo(bundle, trial, placebo)
     with st.expander("Details"):
         st.table(pd.DataFrame(list_facts(trial)), border="horizontal", hide_header=True, hide_index=True)
-        for warning in trial.saliency.get("warnings", []):
+        for warning in trial.saliency.warnings:
             st.warning(escape_markdown(warning))
 
 
@@ -109,14 +109,14 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
         ("True class", trial.truth, ""),
         ("Prediction", f"{trial.target} ({trial.ai_probability:.1%})", ""),
         ("Uncertainty", _format_uncertainty(trial), ""),
-        ("Learner's P after the examples", teaching.get("p_learner"), ".3f"),
-        ("Learner's P before", teaching.get("p_prior"), ".3f"),
-        ("Gain (log-odds)", teaching.get("gain"), "+.3f"),
-        ("Policy", teaching.get("policy"), ""),
-        ("Heatmap method", saliency.get("method"), ""),
-        ("Effective sample size", saliency.get("effective_samples"), ",.0f"),
-        ("Largest standard error", saliency.get("standard_error"), ".3g"),
-        ("Completeness residual", saliency.get("completeness"), "+.3%"),
+        ("Learner's P after the examples", teaching.p_learner, ".3f"),
+        ("Learner's P before", teaching.p_prior, ".3f"),
+        ("Gain (log-odds)", teaching.gain, "+.3f"),
+        ("Policy", teaching.policy, ""),
+        ("Heatmap method", saliency.method, ""),
+        ("Effective sample size", saliency.effective_samples, ",.0f"),
+        ("Largest standard error", saliency.standard_error, ".3g"),
+        ("Completeness residual", saliency.completeness, "+.3%"),
         ("Relevance of the heatmap", trial.relevance, ".3f"),
         ("Source", trial.source, ""),
     ]
@@ -125,13 +125,12 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
 
 def _format_uncertainty(trial: Trial) -> str | None:
     """Its stratum, where the study has strata."""
-    known = trial.doubt
-    if not known:
+    known = trial.stratum
+    if known is None:
         return None
-    stratum = f"stratum {known['stratum'] + 1} of {known['strata']}"
-    value = "infinite" if known["value"] is None else f"{known['value']:.3f}"
-    error = f" ± {known['error']:.3f}" if known["error"] else ""
-    return f"{format_name(known['measure'])} {value}{error}, {stratum}"
+    value = "infinite" if known.value is None else f"{known.value:.3f}"
+    error = f" ± {known.error:.3f}" if known.error else ""
+    return f"{format_name(known.measure)} {value}{error}, stratum {known.stratum + 1} of {known.strata}"
 
 
 def _show_dropped(dropped: tuple[dict[str, str], ...]) -> None:

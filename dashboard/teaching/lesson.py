@@ -96,9 +96,10 @@ def _facts(trial: Trial) -> None:
     }
     grid = st.grid(len(facts), min_column_width=120)
     for label, (name, form, says) in facts.items():
-        if name in trial.teaching:
-            grid.metric(label, form.format(trial.teaching[name]), help=says)
-    st.caption(f"Frozen with the study. Policy: {trial.teaching.get('policy', 'not known')}.")
+        value = getattr(trial.teaching, name)
+        if value is not None:
+            grid.metric(label, form.format(value), help=says)
+    st.caption(f"Frozen with the study. Policy: {trial.teaching.policy or 'not known'}.")
 
 
 def _lesson(taught: LessonResult, trial: Trial) -> None:
@@ -124,12 +125,12 @@ def _lesson(taught: LessonResult, trial: Trial) -> None:
 
 def _own(taught: LessonResult, trial: Trial) -> str:
     """The study's policy, where it gave a set."""
-    sets, policy = taught.lesson.sets, str(trial.teaching.get("policy"))
+    sets, policy = taught.lesson.sets, str(trial.teaching.policy)
     return policy if policy in sets else next(iter(sets))
 
 
 def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial) -> None:
-    own = " :green-badge[the study's]" if policy == trial.teaching.get("policy") else ""
+    own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
     st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}")
     st.caption(EXPLAINED[policy].format(chosen.scored))
     half = len(chosen.indices) // 2

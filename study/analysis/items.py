@@ -51,8 +51,10 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
 def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
     """Tabulate item and each of `SCORES` that was frozen with the study and differs between its trials."""
     rows = [
-        {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability, **t.teaching, **t.saliency}
-        | ({"doubt": t.doubt["value"]} if t.doubt else {})
+        {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability}
+        | t.teaching.model_dump()
+        | t.saliency.model_dump()
+        | ({} if t.stratum is None else {"doubt": t.stratum.value})
         for t in trials
     ]
     known = pd.DataFrame(rows)

@@ -5,72 +5,29 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from core.classifier import Classifier
 from core.device import arithmetic, one_thread
 from core.errors import ForetellError
 from core.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
-from data.types import ImageSet
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
-from study.building.plan import PlannedTrial, Planner, TrialPlan
+from study.building.plan import PlannedTrial, TrialPlan, make_planner
+from study.building.sources import Sources, open_config_sources, open_sources
 from study.building.stimuli import StimulusStudio
-from study.building.strata import files_digest
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import shared
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
-from study.network.predictions import predict, transforms_digest
-from study.network.priors import StoredPrior, load_prior
-from study.network.sources import open_classifier, open_sets
-from study.plan.config import StudyConfig, read
+from study.plan.config import StudyConfig
 from study.workspace.files import write_whole
-from study.workspace.provenance import code_digest, environment
-
-
-@dataclass(frozen=True)
-class Sources:
-    """A study file with everything it names, opened."""
-
-    config: StudyConfig
-    base: Path
-    classifier: Classifier
-    sets: dict[str, ImageSet]
-    prior: StoredPrior | None
-
-    @property
-    def key(self) -> str:
-        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
-        parts = [self.config.digest, self.classifier.fingerprint, transforms_digest(self.classifier), code_digest()]
-        parts += [images.digest for images in self.sets.values()]
-        parts += [self.prior.digest] if self.prior else []
-        strata = self.config.trials.strata
-        files = files_digest(strata, self.base) if strata else None
-        parts += [files] if files else []
-        return hashlib.sha256("|".join(parts).encode()).hexdigest()
-
-
-def open_sources(path: Path, device: str | None = None) -> Sources:
-    """Read a study file and open its classifier and image sets."""
-    return open_config_sources(read(path), path.resolve().parent, device)
-
-
-def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
-    """What a study file's content names, files relative to ``base``."""
-    sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
-    whole = config.classifier.resize == "whole"
-    classifier = open_classifier(config.classifier.model, base, device, whole=whole)
-    file = config.teaching.prior
-    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
-    return Sources(config, base, classifier, sets, prior)
+from study.workspace.provenance import environment
 
 
 def build(
@@ -105,32 +62,11 @@ def _build_alone(path: Path, home: Path, progress: Progress, device: str | None)
     return build(path, home, progress, device=device)
 
 
-def material_of(sources: Sources, cache: Path, progress: Progress = silent) -> SetPredictions:
-    """Return the network's predictions for the sets of a study, from the cache or made now."""
-    classifier, sets = sources.classifier, sources.sets
-    predictions = {
-        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
-        for role in ("pool", "standard", "adversarial")
-    }
-    one_way = sources.config.trials.confusion == "target"
-    return SetPredictions(classifier.categories, **predictions, one_way=one_way)
-
-
-def planner_of(
-    sources: Sources, cache: Path, progress: Progress = silent, material: SetPredictions | None = None
-) -> Planner:
-    """Return what chooses the trials of a study, of predictions given or those of `material_of`."""
-    material = material or material_of(sources, cache, progress)
-    prior = sources.prior.prior if sources.prior else None
-    return Planner(sources.config, material, sources.sets, sources.classifier, cache, sources.base, prior)
-
-
 @one_thread()
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
-    config, classifier, sets = sources.config, sources.classifier, sources.sets
-    planner = planner_of(sources, cache, progress)
+    planner = make_planner(sources, cache, progress)
     material, plan = planner.material, planner.plan(progress)
-    studio = StimulusStudio(config, classifier, sets, material, folder / "assets", cache)
+    studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"
     made = shared(
         [*plan.trials, *plan.practice],
@@ -140,7 +76,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
         progress,
         "explaining trials",
     )
-    averaged = compare(planner.prior, material.pool.features, material.pool.truth, config.study.seed)
+    averaged = compare(planner.prior, material.pool.features, material.pool.truth, sources.config.study.seed)
     manifest = _manifest(sources, plan, made, material, studio.assets, planner.prior, averaged)
     write_whole(folder / MANIFEST, manifest.model_dump_json(indent=1).encode())
     return Bundle(folder)

@@ -20,10 +20,10 @@ from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.averaged import compare
-from study.building.build import Sources, material_of, open_sources, planner_of
 from study.building.categories import CategoryShortage, Supply, count_of, describe
 from study.building.design import SetPredictions
 from study.building.plan import Planner, TrialPlan
+from study.building.sources import Sources, open_sources, predict_sets
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, class_of_labels
@@ -95,11 +95,11 @@ def check(
 
 @one_thread()
 def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[str, ...], workers: int) -> StudyCheck:
-    material = material_of(sources, cache, progress)
+    material = predict_sets(sources, cache, progress)
     supply = Supply(material, sources.config.trials.per_type)
     notes: tuple[str, ...] = ()
     try:
-        planner = planner_of(sources, cache, progress, material)
+        planner = Planner(sources, material, cache)
         notes = tuple(_prior_notes(planner, material))
         plan = planner.plan(progress)
     except CategoryShortage as error:

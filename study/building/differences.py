@@ -11,7 +11,7 @@ from study.bundle import Manifest, Trial
 
 ARITHMETIC = "arithmetic"
 """Key of the environment: the processor and the threads that made it."""
-_MEASURED = {"ai_probability", "teaching", "saliency", "relevance", "doubt"}
+_MEASURED = {"ai_probability", "teaching", "saliency", "relevance", "stratum"}
 _NAMED = 5
 
 
@@ -35,8 +35,7 @@ def _without_wording(manifest: Manifest) -> Manifest:
     """Leave out sentences that a later version may word differently: warnings, and why a trial was dropped."""
 
     def strip(trial: Trial) -> Trial:
-        facts = {name: value for name, value in trial.saliency.items() if name != "warnings"}
-        return trial.model_copy(update={"saliency": facts})
+        return trial.model_copy(update={"saliency": trial.saliency.model_copy(update={"warnings": ()})})
 
     trials, practice = (tuple(map(strip, one)) for one in (manifest.trials, manifest.practice))
     dropped = tuple({**one, "reason": ""} for one in manifest.dropped)

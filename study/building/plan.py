@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from core.classifier import Classifier
 from core.errors import ForetellError
 from core.teaching.examples import PER_CATEGORY, Search, choose_examples
 from core.teaching.kfac import KroneckerPrior, fit_prior
-from core.types import Progress, TeachingSet
-from data.types import ImageSet
+from core.types import Progress, TeachingSet, silent
 from study.building.categories import choose_categories
 from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
+from study.building.sources import Sources, predict_sets
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
-from study.bundle import TRIAL_TYPES, TrialType
+from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
 from study.network.sources import plain
-from study.plan.config import StudyConfig, Teaching
+from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
 
 WRONG = "wrong_examples"
@@ -46,7 +44,7 @@ class PlannedTrial:
     """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
 
     ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
-    ``doubt`` says which stratum it comes from, where the study has strata.
+    ``stratum`` says where it comes from, where the study has strata.
     """
 
     id: str
@@ -54,7 +52,7 @@ class PlannedTrial:
     teaching: TeachingSet
     flip: bool
     wrong: TeachingSet | None = None
-    doubt: dict[str, Any] = field(default_factory=dict)
+    stratum: StratumFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -73,25 +71,17 @@ class TrialPlan:
 class Planner:
     """Chooses trials and teaching sets for a study, with a prior learned before or that of the pool."""
 
-    def __init__(
-        self,
-        config: StudyConfig,
-        material: SetPredictions,
-        sets: dict[str, ImageSet],
-        classifier: Classifier,
-        cache: Path,
-        base: Path,
-        prior: KroneckerPrior | None = None,
-    ) -> None:
+    def __init__(self, sources: Sources, material: SetPredictions, cache: Path) -> None:
+        config, classifier, sets = sources.config, sources.classifier, sources.sets
         self.config, self.material, self.sets, self.classifier = config, material, sets, classifier
         self.seed = config.study.seed
-        self.prior = prior or self._prior_of_the_pool()
+        self.prior = sources.prior.prior if sources.prior else self._prior_of_the_pool()
         self.pool = TeachingPool(config, material.pool, sets["pool"], classifier, cache)
         self.dropped: list[dict[str, str]] = []
-        self._doubts: dict[tuple[str, int], dict[str, Any]] = {}
+        self._stratum_of: dict[tuple[str, int], StratumFacts] = {}
         self._strata: Stratifier | None = None
         if config.trials.strata is not None:
-            ground = Ground(config.trials.strata, classifier, sets, self.prior, base, cache, self.seed)
+            ground = Ground(config.trials.strata, classifier, sets, self.prior, sources.base, cache, self.seed)
             self._strata = Stratifier(ground)
 
     def plan(self, progress: Progress) -> TrialPlan:
@@ -122,7 +112,7 @@ class Planner:
             yield from shuffle_candidates(found, rng)
             return
         for ranked in self._strata.order_candidates(found, turn, rng):
-            self._doubts[_key(ranked.candidate)] = self._strata.facts(ranked)
+            self._stratum_of[_key(ranked.candidate)] = self._strata.facts(ranked)
             yield ranked.candidate
 
     def _trials(
@@ -240,10 +230,15 @@ class Planner:
                 chosen,
                 bool(flip),
                 self._wrong(candidate),
-                self._doubts.get(_key(candidate), {}),
+                self._stratum_of.get(_key(candidate)),
             )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )
+
+
+def make_planner(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
+    """Make the planner of a study, with the network's predictions from the cache or made now."""
+    return Planner(sources, predict_sets(sources, cache, progress), cache)
 
 
 def _in_pool(question: TeachingProblem, chosen: TeachingSet) -> TeachingSet:

@@ -9,9 +9,9 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
-from study.building.build import Sources, open_config_sources, planner_of
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
-from study.building.plan import Planner
+from study.building.plan import Planner, make_planner
+from study.building.sources import Sources, open_config_sources
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache
@@ -74,4 +74,4 @@ def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened
         raise ForetellError(
             f"The image set {changed[0]!r} is not the one the study was built from. Build the study again."
         )
-    return ReopenedStudy(bundle, sources, planner_of(sources, cache, progress), cache)
+    return ReopenedStudy(bundle, sources, make_planner(sources, cache, progress), cache)

@@ -23,7 +23,8 @@ from core.views import View, view
 from data.types import ImageSet
 from study.building.design import Candidate, SetPredictions
 from study.building.plan import PlannedTrial
-from study.bundle import ConditionAssets, Example, Trial, TrialAssets, significant
+from study.building.sources import Sources
+from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
 from study.network.heatmapcache import MapCache
@@ -43,17 +44,10 @@ CENTRE = 0.5
 class StimulusStudio:
     """Makes the stimuli of a study; every trial is a pure function of the study file, the images and the weights."""
 
-    def __init__(
-        self,
-        config: StudyConfig,
-        classifier: Classifier,
-        sets: dict[str, ImageSet],
-        material: SetPredictions,
-        assets: Path,
-        cache: Path,
-    ) -> None:
-        self.config, self.classifier, self.sets, self.material = config, classifier, sets, material
-        self.assets, self.maps = assets, MapCache(classifier, config.saliency, cache)
+    def __init__(self, sources: Sources, material: SetPredictions, assets: Path, cache: Path) -> None:
+        self.config, self.classifier, self.sets = sources.config, sources.classifier, sources.sets
+        self.material, self.assets = material, assets
+        self.maps = MapCache(self.classifier, self.config.saliency, cache)
         self._made_once: dict[str, Any] = {}
         assets.mkdir(parents=True, exist_ok=True)
 
@@ -90,10 +84,14 @@ class StimulusStudio:
                 target=plain_assets[0], target_map=mapped[0], examples=examples, by_condition=self._own_assets(material)
             ),
             teaching=self._teaching_facts(planned),
-            saliency=self._saliency_facts(explanation, basis, {one.note for one in (target, *others)} - {""})
-            | self._areas(material.inputs, candidate.target, explanation, progress),
+            saliency=self._heatmap_facts(
+                explanation,
+                basis,
+                {one.note for one in (target, *others)} - {""},
+                self._areas(material.inputs, candidate.target, explanation, progress),
+            ),
             relevance=relevance,
-            doubt=planned.doubt,
+            stratum=planned.stratum,
         )
 
     def _material(
@@ -213,19 +211,19 @@ class StimulusStudio:
         on, off = float(evidence[inside].mean()), float(evidence[~inside].mean())
         return (significant(on / (on + off)) if on + off > 0 else 0.5), basis
 
-    def _teaching_facts(self, planned: PlannedTrial) -> dict[str, Any]:
+    def _teaching_facts(self, planned: PlannedTrial) -> TeachingFacts:
         chosen, settings = planned.teaching, self.config.teaching
-        return {
-            "p_learner": significant(chosen.p_learner),
-            "p_prior": significant(chosen.p_prior),
-            "gain": significant(chosen.gain),
-            "policy": chosen.policy,
-            "sets_scored": chosen.scored,
-            "rank": significant(chosen.rank),
-            "curve": [[count, significant(best)] for count, best in chosen.curve],
-            "weight": settings.weight,
-            "copies": settings.copies,
-        }
+        return TeachingFacts(
+            p_learner=significant(chosen.p_learner),
+            p_prior=significant(chosen.p_prior),
+            gain=significant(chosen.gain),
+            policy=chosen.policy,
+            sets_scored=chosen.scored,
+            rank=significant(chosen.rank),
+            curve=tuple((count, significant(best)) for count, best in chosen.curve),
+            weight=settings.weight,
+            copies=settings.copies,
+        )
 
     def _areas(self, inputs: Tensor, target: int, explanation: Explanation, progress: Progress) -> dict[str, float]:
         """Areas under the deletion and insertion curves of the target's map, in probability."""
@@ -236,23 +234,25 @@ class StimulusStudio:
         ]
         return {curve.measure: significant(float(curve.area[0])) for curve in curves}
 
-    def _saliency_facts(self, explanation: Explanation, basis: str, notes: set[str]) -> dict[str, Any]:
+    @staticmethod
+    def _heatmap_facts(explanation: Explanation, basis: str, notes: set[str], areas: dict[str, float]) -> HeatmapFacts:
         certificate = explanation.certificates[0]
-        optional = {
-            "standard_error": certificate.standard_error,
-            "effective_samples": certificate.effective_samples,
-            "completeness": certificate.completeness,
-        }
-        return {
+        facts = {
             "method": certificate.method,
             "parameters": certificate.parameters,
             "samples": certificate.samples,
             "seed": certificate.seed,
-            "warnings": list(certificate.warnings),
+            "warnings": certificate.warnings,
             "relevance_on": basis,
-            **{key: None if value is None else significant(value) for key, value in optional.items()},
-            **({"drawing": " ".join(sorted(notes))} if notes else {}),
+            "standard_error": _round(certificate.standard_error),
+            "effective_samples": _round(certificate.effective_samples),
+            "completeness": _round(certificate.completeness),
         }
+        return HeatmapFacts.model_validate(facts | ({"drawing": " ".join(sorted(notes))} if notes else {}) | areas)
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else significant(value)
 
 
 def compute_drawn_values(explanation: Explanation, i: int, drawing: str) -> PixelArray:

@@ -18,6 +18,7 @@ from core.types import silent
 from study.building.design import Candidate, shuffle_candidates
 from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
+from study.bundle import StratumFacts
 from study.plan.config import Strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.workspace.blocks import Blocks
@@ -63,17 +64,18 @@ class Stratifier:
         for together in zip_longest(*([one for one in ranked if one.stratum == turn] for turn in turns)):
             yield from (one for one in together if one is not None)
 
-    def facts(self, ranked: RankedCandidate) -> dict[str, Any]:
-        """What a trial freezes of it; the value is None where it is infinite."""
+    def facts(self, ranked: RankedCandidate) -> StratumFacts:
+        """What a trial freezes of it."""
         settings = self.settings
-        return {
-            "measure": settings.measure,
-            **({"sampler": settings.sampler} if settings.sampler else {}),
-            "value": float(np.float32(ranked.value)) if np.isfinite(ranked.value) else None,
-            "error": float(np.float32(ranked.error)),
-            "stratum": ranked.stratum,
-            "strata": settings.bins,
-        }
+        sampler = {"sampler": settings.sampler} if settings.sampler else {}
+        return StratumFacts(
+            measure=settings.measure,
+            value=float(np.float32(ranked.value)) if np.isfinite(ranked.value) else None,
+            error=float(np.float32(ranked.error)),
+            stratum=ranked.stratum,
+            strata=settings.bins,
+            **sampler,
+        )
 
     def _measure_candidates(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The measure of each candidate and its error, (n,) both; kept, as every build asks the same images."""

@@ -67,9 +67,8 @@ class Condition:
         if not self.is_separate or self.name not in trial.assets.by_condition:  # an attention check has no explanation
             return trial
         shown = trial.assets.by_condition[self.name]
-        return trial.model_copy(
-            update={"relevance": shown.relevance, "teaching": {**trial.teaching, "gain": shown.gain}}
-        )
+        teaching = trial.teaching.model_copy(update={"gain": shown.gain})
+        return trial.model_copy(update={"relevance": shown.relevance, "teaching": teaching})
 
 
 def no_examples(trial: Trial) -> dict[str, tuple[str, ...]]:

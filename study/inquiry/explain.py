@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from core.attribution import METHODS
-from core.attribution.common import versions
+from core.attribution.method import versions
 from core.classifier import Classifier
 from core.device import chunk_size, one_thread
 from core.errors import ForetellError

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.attribution.common import versions
+from core.attribution.method import versions
 from core.classifier import Classifier
 from study.workspace.provenance import code_digest
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from core.attribution.common import versions
+from core.attribution.method import versions
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Progress, silent

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from study.bundle import Manifest, Trial, TrialAssets
+from study.bundle import HeatmapFacts, Manifest, TeachingFacts, Trial, TrialAssets
 from study.plan.procedure import procedure_of
 
 NO_IMAGES = TrialAssets(target="", target_map="", examples=())
@@ -40,6 +40,6 @@ def _trial(number: int, asked: str, other: str) -> Trial:
         ai_probability=1.0,
         source="",
         assets=NO_IMAGES,
-        teaching={},
-        saliency={},
+        teaching=TeachingFacts(),
+        saliency=HeatmapFacts(),
     )

@@ -163,7 +163,7 @@ class BayesianLearner:
         """Probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         believed = own if trial.truth == trial.target else -own
-        return float(expit(believed + self.weight * float(trial.teaching.get("gain") or 0.0) * shows_examples))
+        return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shows_examples))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, fx, nn
 
 from core import loading
-from core.fusion import ACTIVATIONS, FusedConvolution, FusedLinear, fuse_layers
+from core.cpu import ACTIVATIONS, FusedConvolution, FusedLinear, fuse_layers
 from core.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import pictures
 

@@ -8,7 +8,7 @@ import torch
 from torch import fx, nn
 
 from core.classifier import Classifier
-from core.fusion import FusedConvolution
+from core.cpu import FusedConvolution
 from core.inference import make_faster_copy, make_fused_copy
 from tests.core.networks import Awkward, awkward, pictures, unit
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from core.attribution.common import gradient_and_logits
 from core.classifier import Classifier
-from core.pointwise import Pointwise, _Convolution
+from core.cpu import Pointwise, _Convolution
 from tests.core.networks import pictures, unit
 
 
@@ -67,3 +67,13 @@ def test_gradients_of_networks_are_asked_under_it(monkeypatch):
     network = nn.Sequential(nn.Conv2d(3, 4, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2))
     gradient_and_logits(Classifier(network, unit, name="pointwise"), pictures(2), torch.tensor([0, 1]))
     assert len(asked) == 2
+
+
+def test_without_the_undocumented_name_torch_computes_the_same(monkeypatch):
+    """Catches a release of PyTorch without ``mkldnn_convolution`` that ends every gradient in an AttributeError."""
+    layer, x = nn.Conv2d(3, 6, 1).requires_grad_(False), pictures(2)
+    expected = answers(layer, x, None)
+    monkeypatch.delattr(torch, "mkldnn_convolution")
+    assert not given_to_onednn(layer, x.clone())
+    for mine, theirs in zip(answers(layer, x, Pointwise()), expected, strict=True):
+        assert torch.equal(mine, theirs)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 
@@ -32,6 +33,15 @@ def test_listing_names_does_not_import_torch():
 @pytest.mark.parametrize("name", list(METHODS))
 def test_every_entry_can_be_imported(name):
     assert callable(METHODS[name])
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_is_called_as_it_says(name):
+    """Catches a method documented, or offered to an editor, with the arguments of the function inside it."""
+    arguments = inspect.signature(METHODS[name]).parameters
+    assert list(arguments)[:5] == ["classifier", "images", "targets", "generator", "progress"]
+    assert all(each.kind is each.KEYWORD_ONLY for each in list(arguments.values())[3:])
+    assert {p.name for p in list_parameters(METHODS[name])} <= set(arguments)
 
 
 def test_parameters_are_typed_from_texts():

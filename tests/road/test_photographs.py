@@ -34,8 +34,8 @@ def test_trials_of_all_three_types_with_maps_and_examples(photographs):
     assert [t.trial_type for t in trials] == list(TRIAL_TYPES) * 4
     assert len({t.truth for t in trials}) == 4
     for trial in trials:
-        assert trial.saliency["relevance_on"] == "centre of the picture"
-        assert trial.teaching["p_learner"] >= trial.teaching["p_prior"] - 0.05
+        assert trial.saliency.relevance_on == "centre of the picture"
+        assert trial.teaching.p_learner >= trial.teaching.p_prior - 0.05
         assert len({e.source for e in trial.assets.examples}) == 4
         # Examples are training images of the category they stand for.
         assert all(e.source.split("/")[0] == e.category for e in trial.assets.examples)

@@ -103,7 +103,7 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
     """Her probability is the projector's odds with the gain of the bars, and not of examples that she never saw."""
     trial = built.manifest.trials[0]
     gain = trial.assets.by_condition["concepts"].gain
-    assert gain != trial.teaching["gain"]
+    assert gain != trial.teaching.gain
     sign = 1 if trial.truth == trial.target else -1
     p = BayesianLearner().p_ai(CONDITIONS["concepts"].read(trial), shows_saliency=False, shows_examples=True)
     assert p == pytest.approx(1 / (1 + exp(-(sign * log(9) + gain))))

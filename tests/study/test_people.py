@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.stats import exponnorm, norm
 
 from core.errors import ForetellError
-from study.bundle import Trial, TrialAssets
+from study.bundle import TeachingFacts, Trial, TrialAssets
 from study.plan import simulated_participants
 
 
@@ -162,7 +162,7 @@ def test_response_times_are_ex_gaussian_milliseconds() -> None:
 def test_bayesian_learner_adds_the_teaching_gain_where_examples_are_shown() -> None:
     # Closed form: log-odds of the AI's choice are those of her own belief plus weight times the gain.
     person = simulated_participants.BayesianLearner(lapse=0.1, weight=0.5)
-    taught = trial("adv_incorrect").model_copy(update={"teaching": {"gain": 3.0}})
+    taught = trial("adv_incorrect").model_copy(update={"teaching": TeachingFacts(gain=3.0)})
     shown = person.p_ai(taught, shows_saliency=False, shows_examples=True)
     assert shown == pytest.approx(expit(-math.log(9) + 1.5))
     for question, examples in ((taught, False), (trial("adv_incorrect"), True)):

@@ -23,7 +23,7 @@ from dashboard.shared import service as door
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, crosschecks, intervals, nested, report, responses
 from study.analysis import results as results_of
-from study.bundle import MANIFEST, Bundle
+from study.bundle import MANIFEST, Bundle, TeachingFacts
 from study.participation.answer import TrialResponse
 from study.plan.preregistration import AnalysisPlan
 from study.service import Mode
@@ -271,7 +271,10 @@ def planned_study(workspace: Path, plan: dict[str, object]) -> None:
     demo = tomllib.loads((ROOT / "data" / "studies" / "demo.toml").read_text(encoding="utf-8"))
     folder = write_bundle(workspace / "bundles" / "demo-00", name="demo", trials=18, config={**demo, **plan})
     manifest = Bundle(folder).manifest
-    trials = [trial.model_copy(update={"teaching": {"p_learner": k / 20}}) for k, trial in enumerate(manifest.trials)]
+    trials = [
+        trial.model_copy(update={"teaching": TeachingFacts(p_learner=k / 20)})
+        for k, trial in enumerate(manifest.trials)
+    ]
     manifest = manifest.model_copy(update={"trials": tuple(trials)})
     manifest = manifest.model_copy(update={"study_hash": manifest.compute_hash()})
     (folder / MANIFEST).write_text(manifest.model_dump_json())

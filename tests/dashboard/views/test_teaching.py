@@ -10,8 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared.jobs import pool
-from study.building.build import open_sources, planner_of
 from study.building.lessons import lesson
+from study.building.plan import make_planner
+from study.building.sources import open_sources
 from study.workspace.workspace import bundle_named
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made
@@ -66,7 +67,7 @@ def test_build_stop_go_on_and_read_the_lesson(small: Path, workspace: Path) -> N
     deadline = time.monotonic() + PATIENCE_S
     while not app.metric and time.monotonic() < deadline:
         made(app.run())
-    planner = planner_of(open_sources(small), workspace / "cache")
+    planner = make_planner(open_sources(small), workspace / "cache")
     trial = planner.plan(lambda *_: None).trials[0]
     found = lesson(planner, trial.candidate)
     sets = table(app, "teaching-sets").set_index("policy")

@@ -129,9 +129,10 @@ def test_every_score_of_a_study_beside_its_trials(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     drawn = {trial.id: rng.permutation(60)[:2] / 60 for trial in manifest.trials}
     known = tuple(
-        trial.model_copy(
-            update={
-                "teaching": {"p_learner": drawn[trial.id][0], "policy": "best", "seed": 3},
+        trial.model_validate(
+            trial.model_dump()
+            | {
+                "teaching": {"p_learner": drawn[trial.id][0], "policy": "best"},
                 "saliency": {"deletion": drawn[trial.id][1], "samples": 256, "seed": int(1e9 * drawn[trial.id][0])},
             }
         )

@@ -207,7 +207,7 @@ def answered(folder: Path) -> tuple[responses.Responses, Manifest]:
     """A study of 12 trials whose explanations differ, and 24 people who answered it."""
     manifest = Bundle(write_bundle(folder, name="demo", trials=12)).manifest
     facts = [{"teaching": {"p_learner": k / 12, "gain": k / 6 - 1}, "relevance": k / 24} for k in range(12)]
-    trials = tuple(t.model_copy(update=new) for t, new in zip(manifest.trials, facts, strict=True))
+    trials = tuple(t.model_validate(t.model_dump() | new) for t, new in zip(manifest.trials, facts, strict=True))
     manifest = manifest.model_copy(update={"trials": trials})
     rng = np.random.default_rng(2)
     rows = [

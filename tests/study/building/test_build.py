@@ -45,8 +45,8 @@ def test_each_trial_is_what_its_type_says(built):
         assert trial.truth in trial.options
         assert set(trial.options) == {trial.target, trial.alternative}
         assert [e.category for e in trial.assets.examples] == [trial.target] * 2 + [trial.alternative] * 2
-        assert trial.teaching["gain"] is not None
-        assert trial.saliency["relevance_on"] == "object mask"
+        assert trial.teaching.gain is not None
+        assert trial.saliency.relevance_on == "object mask"
 
 
 def test_the_ais_answer_is_as_often_option_a_as_b(built):

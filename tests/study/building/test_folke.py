@@ -15,7 +15,8 @@ from core.errors import ForetellError
 from core.types import silent
 from data.sets import imagenet_a
 from data.sets.wnids import imagenet_names
-from study.building.build import build, open_sources
+from study.building.build import build
+from study.building.sources import open_sources
 from study.bundle import TRIAL_TYPES, Manifest
 from study.network.predictions import predict
 from study.plan.config import read
@@ -83,11 +84,11 @@ def check(manifest: Manifest) -> None:
     assert len(made) >= 4
     assert all("none of 200 teaching sets" in dropped["reason"] for dropped in manifest.dropped)
     for trial in manifest.trials:
-        assert trial.teaching["p_learner"] > 0.8
-        assert trial.teaching["policy"] == "first"
-        assert 0 < trial.teaching["rank"] <= 1
+        assert trial.teaching.p_learner > 0.8
+        assert trial.teaching.policy == "first"
+        assert 0 < trial.teaching.rank <= 1
         assert {e.category for e in trial.assets.examples} == {trial.target, trial.alternative}
-        assert trial.saliency["samples"] == 64
+        assert trial.saliency.samples == 64
 
 
 @pytest.mark.real

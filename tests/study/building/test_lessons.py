@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from core.teaching.scoring import score_sets
-from study.building.build import open_sources, planner_of
 from study.building.lessons import lesson
+from study.building.plan import make_planner
+from study.building.sources import open_sources
 from tests.study.studies import TINY
 
 
@@ -15,7 +16,7 @@ from tests.study.studies import TINY
 def taught(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lesson")
     (folder / "tiny.toml").write_text(TINY)
-    planner = planner_of(open_sources(folder / "tiny.toml"), folder / "cache")
+    planner = make_planner(open_sources(folder / "tiny.toml"), folder / "cache")
     trial = planner.plan(lambda *_: None).trials[0]
     return planner, trial, lesson(planner, trial.candidate)
 

@@ -141,7 +141,7 @@ def test_a_study_names_its_prior_file(learned, tmp_path):
     own, named = (build(tmp_path / f"{name}.toml", tmp_path / "home") for name in ("own", "named"))
     assert named.manifest.classifier["prior"]["file"]["digest"] == learned[1].digest
     assert own.manifest.classifier["prior"]["file"] is None
-    first = [bundle.manifest.trials[0].teaching["p_prior"] for bundle in (own, named)]
+    first = [bundle.manifest.trials[0].teaching.p_prior for bundle in (own, named)]
     assert first[0] != first[1]
     assert verify(named) == []
 

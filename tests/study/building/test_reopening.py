@@ -12,9 +12,11 @@ import torch
 from core.attribution.baselines import baselines
 from core.errors import ForetellError
 from core.rendering import overlay, scale_of
-from study.building.build import build, open_sources, planner_of
+from study.building.build import build
 from study.building.lessons import lesson
+from study.building.plan import make_planner
 from study.building.reopening import ReopenedStudy, reopen
+from study.building.sources import open_sources
 from study.building.stimuli import STEPS, WEBP
 from study.bundle import MANIFEST, Bundle, canonical
 from tests.study.studies import TINY
@@ -30,7 +32,7 @@ def again(tmp_path_factory) -> ReopenedStudy:
 def test_candidates_are_those_of_the_plan(again: ReopenedStudy):
     """By the planner's own road, from the study file; catches a foil or a picture of another trial."""
     folder = Path(again.bundle.manifest.environment["base"])
-    plan = planner_of(open_sources(folder / "tiny.toml"), folder / "cache").plan(lambda *_: None)
+    plan = make_planner(open_sources(folder / "tiny.toml"), folder / "cache").plan(lambda *_: None)
     trials = {trial.id: trial for trial in (*again.bundle.manifest.trials, *again.bundle.manifest.practice)}
     planned = {each.id: each.candidate for each in (*plan.trials, *plan.practice)}
     assert {name: again.candidate(trial) for name, trial in trials.items()} == planned
@@ -40,10 +42,10 @@ def test_the_lesson_is_the_frozen_one(again: ReopenedStudy):
     """The set of the study's own policy is the one whose pictures and probability were frozen."""
     trial = again.bundle.manifest.trials[1]
     found = lesson(again.planner, again.candidate(trial))
-    own = found.sets[trial.teaching["policy"]]
+    own = found.sets[trial.teaching.policy]
     assert [found.ids[i] for i in own.indices] == [example.source for example in trial.assets.examples]
-    assert own.p_learner == pytest.approx(trial.teaching["p_learner"], rel=1e-5)
-    assert [[n, p] for n, p in own.curve] == [[n, pytest.approx(p, rel=1e-5)] for n, p in trial.teaching["curve"]]
+    assert own.p_learner == pytest.approx(trial.teaching.p_learner, rel=1e-5)
+    assert [[n, p] for n, p in own.curve] == [[n, pytest.approx(p, rel=1e-5)] for n, p in trial.teaching.curve]
 
 
 def test_the_map_is_the_frozen_one(again: ReopenedStudy, tmp_path: Path):

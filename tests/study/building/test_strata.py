@@ -88,9 +88,9 @@ def test_a_study_freezes_the_doubt_of_its_trials_and_one_without_strata_nothing(
     (tmp_path / "strata.toml").write_text(text)
     (tmp_path / "plain.toml").write_text(TINY)
     bundle = build(tmp_path / "strata.toml", tmp_path / "home")
-    doubts = [trial.doubt for trial in bundle.manifest.trials]
-    assert {doubt["stratum"] for doubt in doubts} == {0, 1}
-    assert all(doubt["measure"] == "entropy" and doubt["strata"] == 2 for doubt in doubts)
+    strata = [trial.stratum for trial in bundle.manifest.trials]
+    assert {found.stratum for found in strata} == {0, 1}
+    assert all(found.measure == "entropy" and found.strata == 2 for found in strata)
     assert Bundle(bundle.folder).manifest == bundle.manifest  # as read again
     plain = read(tmp_path / "plain.toml")
     assert "strata" not in plain.model_dump()["trials"]
@@ -195,14 +195,14 @@ def test_a_study_by_another_measure_freezes_what_is_computed_apart(tmp_path, mea
     bundle = build(tmp_path / "study.toml", tmp_path / "home")
     classifier, config = scene_net(), read(tmp_path / "study.toml")
     sets = {f"scenes/{role}": open_set(getattr(config.sets, role), tmp_path) for role in ("standard", "adversarial")}
-    assert {trial.doubt["stratum"] for trial in bundle.manifest.trials} == {0, 1}
+    assert {trial.stratum.stratum for trial in bundle.manifest.trials} == {0, 1}
     for trial in bundle.manifest.trials:
         name, number = trial.source.rsplit("/", 1)[0], trial.source.rsplit("/", 1)[1]
         images = next(images for key, images in sets.items() if name.startswith(key))
         value = apart(measure, classifier, images, int(number))
-        assert trial.doubt["value"] == pytest.approx(value, rel=2e-2, abs=1e-4)
-        assert trial.doubt["error"] == 0
-        assert set(trial.doubt) == {"measure", "value", "error", "stratum", "strata"}
+        assert trial.stratum.value == pytest.approx(value, rel=2e-2, abs=1e-4)
+        assert trial.stratum.error == 0
+        assert set(trial.stratum.model_dump()) == {"measure", "value", "error", "stratum", "strata"}
 
 
 def apart(measure, classifier, images, index):

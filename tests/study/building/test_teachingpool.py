@@ -113,9 +113,9 @@ def test_a_study_with_augmented_copies_is_another_and_keeps_their_features(tmp_p
     (tmp_path / "plain.toml").write_text(small)
     (tmp_path / "copies.toml").write_text(small.replace("sets = 20", "sets = 5\ncopies = 8"))
     plain, copied = (build(tmp_path / f"{name}.toml", tmp_path / "home") for name in ("plain", "copies"))
-    assert [t.teaching["copies"] for t in copied.manifest.trials] == [8, 8, 8]
-    assert plain.manifest.trials[0].teaching["p_prior"] == copied.manifest.trials[0].teaching["p_prior"]
-    assert plain.manifest.trials[0].teaching["p_learner"] != copied.manifest.trials[0].teaching["p_learner"]
+    assert [t.teaching.copies for t in copied.manifest.trials] == [8, 8, 8]
+    assert plain.manifest.trials[0].teaching.p_prior == copied.manifest.trials[0].teaching.p_prior
+    assert plain.manifest.trials[0].teaching.p_learner != copied.manifest.trials[0].teaching.p_learner
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "home" / "cache" / "copies").iterdir()}
     assert stamps
     shutil.rmtree(tmp_path / "home" / "bundles")

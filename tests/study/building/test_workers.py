@@ -16,7 +16,9 @@ import torch
 
 from core.errors import ForetellError
 from core.types import silent
-from study.building.build import build, open_sources, planner_of
+from study.building.build import build
+from study.building.plan import make_planner
+from study.building.sources import open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers, helpers_here
 from study.bundle import MANIFEST
@@ -81,7 +83,7 @@ def test_the_bytes_do_not_depend_on_the_cores(alone, tmp_path, threads):
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        planner_of(open_sources(folder / "tiny.toml"), tmp_path / "home" / "cache")
+        make_planner(open_sources(folder / "tiny.toml"), tmp_path / "home" / "cache")
         bundle = build(folder / "tiny.toml", tmp_path / "home")
         assert torch.get_num_threads() == threads
     finally:
@@ -114,7 +116,9 @@ def test_two_workers_make_the_bytes_of_one(alone, tmp_path, engine, monkeypatch)
 STARTED = """
 import sys
 from pathlib import Path
-from study.building.build import build, open_sources, planner_of
+from study.building.build import build
+from study.building.plan import make_planner
+from study.building.sources import open_sources
 build(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -179,10 +183,10 @@ def test_common_masks_are_common(tmp_path):
     small = TINY.replace("categories = 3\npractice = 2", "categories = 1\npractice = 0")
     (tmp_path / "common.toml").write_text(small.replace("[saliency]", "[saliency]\ncommon_masks = true"))
     manifest = build(tmp_path / "common.toml", tmp_path / "home").manifest
-    assert len({trial.saliency["seed"] for trial in manifest.trials}) == 1
+    assert len({trial.saliency.seed for trial in manifest.trials}) == 1
     (tmp_path / "own.toml").write_text(small)
     own = build(tmp_path / "own.toml", tmp_path / "home").manifest
-    assert len({trial.saliency["seed"] for trial in own.trials}) == 3
+    assert len({trial.saliency.seed for trial in own.trials}) == 3
     assert json.loads(json.dumps(own.config))["saliency"]["common_masks"] is False
 
 

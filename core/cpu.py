@@ -1,7 +1,15 @@
-"""Convolutions and linear layers of a traced network as oneDNN's own programs, each with what follows it.
+"""What makes float32 networks fast on a CPU: oneDNN's own programs in place of PyTorch's choice.
 
-torch's layers lay their weights out anew at every call, and the sum or the activation behind a layer goes through
-memory once more. These are the programs that ``torch.compile`` would choose; it needs a compiler on the user's machine.
+All names of PyTorch that it does not document are used here and nowhere else. Where one is gone, or oneDNN is not
+there, the network itself runs, with the same numbers and more slowly: `core.inference` tries each fused program before
+it is used, and `onednn_takes` says whether a convolution can be given to oneDNN.
+
+- `fuse_layers`: convolutions and linear layers, each with what follows it. PyTorch's layers lay their weights out again
+  at every call, and the sum or the activation behind a layer goes through memory once more. These are the programs that
+  ``torch.compile`` would choose; it needs a compiler on the user's machine. About twice as fast
+  (docs/decisions/0040-fused-layers.md).
+- `Pointwise` and `convolve`: 1 x 1 convolutions. On one thread and for fewer than 16 inputs PyTorch leaves oneDNN aside
+  for them, forwards and backwards (``ConvParams::use_mkldnn``), and takes half as long again, at worst twice as long.
 """
 
 from __future__ import annotations
@@ -15,7 +23,11 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
+from torch.autograd.function import once_differentiable
 from torch.fx.passes.shape_prop import ShapeProp
+from torch.nn.modules.utils import _pair
+
+from core.interception import Call, Interception
 
 BATCH = 8
 """Inputs for which weights are laid out: results are correct for any number, speed is best near this one."""
@@ -179,3 +191,63 @@ def _activation(program: fx.GraphModule, node: fx.Node) -> Activation:
 def _shape(node: fx.Node) -> torch.Size:
     shape: torch.Size = node.meta["tensor_meta"].shape
     return shape
+
+
+CONVOLUTION = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+"""Names of the arguments of a convolution by position."""
+
+AS_THEY_ARE = ((0, 0), (1, 1), (1, 1), 1)
+"""Padding, stride, dilation and groups of a convolution that looks at each place alone."""
+
+
+class Pointwise(Interception):
+    """While active in this thread, 1 x 1 convolutions and the gradients of their inputs are oneDNN's.
+
+    Weights get no gradient.
+    """
+
+    def intercept(self, call: Call) -> Any:
+        """Give a 1 x 1 convolution to oneDNN."""
+        given = call.name_arguments(CONVOLUTION) if call.func is torch.conv2d else {}
+        if not given or not _looks_at_each_place_alone(**given):
+            return call.run()
+        return _Convolution.apply(given["input"], given["weight"], given.get("bias"))  # type: ignore[no-untyped-call]
+
+
+def onednn_takes(x: Tensor) -> bool:
+    """Tell whether ``torch.mkldnn_convolution`` computes convolutions of ``x``: of (B, C, H, W) float32 on a CPU."""
+    there: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    usable = there and hasattr(torch, "mkldnn_convolution")
+    return usable and x.ndim == 4 and x.device.type == "cpu" and x.dtype == torch.float32
+
+
+def convolve(named: Mapping[str, Any]) -> Tensor | None:
+    """Compute ``conv2d`` of its arguments by name by oneDNN, or nothing where oneDNN does not take them.
+
+    For 1 x 1 filters, one thread and fewer than 16 inputs torch would choose another way, twice as slow.
+    """
+    x, padding = named["input"], named.get("padding", 0)
+    if isinstance(padding, str) or not onednn_takes(x):
+        return None
+    steps = (named.get("stride", 1), named.get("dilation", 1), named.get("groups", 1))
+    return torch.mkldnn_convolution(x, named["weight"], named.get("bias"), padding, *steps)
+
+
+def _looks_at_each_place_alone(
+    input: Tensor, weight: Tensor, stride: Any = 1, padding: Any = 0, groups: int = 1, **_: Any
+) -> bool:
+    alone = tuple(weight.shape[2:]) == _pair(stride) == (1, 1) and padding in (0, (0, 0), "valid") and groups == 1
+    return alone and onednn_takes(input) and weight.dtype == torch.float32
+
+
+class _Convolution(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(weight)
+        return torch.mkldnn_convolution(x, weight, bias, *AS_THEY_ARE)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (weight,) = ctx.saved_tensors
+        return torch.mkldnn_convolution(gradient, weight.transpose(0, 1), None, *AS_THEY_ARE), None, None

@@ -1,0 +1,146 @@
+"""What every heatmap method has in common: checked inputs, a random seed, certificates."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property, wraps
+from importlib.metadata import version
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from core.attribution.common import in_parts, prepare_inputs
+from core.classifier import Classifier
+from core.device import draw_seed
+from core.types import Certificate, Explanation, Progress, silent
+
+
+class HeatmapMethod(Protocol):
+    """A method as it is called: ``heatmap_method`` makes one of a function of a `Query`."""
+
+    def __call__(
+        self,
+        classifier: Classifier,
+        images: Tensor,
+        targets: Sequence[int],
+        *,
+        generator: torch.Generator | None = None,
+        progress: Progress = silent,
+        **parameters: Any,
+    ) -> Explanation:
+        """Explain one target class of each of images (B, C, H, W), in the network's input space."""
+
+
+def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod:
+    """Make a heatmap method of ``function(query, *, ...)``, whose keyword arguments are the method's parameters."""
+
+    @wraps(function)
+    def method(
+        classifier: Classifier,
+        images: Tensor,
+        targets: Sequence[int],
+        *,
+        generator: torch.Generator | None = None,
+        progress: Progress = silent,
+        **parameters: Any,
+    ) -> Explanation:
+        checked = prepare_inputs(classifier, images, targets)
+        return function(Query(function.__name__, classifier, *checked, progress, generator), **parameters)
+
+    common = inspect.signature(HeatmapMethod.__call__).parameters.values()
+    own = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    shared = [p for p in common if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+    method.__signature__ = inspect.Signature([*shared, *own], return_annotation="Explanation")  # type: ignore[attr-defined]
+    return method
+
+
+@dataclass(frozen=True)
+class Query:
+    """Images and classes to explain, as a method gets them: checked, and a copy of the caller's.
+
+    Attributes
+    ----------
+    method
+        Its registered name, which is the name of its function.
+    inputs, classes
+        (B, C, H, W) float32 and (B,) int64, on the CPU.
+    progress
+        ``progress(done, total, what)``; it may raise to cancel.
+    """
+
+    method: str
+    classifier: Classifier
+    inputs: Tensor
+    classes: Tensor
+    progress: Progress
+    generator: torch.Generator | None
+
+    @cached_property
+    def seed(self) -> int:
+        """The random seed, drawn once from the caller's generator."""
+        return draw_seed(self.generator or torch.Generator().manual_seed(0))
+
+    def in_parts(
+        self,
+        compute: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+        what: str = "",
+        inputs: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Compute heatmaps and logits of ``inputs`` (the query's own), as many at a time as fit, reporting progress."""
+        inputs = self.inputs if inputs is None else inputs
+        return in_parts(compute, inputs, self.classes, self.progress, what or self.method.replace("_", " "))
+
+    def explain(
+        self,
+        maps: Tensor,
+        facts: Sequence[dict[str, Any]] = (),
+        *,
+        zero: float | Tensor = 0.0,
+        error: Tensor | None = None,
+        logits: Tensor | None = None,
+        **shared: Any,
+    ) -> Explanation:
+        """Make the explanation with heatmaps ``maps`` (B, H, W) and their Monte Carlo ``error``, certificates included.
+
+        Parameters
+        ----------
+        facts
+            What the certificate of each image says beyond what those of all say, ``shared``.
+        zero
+            The value that means no evidence, of all or of each image.
+        logits
+            (B, K), where they are known: they save a forward pass.
+        """
+        own = list(facts) or [{} for _ in maps]
+        if error is not None:
+            own = [{"standard_error": float(e.max())} | each for e, each in zip(error, own, strict=True)]
+        noise = None if error is None else error.float()
+        return Explanation(maps.float(), zero, self._certify([shared | each for each in own], logits), noise)
+
+    def _certify(self, known: Sequence[dict[str, Any]], logits: Tensor | None) -> tuple[Certificate, ...]:
+        logits = self.classifier.logits(self.inputs) if logits is None else logits
+        probabilities = logits.softmax(1).gather(1, self.classes[:, None])[:, 0].tolist()
+        return tuple(
+            Certificate(
+                method=self.method,
+                target=target,
+                fingerprint=self.classifier.fingerprint,
+                probability=probability,
+                versions=versions(),
+                **facts | {"warnings": (*facts.get("warnings", ()), *self.classifier.warnings)},
+            )
+            for target, probability, facts in zip(self.classes.tolist(), probabilities, known, strict=True)
+        )
+
+
+@cache
+def _version(package: str) -> str:
+    return version(package)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that a heatmap's numbers depend on."""
+    return {package: _version(package) for package in ("torch", "numpy")}
