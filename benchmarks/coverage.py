@@ -28,12 +28,12 @@ from study.analysis import (
     marginal,
     mixed,
     nested,
-    parallel,
     projection,
     responses,
 )
 from study.analysis.intervals import wald
 from study.bundle import TRIAL_TYPES
+from study.workspace import parallel
 
 Floats = NDArray[np.float64]
 SEED = 20

@@ -20,9 +20,10 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import parallel, power
+from study.analysis import power
 from study.analysis.nested import FIXED, RANDOM
 from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.workspace import parallel
 
 SEED = 15
 WORLDS = {

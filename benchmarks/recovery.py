@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.machine import arguments, hand_over
-from study.analysis import intervals, mixed, parallel, responses
+from study.analysis import intervals, mixed, responses
 from study.analysis.nested import FIXED, RANDOM
 from study.analysis.truths import TABLE_1, AdditiveTruth
 from study.bundle import TRIAL_TYPES
+from study.workspace import parallel
 
 SEED = 7
 PROFILED = "saliency"

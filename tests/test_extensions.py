@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from tests.study.analysis.simulated import study
 
 ROOT = Path(__file__).parents[1]
 HOW_TO = ROOT / "docs" / "how-to"
@@ -76,8 +79,16 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy2(source, folder / name)
-    for guide in ("method", "condition", "dataset", "measure", "page", "command"):
-        follow(HOW_TO / f"add-a-{guide}.md", folder)
+    for name in (
+        "a-method",
+        "a-condition",
+        "a-dataset",
+        "a-measure",
+        "an-exploratory-analysis",
+        "a-page",
+        "a-command",
+    ):
+        follow(HOW_TO / f"add-{name}.md", folder)
     translate(HOW_TO / "add-a-language.md", folder)
     return folder
 
@@ -145,3 +156,25 @@ def test_a_study_uses_a_new_measure_and_a_new_condition(copy: Path, tmp_path: Pa
     run(copy, tmp_path, "-m", "dashboard.cli", "simulate", "spread", "--participants", "4")
     run(copy, tmp_path, "-m", "dashboard.cli", "export", "spread", "--simulated", "--out", str(tmp_path / "x.csv"))
     assert "one_example" in (tmp_path / "x.csv").read_text(encoding="utf-8")
+
+
+def test_a_report_has_a_new_exploratory_analysis(copy: Path, tmp_path: Path) -> None:
+    """Catches a report that lists the analyses it knows: a new one would be in no file and on no page."""
+    responses = study(24, 6, 6, seed=5)
+    responses.to_csv(tmp_path / "responses.csv", index=False)
+    run(
+        copy,
+        tmp_path,
+        "-m",
+        "dashboard.cli",
+        "analyze",
+        str(tmp_path / "responses.csv"),
+        "--out",
+        str(tmp_path / "out"),
+    )
+    own = pd.read_csv(tmp_path / "out" / "exploratory_participants.csv").set_index("participant")["accuracy"]
+    expected = responses.groupby("participant")["correct"].mean()
+    assert own.to_dict() == pytest.approx(expected.to_dict())
+    assert (
+        '<h2>Participants <span class="label">exploratory</span></h2>' in (tmp_path / "out" / "report.html").read_text()
+    )

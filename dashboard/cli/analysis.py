@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from core.errors import ForetellError
-from dashboard.cli.options import parse_pairs
+from dashboard.cli.options import Engine, Workers, parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 if TYPE_CHECKING:
@@ -184,7 +184,8 @@ def power(
     pay: Annotated[float, typer.Option(help="Pay per participant.")] = 0.0,
     currency: Annotated[str, typer.Option(help="Currency of the pay.")] = "EUR",
     seed: Annotated[int, typer.Option(help="Random seed of the simulated studies.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
+    workers: Workers = None,
+    engine: Engine = "processes",
     out: Annotated[Path | None, typer.Option(help="Folder for power.csv and power.html.")] = None,
 ) -> None:
     """Estimate the sample size a study needs, from simulated studies analysed as planned. Effects: the paper's Table 1.
@@ -214,7 +215,7 @@ def power(
         say(question.assumptions)
     say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
     with Bars() as progress:
-        table = question.curve(progress, workers)
+        table = question.curve(progress, workers, engine)
     conditions = len(study.conditions)
     table = simulations.with_cost(table, conditions, pay)
     say(table.to_string(index=False, float_format=lambda v: f"{v:.3g}"))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import parse_pairs
+from dashboard.cli.options import Engine, Workers, parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 
@@ -20,6 +20,8 @@ def explain(
     param: Annotated[list[str] | None, typer.Option(help="k=v, for the methods that accept it. Repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("heatmaps"),
+    workers: Workers = None,
+    engine: Engine = "processes",
     list_methods: Annotated[bool, typer.Option("--list", help="Print the methods and stop.")] = False,
 ) -> None:
     """Compute heatmaps of images: writes IMAGE.METHOD.npy (H, W float32), .png and .json (the certificate).
@@ -44,7 +46,7 @@ def explain(
         seed=seed,
     )
     with Bars() as progress:
-        outcome = explain_files(request, [*(image or []), *(more or [])], out, progress)
+        outcome = explain_files(request, [*(image or []), *(more or [])], out, progress, workers=workers, engine=engine)
     for note, maps in outcome.notes.items():
         say(f"{maps:,} heatmaps: {note}")
     say(f"{outcome.made:,} heatmaps written to {out}" + (f", {outcome.kept:,} existed." if outcome.kept else "."))

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from core.errors import ForetellError
+
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes that share the work, each on the next GPU. Default: one per core."),
+]
+Engine = Annotated[str, typer.Option(help="processes (on this machine), or ray (must be installed).")]
 
 
 def parse_pairs(texts: list[str], option: str, form: str) -> dict[str, str]:

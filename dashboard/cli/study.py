@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dashboard.cli.options import Engine, Workers
 from dashboard.cli.terminal import Bars, say
 from study.plan.mixture import MIXTURE, parse_mixture
 
@@ -21,11 +22,8 @@ StudyOrFolder = Annotated[str, typer.Argument(help="The study's name, or the fol
 def build(
     study_file: Annotated[Path, typer.Argument(help="The study file (TOML).")],
     device: Annotated[str | None, typer.Option(help="cpu, cuda or cuda:N; an accelerator if there is one.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes that share the work, each on the next GPU. Default: one per core."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="processes (on this machine), or ray (must be installed).")] = "processes",
+    workers: Workers = None,
+    engine: Engine = "processes",
     check: Annotated[
         bool,
         typer.Option(
@@ -41,11 +39,12 @@ def build(
         return _check(study_file, device, workers)
     from study.building.averaged import AVERAGED
     from study.building.build import build as run
-    from study.building.workers import Engine, Helpers, workers_here
+    from study.building.workers import Helpers
+    from study.workspace.parallel import workers_here
     from study.workspace.workspace import home
 
     count = workers or workers_here()
-    helpers = Helpers(count - 1, cast(Engine, engine)) if count > 1 or engine != "processes" else None
+    helpers = Helpers(count - 1, engine) if count > 1 or engine != "processes" else None
     with Bars() as progress:
         bundle = run(study_file, home(), progress, device=device, helpers=helpers)
     manifest = bundle.manifest
@@ -66,7 +65,7 @@ def build(
 def _check(study_file: Path, device: str | None, workers: int | None) -> None:
     """Report on a study before it is built; exit code 2 if it cannot be built."""
     from study.building.check import check as run
-    from study.building.workers import workers_here
+    from study.workspace.parallel import workers_here
     from study.workspace.workspace import home
 
     with Bars() as progress:

@@ -16,10 +16,11 @@ from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import formula as formulas
-from study.analysis import nested, parallel, power, random_effects
+from study.analysis import nested, power, random_effects
 from study.analysis.responses import Responses
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
 from study.plan.config import StudyConfig
+from study.workspace import parallel
 from study.workspace.workspace import bundle_named, home
 
 Number = TypeVar("Number", int, float)
@@ -92,7 +93,7 @@ class PowerAnalysis:
         model = nested.analyze(self.pilot, fixed=fixed).models["interaction"]
         return from_pilot(model, conditions, categories, per_type)
 
-    def curve(self, progress: Progress, workers: int | None = None) -> pd.DataFrame:
+    def curve(self, progress: Progress, workers: int | None = None, engine: str = "processes") -> pd.DataFrame:
         """Compute power by the study's own plan, as `study.analysis.power.curve` does."""
         return power.curve(
             self.truth(),
@@ -103,6 +104,7 @@ class PowerAnalysis:
             effects=self.effects,
             models=self.study.plan.models,
             workers=workers,
+            engine=engine,
             progress=progress,
         )
 

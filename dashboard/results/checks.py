@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.results import jobs as work
-from dashboard.results.jobs import AnalysisResult
+from dashboard.results.jobs import SEED, AnalysisResult
 from dashboard.shared import live, numbers
-from study.analysis import crosschecks, exploratory, slopes
-from study.analysis.exploratory import Measure
+from study.analysis import crosschecks
+from study.analysis.exploratory import EXPLORATORY, AnalysedStudy, ExploratoryResult
 
 
 def show(found: AnalysisResult) -> None:
@@ -22,16 +22,16 @@ def show(found: AnalysisResult) -> None:
                 f"Model {name}: converged to the maximum of the likelihood ({model.loglik:,.3f}). No warnings. "
                 "Convergence does not show that the model describes the data; that is what the tests are for."
             )
-    numbers.heading(slopes.TITLE, "exploratory")
-    compared = exploratory.with_slopes(found.data, found.analysis, found.plan)
-    st.caption(compared.says)
-    live.draw_when_ready(work.make_measure_task(found, compared), _table, "slopes")
-    numbers.heading("Robustness checks: GEE and Bayesian fits", "exploratory")
-    offer = exploratory.offer_robustness_checks(found.data.frame, found.model)
-    live.draw_when_ready(work.make_measure_task(found, offer), _table, "checks")
+    study = AnalysedStudy(found.data, SEED, None, found.analysis, found.plan)
+    slopes, robustness = EXPLORATORY["slopes"], EXPLORATORY["crosschecks"]
+    numbers.heading(slopes.title, "exploratory")
+    st.caption(slopes.explain(study))
+    live.draw_when_ready(work.make_measure_task(found, "slopes"), _table, "slopes")
+    numbers.heading(robustness.title, "exploratory")
+    live.draw_when_ready(work.make_measure_task(found, "crosschecks"), _table, "checks")
     for explanation in crosschecks.explanations(len(found.data.frame)):
         st.caption(explanation)
 
 
-def _table(measure: Measure) -> None:
+def _table(measure: ExploratoryResult) -> None:
     numbers.table(measure.table, f"exploratory_{measure.name}")

@@ -18,6 +18,7 @@ from core.types import Progress
 from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from study.analysis import bootstrap, contrasts, exploratory, headline, intervals, marginal, nested, planned, report
+from study.analysis.exploratory import AnalysedStudy
 from study.analysis.nested import NestedAnalysis
 from study.analysis.planned import PlannedAnalysis, PlannedData
 from study.analysis.records import InterimAnalysis, MixedModel
@@ -139,10 +140,11 @@ def make_analysis_task(sample: Sample) -> Task:
     return Task(digest("analysed", sample.key), work)
 
 
-def make_measure_task(found: AnalysisResult, offer: exploratory.Offer, manifest: Manifest | None = None) -> Task:
-    """Return the task of an exploratory measure; ``manifest`` has the trials, if it is about trials."""
-    study = manifest.study_hash if manifest else ""
-    return _of(found, f"measure {offer.name} {study}", lambda _: offer.measure())
+def make_measure_task(found: AnalysisResult, name: str, manifest: Manifest | None = None) -> Task:
+    """Return the task of an exploratory analysis; ``manifest`` has the trials, if it is about trials."""
+    study = AnalysedStudy(found.data, SEED, manifest, found.analysis, found.plan)
+    known = manifest.study_hash if manifest else ""
+    return _of(found, f"measure {name} {known}", lambda _: exploratory.compute(name, study))
 
 
 def make_effects_task(found: AnalysisResult) -> Task:

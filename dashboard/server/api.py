@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import logging
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +33,10 @@ from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULT_LANGUAGE, DEFAULTS
 from study.service import Participant
 from study.store import StoreError
+from study.workspace.templates import load_templates
 
 RUNNER = Path(__file__).parents[1] / "runner"
-PAGE = (RUNNER / "run.html").read_text(encoding="utf-8")
+PAGE = load_templates(RUNNER).get_template("run.html")
 _FILES = {path.name: path for path in RUNNER.iterdir() if path.suffix in (".js", ".css", ".svg")}
 MOST_BYTES = 64 * 1024
 LONGEST_BODY_S = 30
@@ -259,8 +258,7 @@ def _json(code: int, content: Any) -> Response:
 async def _page(request: Request) -> Response:
     """The page, with the few words that must be there before its script has any."""
     language, texts = await run_in_threadpool(_words, request.path_params["study"])
-    said = {key: html.escape(texts[key]) for key in ("title", "no_script", "ui.cannot")} | {"language": language}
-    return HTMLResponse(re.sub(r"\{([\w.]+)\}", lambda place: said[place[1]], PAGE), headers=FRESH)
+    return HTMLResponse(PAGE.render(language=language, texts=texts), headers=FRESH)
 
 
 async def _without_slash(request: Request) -> Response:

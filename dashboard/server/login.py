@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
-import re
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -21,15 +19,15 @@ from dashboard.shared.service import COOKIE
 from study.collection.access import LINK_KEY, LOGIN_NS, WINDOW_NS
 from study.participation.refusals import Refusal
 from study.store import StoreError
+from study.workspace.templates import load_templates
 
-PAGE = (Path(__file__).parents[1] / "runner" / "login.html").read_text(encoding="utf-8")
+PAGE = load_templates(Path(__file__).parents[1] / "runner").get_template("login.html")
 FORMER = "/door"
 """The page's address in version 0.1; login links and bookmarks may still name it."""
 DEVICE = "foretell_device"
 DEVICE_S = 365 * 24 * 3600
 MOST_BYTES = 4096
 LONGEST_BODY_S = 30
-_BLANK = re.compile(r"\{(standing|ways|message|person|name|rank)\}")
 # Without a referrer some browsers call the form's own origin null.
 HEADERS = {
     **FRESH,
@@ -63,7 +61,8 @@ async def page(request: Request, message: str = "", code: int = 200) -> Response
     try:
         shown = await run_in_threadpool(_fill_page, request.cookies.get(COOKIE, ""), message)
     except ForetellError as error:
-        shown, code = _blanks(standing="out", ways="password", message=str(error)), 503
+        shown = PAGE.render(standing="out", ways=["password"], message=str(error), person="", name="")
+        code = 503
     return HTMLResponse(shown, code, headers)
 
 
@@ -129,13 +128,4 @@ def _fill_page(token: str, message: str) -> str:
         service.access.find_address(token),
     )
     name = service.access.provider.name if service.access.provider else ""
-    return _blanks(
-        standing=standing, ways=" ".join(ways), message=message, person=f" as {person}" if person else "", name=name
-    )
-
-
-def _blanks(**values: str) -> str:
-    filled = {"standing": "", "ways": "", "message": "", "person": "", "name": "", **values}
-    filled["rank"] = "" if "password" in filled["ways"] else " primary"
-    # In one pass: a value may contain what looks like a blank.
-    return _BLANK.sub(lambda blank: html.escape(filled[blank[1]]), PAGE)
+    return PAGE.render(standing=standing, ways=ways, message=message, person=person, name=name)

@@ -17,8 +17,9 @@ from dashboard.studies.workspace_studies import Study
 from study.building.build import build
 from study.building.categories import largest_study
 from study.building.check import StudyCheck, check
-from study.building.workers import helpers_here, workers_here
+from study.building.workers import helpers_here
 from study.bundle import Bundle
+from study.workspace.parallel import workers_here
 from study.workspace.workspace import home
 
 

@@ -13,6 +13,7 @@ from core.faithfulness import FAITHFULNESS_MEASURES as FAITHFULNESS
 from core.registry import Registry
 from core.uncertainty import SAMPLERS
 from generators.markdown import escape_cell, first_sentence, format_table
+from study.analysis.exploratory import EXPLORATORY
 from study.conditions import CONDITIONS
 from study.plan.config import IMAGE_SETS
 from study.plan.measures import IMAGE_MEASURES as STRATA
@@ -25,7 +26,8 @@ HEAD = """\
 
 Everything that a study file, a command or the Explore page names. Adding an entry takes one file and one line:
 [a method](../how-to/add-a-method.md), [a condition](../how-to/add-a-condition.md),
-[an image set](../how-to/add-a-dataset.md), [a model](../how-to/add-a-model.md).
+[an image set](../how-to/add-a-dataset.md), [a model](../how-to/add-a-model.md),
+[an exploratory analysis](../how-to/add-an-exploratory-analysis.md).
 """
 
 METHOD_NOTE = """\
@@ -46,6 +48,10 @@ SAMPLER_NOTE = "Samplers are named by `uncertainty --sampler` and by `sampler` i
 
 STRATA_NOTE = "Measures that stratify a study's targets ([how](../how-to/spread-targets.md))."
 
+EXPLORATORY_NOTE = """\
+The report of `analyze` has every one that the responses allow; Results, Exploratory shows one at a time.
+"""
+
 FAITHFULNESS_NOTE = "Measures of faithfulness, from Python: `core.faithfulness.FAITHFULNESS_MEASURES`."
 
 
@@ -60,6 +66,8 @@ def render_page() -> str:
     parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
     parts += _section("Measures for strata", STRATA_NOTE, _objects(STRATA), ["measure", "value"])
     parts += _section("Measures of faithfulness", FAITHFULNESS_NOTE, _objects(FAITHFULNESS), ["measure", "value"])
+    exploratory = ((f"`{name}`", analysis.title) for name, analysis in EXPLORATORY.items())
+    parts += _section("Exploratory analyses", EXPLORATORY_NOTE, exploratory, ["analysis", "title"])
     return "\n".join(parts)
 
 

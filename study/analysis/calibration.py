@@ -15,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, plots
+from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 BINS = 10
 FEWEST = 5
@@ -95,3 +96,10 @@ def _select_rated(frame: pd.DataFrame) -> pd.DataFrame:
     if rated.empty:
         raise ForetellError("The responses have no confidence ratings: map a column of probabilities to 'confidence'.")
     return rated.assign(bin=np.minimum((rated["confidence"] * BINS).astype(int), BINS - 1))
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Calibration of confidence",
+    "On the dotted line, accuracy equals confidence; 95% intervals, participants resampled.",
+    lambda study: with_figure(bins(study.frame, rng=study.rng), figure),
+)

@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 
 from core.errors import ForetellError
 from study.analysis import plots
+from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
 from study.analysis.nested import cell_name
 from study.bundle import Trial
 from study.plan.simulated_participants import THEORIES, Theory
@@ -138,3 +139,23 @@ def _free(name: str, value: float) -> float:
 def _bound(names: list[str], free: NDArray[np.float64]) -> dict[str, float]:
     held = np.clip(free, -20.0, 20.0)
     return {n: float(expit(v)) if n in _SHARES else float(f) for n, v, f in zip(names, held, free, strict=True)}
+
+
+def _overlay_best(study: AnalysedStudy) -> TableAndFigure:
+    best = rank_theories(study.frame, study.trials)[0]
+    cells = overlay(study.frame, study.trials, best)
+    return cells, figure(cells, best.name)
+
+
+COMPARISON = ExploratoryAnalysis(
+    "Theories of participants",
+    "Maximum-likelihood parameters, assuming that all participants are alike; the smallest AIC first.",
+    lambda study: (comparison(rank_theories(study.frame, study.trials)), None),
+    has_trials,
+)
+OVERLAY = ExploratoryAnalysis(
+    "Participants and the best theory",
+    "Share of correct responses in each cell: of participants, and predicted by the theory with the smallest AIC.",
+    _overlay_best,
+    has_trials,
+)

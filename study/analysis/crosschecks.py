@@ -20,7 +20,9 @@ from statsmodels.tools.sm_exceptions import ConvergenceWarning
 
 from core.errors import ForetellError
 from study.analysis import formula as formulas
+from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.records import Floats, MixedModel
+from study.analysis.sentences import words
 
 ATTENUATION = 16 * np.sqrt(3) / (15 * np.pi)
 """c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a participant divided by
@@ -127,3 +129,16 @@ def _gee(design: Floats, hits: Floats, people: Floats) -> tuple[Floats, Floats]:
     order = np.argsort(people, kind="stable")
     found = GEE(hits[order], design[order], people[order], family=Binomial(), cov_struct=Exchangeable()).fit()
     return np.asarray(found.params), np.asarray(found.bse)
+
+
+def _compute(study: AnalysedStudy) -> TableAndFigure:
+    made = table(study.frame, study.fitted.largest)
+    return made.assign(term=made["term"].map(words)), None
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Robustness checks: GEE and Bayesian fits",
+    lambda study: " ".join(explanations(len(study.frame))),
+    _compute,
+    has_models,
+)

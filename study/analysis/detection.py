@@ -19,6 +19,7 @@ from scipy.stats import norm
 from core.errors import ForetellError
 from study.analysis import bootstrap, mixed, plots
 from study.analysis.contrasts import holm
+from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.records import Floats, MixedModel
 
 DETECTION_MEASURES = ("dprime", "criterion")
@@ -125,3 +126,18 @@ def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
     """With `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))
+
+
+BY_CONDITION = ExploratoryAnalysis(
+    "Signal detection: when the AI errs",
+    "Sensitivity d' above 0: participants tell the AI's errors from its correct predictions. Criterion above 0: "
+    "they rarely say that it errs. Probit mixed model (DeCarlo, 1998), each participant with their own d' and "
+    "criterion.",
+    lambda study: with_figure(conditions(study.frame), figure),
+)
+DIFFERENCES = ExploratoryAnalysis(
+    "Signal detection: differences between conditions",
+    "Differences in d' and criterion from the first condition, with 95% intervals; p_holm is corrected for the "
+    "number of rows (Holm). A change of the criterion alone is no change of sensitivity.",
+    lambda study: (differences(study.frame), None),
+)

@@ -1,40 +1,41 @@
-"""The report as one self-contained page: text, tables and figures, with the hashes of data, plan, study and code."""
+"""The report as one self-contained page and in Markdown, from the templates next to this file."""
 
 from __future__ import annotations
 
-import html
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
+from markupsafe import Markup
 
-from study.analysis.exploratory import Measure
+from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 from study.analysis.sentences import p_text
 from study.bundle import Manifest
 from study.plan.preregistration import AnalysisPlan
 from study.workspace.provenance import code_digest
+from study.workspace.templates import load_templates
 
 PACKAGES = ("numpy", "scipy", "pandas", "glmm", "statsmodels", "plotly")
 CHANCES = ("p", "p_holm")
 SHOWN = 14
 """Rows of a table shown at once."""
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1a1a1a; --paper: #fff; --line: #ccc; --quiet: #666 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181c; --line: #444; --quiet: #a0a0a0 } }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 60rem;
-  margin: 2rem auto; padding: 0 1rem }
-h2 { margin-top: 2.5rem } .table { overflow-x: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem }
-th, td { padding: .25rem .75rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap }
-th:first-child, td:first-child { text-align: left }
-.label { font-size: .8rem; border: 1px solid var(--quiet); border-radius: 1rem; padding: .1rem .6rem;
-  color: var(--quiet); font-weight: normal; vertical-align: middle }
-.quiet { color: var(--quiet) } code { font-size: .85em; overflow-wrap: anywhere }
-"""
+
+
+class Section(NamedTuple):
+    """A section of the page."""
+
+    heading: str
+    label: str
+    says: str
+    table: pd.DataFrame
+    figure: go.Figure | None = None
 
 
 def provenance(data: Responses, plan: AnalysisPlan | None, manifest: Manifest | None, seed: int) -> dict[str, str]:
@@ -50,62 +51,65 @@ def provenance(data: Responses, plan: AnalysisPlan | None, manifest: Manifest | 
     }
 
 
-def page(
-    title: str,
-    answer: Sequence[str],
-    sections: Sequence[tuple[str, str, str, pd.DataFrame, go.Figure | None]],
-    notes: Sequence[str],
-    made_from: Mapping[str, str],
-) -> str:
-    """Compose the page: main result, sections (title, label, sentence, table, figure), caveats and provenance."""
-    parts = [f"<h1>{html.escape(title)}</h1>", *[f"<p><strong>{html.escape(line)}</strong></p>" for line in answer]]
-    drawn = 0
-    for number, (heading, label, says, table, figure) in enumerate(sections):
-        parts.append(f'<h2>{html.escape(heading)} <span class="label">{label}</span></h2>')
-        parts += [f'<p class="quiet">{html.escape(says)}</p>'] if says else []
-        if figure is not None:
-            parts.append(figure.to_html(full_html=False, include_plotlyjs=drawn == 0, div_id=f"figure{number}"))
-            drawn += 1
-        parts.append(_table(table))
-    parts += ["<h2>Caveats</h2>", _list(notes or ["No warnings."])]
-    rows = pd.DataFrame(list(made_from.items()), columns=["source", ""])
-    parts += ["<h2>Provenance</h2>", _table(rows)]
-    body = "\n".join(parts)
+def render(template: str, **values: Any) -> str:
+    """Fill ``report.html`` or ``report.md``."""
+    return _TEMPLATES.get_template(template).render(shown=SHOWN, **values)
+
+
+def embed_figures(sections: Sequence[Section]) -> list[str]:
+    """Draw the figure of each section as HTML, empty where there is none; the first one brings plotly.js."""
+    drawn = count()
+    return [
+        ""
+        if section.figure is None
+        else Markup(
+            section.figure.to_html(full_html=False, include_plotlyjs=next(drawn) == 0, div_id=f"figure{number}")
+        )
+        for number, section in enumerate(sections)
+    ]
+
+
+def summarise_data(data: Responses) -> str:
+    """Count responses, participants of each condition, and categories in one sentence."""
+    frame = data.frame
+    people = frame.groupby("condition")["participant"].nunique()
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"{len(frame):,} responses of {frame['participant'].nunique():,} participants "
+        f"({', '.join(f'{name}: {count}' for name, count in people.items())}) to {frame['category'].nunique():,} "
+        f"target categories; {data.dropped:,} rows left out."
     )
 
 
-def list_exploratory_sections(
-    measures: Sequence[Measure],
-) -> list[tuple[str, str, str, pd.DataFrame, go.Figure | None]]:
-    """Convert exploratory measures to sections."""
-    return [(m.title, "exploratory", m.says, m.table, m.figure) for m in measures]
+def tabulate_models(analysis: NestedAnalysis) -> pd.DataFrame:
+    """Tabulate log-likelihood, parameters, random effects and convergence of each model."""
+    rows = []
+    for name, model in analysis.models.items():
+        sd = {f"sd {effect.group}": effect.sd for effect in model.random}
+        converged = "yes" if model.converged else "no"
+        rows.append(
+            {"model": name, "log-likelihood": model.loglik, "parameters": model.df, **sd, "converged": converged}
+        )
+    return pd.DataFrame(rows)
 
 
-def _list(lines: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{html.escape(line)}</li>" for line in lines) + "</ul>"
+def format_cells(table: pd.DataFrame) -> list[list[str]]:
+    """Format a table: three decimals, whole integers, p as articles print it, a dash if missing."""
+    return [[_format(name, value) for name, value in row.items()] for row in table.to_dict("records")]
 
 
-def _table(table: pd.DataFrame) -> str:
-    """Format a table: three decimals, whole integers, p as articles print it, a dash if missing; long tables fold."""
-    p = {name: chance for name in CHANCES if name in table}
-    shown = table.to_html(index=False, na_rep="–", border=0, float_format=number, formatters=p, escape=True)
-    framed = f'<div class="table">{shown}</div>'
-    if len(table) <= SHOWN:
-        return framed
-    return f"<details><summary>The numbers ({len(table)} rows)</summary>{framed}</details>"
+def _format(name: Any, value: Any) -> str:
+    if pd.isna(value):
+        return "–"
+    if name in CHANCES:
+        return p_text(value)
+    return _format_number(value) if isinstance(value, float) else str(value)
 
 
-def chance(value: float | None) -> str:
-    """Format a p-value as articles print it."""
-    return p_text(None if pd.isna(value) else value)
-
-
-def number(value: float) -> str:
-    """Format a number to three decimals, whole numbers without."""
+def _format_number(value: float) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.3f}"
+
+
+_TEMPLATES = load_templates(Path(__file__).parent / "templates")
+_TEMPLATES.filters["cells"] = format_cells

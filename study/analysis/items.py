@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,8 @@ from core.errors import ForetellError
 from study.analysis import plots
 from study.analysis.bootstrap import order
 from study.analysis.contrasts import holm
-from study.bundle import Manifest
+from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
+from study.bundle import Trial
 
 SCORES: Mapping[str, str] = {
     "p_learner": "the learner's probability of the AI's prediction",
@@ -47,14 +48,14 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
     return made.drop(columns="right").sort_values(["accuracy", *by], ignore_index=True)
 
 
-def trials(manifest: Manifest) -> pd.DataFrame:
-    """item and each of `SCORES` that was frozen with the study and differs between its trials."""
+def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
+    """Tabulate item and each of `SCORES` that was frozen with the study and differs between its trials."""
     rows = [
         {"item": t.id, "relevance": t.relevance, "ai_probability": t.ai_probability}
         | t.teaching.model_dump()
         | t.saliency.model_dump()
         | ({} if t.stratum is None else {"doubt": t.stratum.value})
-        for t in manifest.trials
+        for t in trials
     ]
     known = pd.DataFrame(rows)
     return known[["item", *(name for name in SCORES if name in known and known[name].nunique() > 1)]]
@@ -122,3 +123,26 @@ def figure(joined: pd.DataFrame, score: str) -> go.Figure:
     key = "item" if "item" in joined else "category"
     named = SCORES.get(score, score)
     return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Foretold")
+
+
+def _plot_against(score: str) -> ExploratoryAnalysis:
+    def compute(study: AnalysedStudy) -> TableAndFigure:
+        joined = against(study.frame, tabulate_scores(study.trials.values()), score)
+        return joined, figure(joined, score)
+
+    def is_known(study: AnalysedStudy) -> bool:
+        return has_trials(study) and score in tabulate_scores(study.trials.values())
+
+    title = f"Trials by {SCORES[score]}"
+    return ExploratoryAnalysis(title, "Each mark is a trial in one condition.", compute, is_known)
+
+
+CATEGORIES = ExploratoryAnalysis("Categories", "Wilson intervals.", lambda study: (table(study.frame), None))
+ASSOCIATIONS = ExploratoryAnalysis(
+    "Trials and their explanations",
+    "Over trials, Spearman's rank correlation between participants' accuracy and each property of the explanation, "
+    "in each condition and trial type; p_holm is corrected for the number of rows (Holm).",
+    lambda study: (associations(study.frame, tabulate_scores(study.trials.values())), None),
+    has_trials,
+)
+P_LEARNER, GAIN, INSERTION, DELETION, RELEVANCE, EFFECTIVE_SAMPLES, AI_PROBABILITY, DOUBT = map(_plot_against, SCORES)

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, mixed, plots
+from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.nested import RANDOM, RatioTest, ratio_test
 from study.analysis.records import MixedModel
 
@@ -66,3 +67,10 @@ def _parse_trial_numbers(frame: pd.DataFrame) -> pd.DataFrame:
             "The responses have no column 'trial' of numbers: map the place of each trial in its order."
         )
     return frame.assign(trial=numbers)[numbers.notna()]
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Learning over trials",
+    "Accuracy in blocks of trials; 95% intervals, participants resampled.",
+    lambda study: with_figure(table(study.frame, rng=study.rng), figure),
+)

@@ -23,9 +23,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from core.errors import ForetellError
 from core.types import Progress, silent
-from study.analysis import fitting, mixed, parallel, plots, random_effects
+from study.analysis import fitting, mixed, plots, random_effects
 from study.analysis.nested import FIXED
 from study.analysis.truths import AdditiveTruth, Truth
+from study.workspace import parallel
 
 TARGET = 0.8
 """The power that a study should have at least."""
@@ -51,6 +52,7 @@ def curve(
     effects: Sequence[float] = (1.0,),
     models: Mapping[str, str] = FIXED,
     workers: int | None = None,
+    engine: str = "processes",
     progress: Progress = silent,
 ) -> pd.DataFrame:
     """Power of each test of neighbouring models.
@@ -63,8 +65,8 @@ def curve(
         Simulated for each size and effect.
     effects
         Multiples of the assumed effects of explanations; others than 1 only where the truth is `AdditiveTruth`.
-    workers
-        Processes; every core if None.
+    workers, engine
+        As of `study.workspace.parallel.each`; they change no result.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def curve(
         for size, effect, number in product(sizes, effects, range(studies))
     ]
     work = partial(_study, truth, dict(models))
-    found = parallel.each(work, tasks, workers=workers, what="Simulated studies", progress=progress)
+    found = parallel.each(work, tasks, workers=workers, engine=engine, what="Simulated studies", progress=progress)
     outcome = pd.DataFrame(
         [
             (task.per_condition, task.effect, test, p)

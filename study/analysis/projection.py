@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, plots
+from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 
 
 def table(
@@ -57,3 +58,10 @@ def _condition(
         "ai_right": float(ok),
         "ai_wrong": float(wrong),
     }
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Belief projection",
+    "1: participants predict what they see themselves; 0.5: their predictions do not depend on it.",
+    lambda study: with_figure(table(study.frame, rng=study.rng), figure),
+)

@@ -19,8 +19,9 @@ from scipy.stats import chi2
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.analysis import formula as formulas
-from study.analysis import laplace, mixed, parallel
+from study.analysis import laplace, mixed
 from study.analysis.records import Floats, MixedModel
+from study.workspace import parallel
 
 
 @dataclass(frozen=True)

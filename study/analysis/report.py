@@ -20,11 +20,12 @@ from study.analysis import (
     figures,
     headline,
     intervals,
-    markdown,
     nested,
     placebos,
     random_effects,
 )
+from study.analysis.document import Section
+from study.analysis.exploratory import AnalysedStudy, ExploratoryResult
 from study.analysis.nested import NestedAnalysis, RatioTest
 from study.analysis.planned import PlannedAnalysis
 from study.analysis.records import Coefficient, MixedModel
@@ -198,44 +199,52 @@ def write(
     """
     said = found or answer(analysis, data, plan)
     figure, numbers = figures.accuracy_figure(data, rng=np.random.default_rng(seed))
-    model = analysis.largest
-    offers = exploratory.offers(data.frame, seed=seed, manifest=manifest)
-    checks = [exploratory.with_slopes(data, analysis, plan), exploratory.offer_robustness_checks(data.frame, model)]
-    measures, absent = exploratory.measures([*checks, *offers], progress)
-    made_from = document.provenance(data, plan.plan if plan else None, manifest, seed)
+    results, absent = exploratory.compute_all(AnalysedStudy(data, seed, manifest, analysis, plan), progress)
     lines = [*said.sentences, _describe_plan(plan, manifest), *caveats(manifest)]
-    notes = [*analysis.messages, *(f"Not shown. {line}" for line in absent)]
     tables = {
-        "table1": table(model),
+        "table1": table(analysis.largest),
         "lrt": tests_table(analysis),
         "models": nested.comparison(analysis),
         "figure1": numbers,
         "contrasts": said.contrasts,
         **_exclusions(data, plan),
-        **{f"exploratory_{measure.name}": measure.table for measure in measures},
+        **{f"exploratory_{result.name}": result.table for result in results},
+    }
+    sections = _list_sections(said, tables, figure, results, plan, data.has_simulated)
+    contents = {
+        "title": TITLE,
+        "answer": lines,
+        "sections": sections,
+        "figures": document.embed_figures(sections),
+        "notes": [*analysis.messages, *(f"Not shown. {line}" for line in absent)],
+        "summary": document.summarise_data(data),
+        "excluded": (plan.exclusions if plan else data.excluded).rename(columns={"rule": "excluded by rule"}),
+        "planned": plan is not None,
+        "random": analysis.random,
+        "models": document.tabulate_models(analysis),
+        "messages": analysis.messages,
+        "results": results,
+        "seed": seed,
+        "made_from": document.provenance(data, plan.plan if plan else None, manifest, seed),
     }
     files = {
         "models.json": json.dumps(analysis.as_dict(), indent=2, allow_nan=False) + "\n",
         **{f"{name}.csv": csv_text(content) for name, content in tables.items()},
-        "table1.tex": latex(model),
+        "table1.tex": latex(analysis.largest),
         "figure1.html": figure.to_html(include_plotlyjs=True, full_html=True, div_id="figure1"),
-        "report.md": markdown.report(TITLE, lines, analysis, data, measures, made_from, seed, plan),
-        "report.html": _page(said, lines, notes, tables, figure, measures, made_from, plan, data.has_simulated),
+        **{name: document.render(name, **contents) for name in ("report.md", "report.html")},
     }
     return tuple(write_whole(out / name, text.encode()) for name, text in files.items())
 
 
-def _page(
+def _list_sections(
     answer: HeadlineResult,
-    lines: Sequence[str],
-    notes: Sequence[str],
-    tables: dict[str, pd.DataFrame],
+    tables: Mapping[str, pd.DataFrame],
     figure: go.Figure,
-    found: list[exploratory.Measure],
-    made_from: Mapping[str, str],
+    results: Sequence[ExploratoryResult],
     plan: PlannedAnalysis | None,
     simulated: bool,
-) -> str:
+) -> list[Section]:
     label = "exploratory" if plan is None else ("planned" if plan.final else "planned, interim")
     covered = headline.coverage_text(answer.level)
     effects = (
@@ -244,18 +253,14 @@ def _page(
     )
     forest = None if answer.contrasts.empty else headline.forest(answer.contrasts, answer.level, simulated=simulated)
     sections = [
-        ("Effects", label, effects, tables["contrasts"], forest),
-        ("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),
-        ("Models", label, "Each tested against the one before.", tables["models"], None),
-        ("Table 1", label, "Log-odds with 95% Wald intervals.", tables["table1"], None),
-        *(
-            [("Exclusions", label, plan.stopping if plan else "", tables["exclusions"], None)]
-            if "exclusions" in tables
-            else []
-        ),
-        *document.list_exploratory_sections(found),
+        Section("Effects", label, effects, tables["contrasts"], forest),
+        Section("Figure 1", label, "95% intervals, participants resampled.", tables["figure1"], figure),
+        Section("Models", label, "Each tested against the one before.", tables["models"]),
+        Section("Table 1", label, "Log-odds with 95% Wald intervals.", tables["table1"]),
     ]
-    return document.page(TITLE, lines, sections, notes, made_from)
+    if "exclusions" in tables:
+        sections.append(Section("Exclusions", label, plan.stopping if plan else "", tables["exclusions"]))
+    return [*sections, *(Section(each.title, "exploratory", each.says, each.table, each.figure) for each in results)]
 
 
 def _exclusions(data: Responses, plan: PlannedAnalysis | None) -> dict[str, pd.DataFrame]:

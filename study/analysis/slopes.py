@@ -10,16 +10,17 @@ from core.errors import ForetellError
 from study.analysis import contrasts, fitting, nested, random_effects
 from study.analysis import formula as formulas
 from study.analysis.contrasts import Contrast
+from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_models
 from study.analysis.nested import NestedAnalysis
 from study.analysis.responses import Responses
 
 COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "points_high", "p")
-TITLE = "With and without random slopes"
 
 
-def says(frame: pd.DataFrame, analysis: NestedAnalysis) -> str:
-    """What the models leave out, and how to read the comparison."""
-    omission = random_effects.omission(frame, analysis.random) or "These models have every slope the design supports."
+def _explain(study: AnalysedStudy) -> str:
+    """Say what the models leave out, and how to read the comparison."""
+    omission = random_effects.omission(study.frame, study.fitted.random)
+    omission = omission or "These models have every slope the design supports."
     return (
         f"{omission} Where the two differ, participants or categories differ in the effects, and the result with "
         f"slopes is the one that holds for other participants and categories. {random_effects.RULE}"
@@ -78,3 +79,15 @@ def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], lev
         parts.append(renamed[["result", "points", "points_low", "points_high", "p"]])
     table = pd.concat(parts, ignore_index=True).assign(random_effects=analysis.random)
     return table.reindex(columns=list(COLUMNS))
+
+
+def _compare(study: AnalysedStudy) -> TableAndFigure:
+    """Compare what the plan names, at its level."""
+    if study.plan is None:
+        return compare(study.data, study.fitted), None
+    plan = study.plan.plan
+    wanted = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
+    return compare(study.data, study.fitted, plan.models, wanted, level=1 - study.plan.level), None
+
+
+ANALYSIS = ExploratoryAnalysis("With and without random slopes", _explain, _compare, has_models)

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from core.errors import ForetellError
 from study.analysis import bootstrap, plots
+from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 from study.analysis.figures import LABELS
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -44,3 +45,10 @@ def figure(numbers: pd.DataFrame) -> go.Figure:
     drawn = plots.intervals(right, x="condition", y="q50", by="type", title="Response time, ms (log scale)")
     top = float(np.log10(right["high"].max())) + 0.1
     return drawn.update_yaxes(type="log", range=[float(np.log10(right["low"].min())) - 0.1, top])
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Response times",
+    "Median and quartiles of each participant's correct responses, averaged over participants.",
+    lambda study: with_figure(table(study.frame), figure),
+)

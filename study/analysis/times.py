@@ -15,6 +15,8 @@ import pandas as pd
 
 from core.errors import ForetellError
 from study.analysis import mixed
+from study.analysis.exploratory import ExploratoryAnalysis
+from study.analysis.intervals import wald
 from study.analysis.nested import FIXED, RANDOM, RatioTest, ratio_test
 from study.analysis.records import MixedModel
 
@@ -55,3 +57,17 @@ def _select_timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     lost = len(frame) - len(timed)
     messages = (f"{lost} of {len(frame)} responses have no positive response time and were left out.",) if lost else ()
     return timed.assign(log_rt=np.log(timed["rt_ms"])), messages
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate the largest model's coefficients (REML): Wald intervals, se, df, t, p."""
+    model = analyze(frame).reml
+    tested = pd.DataFrame([(c.se, c.df, c.z, c.p) for c in model.coefficients], columns=["se", "df", "t", "p"])
+    return wald(model).join(tested)
+
+
+ANALYSIS = ExploratoryAnalysis(
+    "Log response times: the interaction model",
+    "Linear mixed model, REML, Satterthwaite's degrees of freedom.",
+    lambda study: (table(study.frame), None),
+)

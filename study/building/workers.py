@@ -7,8 +7,6 @@ handed over.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import multiprocessing
 import os
 import signal
@@ -17,20 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
 
 import torch
 
 from core.errors import ForetellError
 from core.types import Progress
-from study.workspace.workspace import ROOT
+from study.workspace.parallel import check_engine, start_ray, workers_here
 
-Engine = Literal["processes", "ray"]
 Build = Callable[[Path, Path, Progress, str | None], object]
 """``build(study_file, workspace, progress, device)``: a function of a module, which another process can import."""
-MOST = 8
-"""Processes at most if nobody says how many: each holds the network and some 0.5 GB of libraries."""
-
 GOODBYE_S = 10.0
 """How long a Ray task that is interrupted may take to tidy up."""
 
@@ -40,15 +33,12 @@ class Helpers:
     """``count`` helpers of an engine, next to the builder itself."""
 
     count: int
-    engine: Engine = "processes"
+    engine: str = "processes"
 
     def __post_init__(self) -> None:
-        if self.engine not in get_args(Engine):
-            raise ForetellError(f"Unknown engine {self.engine!r}. Use one of {', '.join(get_args(Engine))}.")
+        check_engine(self.engine)
         if self.count < 1:
             raise ForetellError(f"{self.count} workers: give at least 2, the builder and one helper.")
-        if self.engine == "ray" and importlib.util.find_spec("ray") is None:
-            raise ForetellError("The engine 'ray' needs Ray, which is not installed: pip install ray.")
 
     @contextmanager
     def start(self, build: Build, path: Path, home: Path, device: str | None) -> Iterator[None]:
@@ -57,14 +47,6 @@ class Helpers:
         start = _tasks if self.engine == "ray" else _processes
         with start(build, path.resolve(), home, places):
             yield
-
-
-def workers_here() -> int:
-    """How many processes build a study if nobody says: one a core, up to `MOST`; one where a GPU does the work.
-
-    Cores are those torch would take: fewer where ``OMP_NUM_THREADS`` or the processor affinity says so.
-    """
-    return 1 if torch.cuda.is_available() else min(MOST, torch.get_num_threads())
 
 
 def helpers_here() -> Helpers | None:
@@ -112,23 +94,15 @@ def _processes(build: Build, path: Path, home: Path, places: list[str | None]) -
 
 @contextmanager
 def _tasks(build: Build, path: Path, home: Path, places: list[str | None]) -> Iterator[None]:
-    ray: Any = importlib.import_module("ray")
-    own = not ray.is_initialized()
-    if own:
-        environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-        address = os.environ.get("RAY_ADDRESS")
-        size = {} if address else {"num_cpus": len(places)}
-        ray.init(address=address, include_dashboard=False, runtime_env={"env_vars": environment}, **size)
-    # Ray itself shows each task its own GPU.
-    task = ray.remote(num_cpus=1, num_gpus=1 if torch.cuda.is_available() else 0, max_retries=0)(help_build)
-    tasks = [task.remote(build, path, home, None, None) for _ in places]
-    try:
-        yield
-    finally:
-        for one in tasks:
-            ray.cancel(one)  # an interrupt: it leaves no half-written file
-        ray.wait(tasks, num_returns=len(tasks), timeout=GOODBYE_S)
-        for one in tasks:
-            ray.cancel(one, force=True)
-        if own:
-            ray.shutdown()
+    with start_ray(len(places)) as ray:
+        # Ray itself shows each task its own GPU.
+        task = ray.remote(num_cpus=1, num_gpus=1 if torch.cuda.is_available() else 0, max_retries=0)(help_build)
+        tasks = [task.remote(build, path, home, None, None) for _ in places]
+        try:
+            yield
+        finally:
+            for one in tasks:
+                ray.cancel(one)  # an interrupt: it leaves no half-written file
+            ray.wait(tasks, num_returns=len(tasks), timeout=GOODBYE_S)
+            for one in tasks:
+                ray.cancel(one, force=True)

@@ -1,29 +1,102 @@
-"""Answers as a table for the analysis: one row per answered main trial, correctness derived here and never stored."""
+"""Responses as a table for the analysis: one row per response to a main trial; correctness is derived, never stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 
 from study.bundle import Trial
+from study.collection.columns import Column, tabulate
 from study.conditions import CONDITIONS
-from study.conditions.condition import Condition
 
-COLUMNS = (
-    "participant", "mode", "condition", "saliency", "examples", "trial", "item", "trial_type", "category",
-    "alternative", "truth", "choice", "correct", "rt_ms", "confidence", "input", "resumed", "n_exposures", "blur_ms",
-    "frame_hz", "dropped_frames", "clock_ms", "shown_sha256", "study_hash", "received_at",
-)  # fmt: skip
 
-MEASURED = ("confidence", "frame_hz", "dropped_frames", "clock_ms")
-"""Numbers that are not always known."""
+@dataclass(frozen=True)
+class StoredResponse:
+    """A response as stored, with the frozen trial that it is to."""
+
+    row: Mapping[str, Any]
+    trial: Trial
+
+    @property
+    def choice(self) -> str:
+        """The class that the participant chose."""
+        return self.trial.options[0 if self.row["choice"] == "a" else 1]
+
+    @property
+    def received_at(self) -> str:
+        """When it was received, in ISO 8601."""
+        return datetime.fromtimestamp(self.row["received_at"] / 1e9, UTC).isoformat(timespec="milliseconds")
+
+
+def pseudonym(row: Mapping[str, Any]) -> str:
+    """The name of a participant in every table that leaves the database."""
+    return f"P{row['participant_id'][:16]}"
+
+
+COLUMNS: tuple[Column[StoredResponse], ...] = (
+    Column("participant", "pseudonym of the participant, the same in all their rows", lambda one: pseudonym(one.row)),
+    Column("mode", "live: a participant; preview: a researcher's preview; sim: a simulated participant"),
+    Column("condition", "condition the participant was allocated to"),
+    Column(
+        "saliency",
+        "whether the condition shows saliency maps",
+        lambda one: int(CONDITIONS[one.row["condition"]].shows_saliency),
+        values="0, 1",
+    ),
+    Column(
+        "examples",
+        "whether the condition shows examples",
+        lambda one: int(CONDITIONS[one.row["condition"]].shows_examples),
+        values="0, 1",
+    ),
+    Column(
+        "trial",
+        "position of the trial in the participant's order, without practice",
+        lambda one: one.row["trial_index"] - one.row["practice"] + 1,
+        unit="1 is the first",
+    ),
+    Column("item", "id of the trial in the frozen study", lambda one: one.trial.id),
+    Column(
+        "trial_type",
+        "kind of trial",
+        lambda one: one.trial.trial_type,
+        values="adv_incorrect, std_incorrect, std_correct",
+    ),
+    Column("category", "class the AI predicted (the target category)", lambda one: one.trial.target),
+    Column("alternative", "the foil: the other option", lambda one: one.trial.alternative),
+    Column("truth", "true class of the image", lambda one: one.trial.truth),
+    Column("choice", "option the participant chose as the AI's prediction", lambda one: one.choice),
+    Column(
+        "correct",
+        "whether the participant predicted the AI: choice equals category",
+        lambda one: int(one.choice == one.trial.target),
+        values="0, 1",
+    ),
+    Column(
+        "rt_ms",
+        "from the second frame after the images were ready to the response, on the browser's clock",
+        unit="ms",
+    ),
+    Column("confidence", "the participant's confidence, if the study asks", unit="0 guessed, 1 certain", dtype=float),
+    Column("input", "input device of the response", values="key, mouse, touch, sim"),
+    Column("resumed", "whether the page was reloaded while this trial was on the screen", values="0, 1"),
+    Column("n_exposures", "how often the trial was shown to this participant before their response"),
+    Column("blur_ms", "how long the page was hidden between onset and response", unit="ms"),
+    Column("frame_hz", "refresh rate of the screen as the page measured it", unit="Hz", dtype=float),
+    Column("dropped_frames", "late frames between onset and response", dtype=float),
+    Column("clock_ms", "smallest step of the browser's clock", unit="ms", dtype=float),
+    Column("shown_sha256", "SHA-256 over the SHA-256 of every image shown, one per line: target, heatmap, left, right"),
+    Column("study_hash", "SHA-256 of the frozen study the participant took"),
+    Column("received_at", "when the server received the response", lambda one: one.received_at, unit="ISO 8601, UTC"),
+)
 
 
 def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str, str], Trial]) -> pd.DataFrame:
-    """The table of answers.
+    """Tabulate responses.
 
     Parameters
     ----------
@@ -32,44 +105,4 @@ def response_frame(rows: Sequence[Mapping[str, Any]], trials: Mapping[tuple[str,
     trials
         The bundles' trials by (study hash, trial id).
     """
-    records = [_record(row, trials[row["study_hash"], row["item_id"]]) for row in rows]
-    frame = pd.DataFrame.from_records(records, columns=COLUMNS)
-    return frame.astype(dict.fromkeys(MEASURED, float))
-
-
-def pseudonym(row: Mapping[str, Any]) -> str:
-    """The name of a participant in every table that leaves the database."""
-    return f"P{row['participant_id'][:16]}"
-
-
-def _record(row: Mapping[str, Any], trial: Trial) -> tuple[Any, ...]:
-    condition: Condition = CONDITIONS[row["condition"]]
-    chosen = trial.options[0] if row["choice"] == "a" else trial.options[1]
-    received = datetime.fromtimestamp(row["received_at"] / 1e9, UTC).isoformat(timespec="milliseconds")
-    return (
-        pseudonym(row),
-        row["mode"],
-        row["condition"],
-        int(condition.shows_saliency),
-        int(condition.shows_examples),
-        row["trial_index"] - row["practice"] + 1,
-        trial.id,
-        trial.trial_type,
-        trial.target,
-        trial.alternative,
-        trial.truth,
-        chosen,
-        int(chosen == trial.target),
-        row["rt_ms"],
-        row["confidence"],
-        row["input"],
-        row["resumed"],
-        row["n_exposures"],
-        row["blur_ms"],
-        row["frame_hz"],
-        row["dropped_frames"],
-        row["clock_ms"],
-        row["shown_sha256"],
-        row["study_hash"],
-        received,
-    )
+    return tabulate(COLUMNS, (StoredResponse(row, trials[row["study_hash"], row["item_id"]]) for row in rows))

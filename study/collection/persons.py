@@ -1,35 +1,77 @@
-"""One row per participant: how she came through, and what the exclusion rule says. Never who she is."""
+"""One row per participant: how they came through, and what the exclusion rule says. Never who they are."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from study.bundle import Manifest
+from study.collection.columns import Column, tabulate
 from study.collection.frames import pseudonym
 from study.plan.procedure import procedure_of
 from study.store import Connection, repository, responses
 from study.store.guests import exclusions
 from study.store.rows import Row
 
-COLUMNS = (
-    "participant", "mode", "condition", "stage", "check_tries", "catch_missed", "excluded", "reason", "answers",
-    "resumes", "anticipations", "slow", "blur_ms", "over_quota", "minutes", "clock_offset_ms", "round_trip_ms",
-    "questionnaire", "device", "study_hash",
-)  # fmt: skip
-
 MOST_MS = 1e13
 """Of a clock; larger numbers, infinities and NaN are none."""
 
 
-def participant_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
-    """The table of people, in the order of arrival."""
-    left_out = {row["session_id"]: row["reason"] for s in {s["study"] for s in sessions} for row in exclusions(db, s)}
-    records = [_record(db, session, manifest_of(session), left_out.get(session["session_id"])) for session in sessions]
-    return pd.DataFrame.from_records(records, columns=COLUMNS)
+@dataclass(frozen=True)
+class StoredParticipation:
+    """A participation as stored, what belongs to it in other tables, and a researcher's reason to exclude it."""
+
+    db: Connection
+    row: Row
+    manifest: Manifest
+    reason: str | None
+
+    @cached_property
+    def responses(self) -> Sequence[Row]:
+        """The responses, practice included."""
+        return responses.of_session(self.db, self.row["session_id"])
+
+    @cached_property
+    def events(self) -> Mapping[str, int]:
+        """The number of events of each kind."""
+        return repository.event_counts(self.db, self.row["session_id"])
+
+    @cached_property
+    def catch_missed(self) -> int:
+        """The attention checks failed."""
+        return sum(choice != "a" for choice in responses.choices(self.db, self.row["session_id"], "catch").values())
+
+    @property
+    def excluded(self) -> str:
+        """What excludes the participant, if anything."""
+        if self.reason is not None:
+            return "researcher"
+        return "catch" if self.catch_missed > procedure_of(self.manifest).road.catch_allowed else ""
+
+    @property
+    def minutes(self) -> float | None:
+        """Minutes from the consent to the end, if both are known."""
+        if not (self.row["completed_at"] and self.row["agreed_at"]):
+            return None
+        return float(round((self.row["completed_at"] - self.row["agreed_at"]) / 60e9, 2))
+
+    @cached_property
+    def clock(self) -> Any:
+        """What the page last measured of the clocks."""
+        event = repository.last_event(self.db, self.row["session_id"], "clock")
+        return json.loads(event["payload_json"]) if event else {}
+
+    @property
+    def questionnaire(self) -> str:
+        """The responses to the questionnaire by item, as JSON."""
+        rows = repository.questionnaire_of(self.db, self.row["session_id"])
+        filled = {row["item"]: json.loads(row["answer_json"]) for row in rows}
+        return json.dumps(filled, ensure_ascii=False, sort_keys=True)
 
 
 def _number(payload: Any, key: str) -> float | None:
@@ -40,37 +82,63 @@ def _number(payload: Any, key: str) -> float | None:
     return float(value)
 
 
-def _record(db: Connection, session: Row, manifest: Manifest, reason: str | None) -> tuple[Any, ...]:
-    session_id = session["session_id"]
-    road = procedure_of(manifest).road
-    answers = responses.of_session(db, session_id)
-    missed = sum(choice != "a" for choice in responses.choices(db, session_id, "catch").values())
-    noticed = repository.event_counts(db, session_id)
-    filled = {row["item"]: json.loads(row["answer_json"]) for row in repository.questionnaire_of(db, session_id)}
-    pinged = repository.last_event(db, session_id, "clock")
-    clock = json.loads(pinged["payload_json"]) if pinged else {}
-    took = None
-    if session["completed_at"] and session["agreed_at"]:
-        took = round((session["completed_at"] - session["agreed_at"]) / 60e9, 2)
-    return (
-        pseudonym(session),
-        session["mode"],
-        session["condition"],
-        session["stage"],
-        repository.attempts(db, session_id),
-        missed,
-        "researcher" if reason is not None else "catch" if missed > road.catch_allowed else "",
-        reason or "",
-        len(answers),
-        session["n_resumes"],
-        noticed.get("anticipation", 0),
-        noticed.get("slow", 0),
-        sum(row["blur_ms"] for row in answers),
-        session["over_quota"],
-        took,
-        _number(clock, "offset_ms"),
-        _number(clock, "round_trip_ms"),
-        json.dumps(filled, ensure_ascii=False, sort_keys=True),
-        session["env_json"] or "{}",
-        session["study_hash"],
+COLUMNS: tuple[Column[StoredParticipation], ...] = (
+    Column("participant", "pseudonym of the participant, as in the table of responses", lambda one: pseudonym(one.row)),
+    Column("mode", "live: a participant; preview: a researcher's preview; sim: a simulated participant"),
+    Column("condition", "condition the participant was allocated to; empty before the allocation"),
+    Column("stage", "current stage, or how they finished: done, declined, screened, full, expired, withdrawn"),
+    Column(
+        "check_tries",
+        "attempts at the comprehension check",
+        lambda one: repository.attempts(one.db, one.row["session_id"]),
+    ),
+    Column("catch_missed", "attention checks failed", lambda one: one.catch_missed),
+    Column(
+        "excluded",
+        "what excludes the participant: a rule of the study file (catch), or a researcher",
+        lambda one: one.excluded,
+        values="catch, researcher",
+    ),
+    Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),
+    Column("answers", "responses saved, including practice and attention checks", lambda one: len(one.responses)),
+    Column("resumes", "how often the participant resumed the study by its link", lambda one: one.row["n_resumes"]),
+    Column(
+        "anticipations",
+        "key presses within 200 ms of the onset, which do not count as responses",
+        lambda one: one.events.get("anticipation", 0),
+    ),
+    Column("slow", "trials on which the reminder of a slow response appeared", lambda one: one.events.get("slow", 0)),
+    Column(
+        "blur_ms",
+        "how long the page was hidden during trials",
+        lambda one: sum(row["blur_ms"] for row in one.responses),
+        unit="ms",
+    ),
+    Column("over_quota", "whether the participant finished after their place was reallocated", values="0, 1"),
+    Column("minutes", "time from the consent to the end", lambda one: one.minutes, unit="min"),
+    Column(
+        "clock_offset_ms",
+        "the server's clock minus the browser's when the page was last opened, by the fastest of 3 requests",
+        lambda one: _number(one.clock, "offset_ms"),
+        unit="ms",
+    ),
+    Column(
+        "round_trip_ms", "round-trip time of that request", lambda one: _number(one.clock, "round_trip_ms"), unit="ms"
+    ),
+    Column("questionnaire", "responses to the questionnaire by item, as JSON", lambda one: one.questionnaire),
+    Column(
+        "device",
+        "families of browser and operating system, window, touch, as JSON",
+        lambda one: one.row["env_json"] or "{}",
+    ),
+    Column("study_hash", "SHA-256 of the frozen study the participant took"),
+)
+
+
+def participant_frame(db: Connection, sessions: Sequence[Row], manifest_of: Callable[[Row], Manifest]) -> pd.DataFrame:
+    """Tabulate participants, in the order of arrival."""
+    left_out = {row["session_id"]: row["reason"] for s in {s["study"] for s in sessions} for row in exclusions(db, s)}
+    return tabulate(
+        COLUMNS,
+        (StoredParticipation(db, row, manifest_of(row), left_out.get(row["session_id"])) for row in sessions),
     )

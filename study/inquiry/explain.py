@@ -7,7 +7,9 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import chdir
 from dataclasses import dataclass, field
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ from torch import Tensor
 from core.attribution import METHODS
 from core.attribution.method import versions
 from core.classifier import Classifier
-from core.device import chunk_size
+from core.device import chunk_size, one_thread
 from core.errors import ForetellError
 from core.parameters import list_parameters, parse_parameters
 from core.types import Explanation, Progress, silent
@@ -25,8 +27,11 @@ from core.views import view
 from study.inquiry.heatmap_files import DrawnImage, read_stored_key, write_map
 from study.inquiry.image_files import find_images, open_image
 from study.network.sources import open_classifier
+from study.workspace import parallel
 from study.workspace.provenance import code_digest
 
+BATCHES = 4
+"""Batches of each worker: the slowest one is not waited for long."""
 MOST_AT_ONCE = 32
 """Pictures explained in one call: the most that a kill loses of a method."""
 
@@ -59,13 +64,36 @@ class Outcome:
         """Maps that need no more work."""
         return self.made + self.kept + self.faults.total()
 
+    def add(self, other: Outcome) -> Outcome:
+        """Sum two outcomes."""
+        return Outcome(
+            self.made + other.made, self.kept + other.kept, self.faults + other.faults, self.notes + other.notes
+        )
 
-def explain_files(request: ExplanationQuery, images: Sequence[Path], out: Path, progress: Progress = silent) -> Outcome:
+    def complain(self, total: int) -> None:
+        """Raise one error for every map of ``total`` that could not be made."""
+        if self.faults:
+            some = f"{self.faults.total():,} of {total:,} maps could not be made, the others are there. "
+            raise ForetellError((some if self.faults.total() < total else "") + " ".join(self.faults))
+
+
+def explain_files(
+    request: ExplanationQuery,
+    images: Sequence[Path],
+    out: Path,
+    progress: Progress = silent,
+    *,
+    workers: int | None = None,
+    engine: str = "processes",
+) -> Outcome:
     """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each image and method.
 
     ``images`` are files, folders and patterns (`study.inquiry.image_files`). Names and settings are checked
     before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which images are
     explained together changes no map: every call draws from the request's seed.
+
+    ``workers`` and ``engine`` are those of `study.workspace.parallel.each`; each worker counts with one thread, so they
+    change no map either. Without both, a few images are explained in this process by every core.
 
     Raises
     ------
@@ -77,12 +105,42 @@ def explain_files(request: ExplanationQuery, images: Sequence[Path], out: Path, 
     methods = parameters_of(request)
     pictures = list(find_images(images).items())
     classifier = open_classifier(request.model, Path.cwd())
-    run = _BatchRun(request, methods, classifier, out, len(pictures) * len(methods), progress)
-    size = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape)))
-    for start in range(0, len(pictures), size):
-        run.explain(pictures[start : start + size])
-    run.complain()
+    total = len(pictures) * len(methods)
+    run = _BatchRun(request, methods, classifier, out, total, progress)
+    most = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape)))
+    count = parallel.count_workers(len(pictures), workers or parallel.workers_here())
+    if workers is None and engine == "processes" and count == 1:
+        for batch in _divide(pictures, most):
+            run.explain(batch)
+        outcome = run.outcome
+    else:
+        batches = _divide(pictures, min(most, -(-len(pictures) // (BATCHES * count))))
+        work = partial(_explain_batch, request, out, Path.cwd())
+        gpus = torch.cuda.device_count()
+        parts = parallel.each(
+            work, batches, workers=count, engine=engine, gpus=gpus, what="explaining", progress=progress
+        )
+        outcome = reduce(Outcome.add, parts)
+    outcome.complain(total)
+    return outcome
+
+
+def _divide(pictures: list[tuple[str, Path]], size: int) -> list[list[tuple[str, Path]]]:
+    return [pictures[start : start + size] for start in range(0, len(pictures), size)]
+
+
+def _explain_batch(request: ExplanationQuery, out: Path, folder: Path, batch: Sequence[tuple[str, Path]]) -> Outcome:
+    """Explain images in another process, from the folder that relative names start at."""
+    with chdir(folder), one_thread():
+        methods = parameters_of(request)
+        run = _BatchRun(request, methods, _open_once(request.model, folder), out, len(batch) * len(methods), silent)
+        run.explain(batch)
     return run.outcome
+
+
+@lru_cache(maxsize=1)
+def _open_once(model: str, folder: Path) -> Classifier:
+    return open_classifier(model, folder)
 
 
 def parameters_of(request: ExplanationQuery) -> dict[str, dict[str, Any]]:
@@ -175,13 +233,6 @@ class _BatchRun:
                 self._fault(self._useless[method], len(lacking))
             elif lacking:
                 self._make(method, lacking)
-
-    def complain(self) -> None:
-        """Raise one error for everything that could not be made."""
-        faults = self.outcome.faults
-        if faults:
-            some = f"{faults.total():,} of {self._total:,} maps could not be made, the others are there. "
-            raise ForetellError((some if faults.total() < self._total else "") + " ".join(faults))
 
     def _open_image(self, name: str, file: Path) -> _Image | None:
         """The image; None if all its maps are there, or if it cannot be read."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from study.workspace.workspace import ROOT
 
-CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/locales/*.toml")
+CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/**/*.html", "study/**/*.md", "study/locales/*.toml")
+"""Code, the report's templates and the texts of the experiment."""
 
 
 def environment(base: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from study.bundle import Bundle
-from study.collection.frames import COLUMNS
+from study.collection.export import DICTIONARY
 from study.participation.answer import ClientEvent
 from study.participation.refusals import Refusal
 from study.plan.texts import DEFAULTS
@@ -34,7 +34,7 @@ def test_one_person_from_consent_to_code(service: Service, study: str) -> None:
     assert len(done["code"]) == 10
     assert service.participant.finish(token)["code"] == done["code"]
     frame = service.researcher.responses(study)
-    assert tuple(frame.columns) == COLUMNS
+    assert list(frame.columns) == list(DICTIONARY)
     assert list(frame["trial"]) == list(range(1, 13))
     assert sorted(frame["item"]) == sorted(f"main-{i}" for i in range(12))
     assert query(service, "SELECT count(*) FROM event WHERE kind = 'answered'") == [(15,)]

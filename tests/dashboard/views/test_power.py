@@ -15,8 +15,9 @@ from core.errors import ForetellError
 from dashboard.power import jobs as work
 from dashboard.power.jobs import PowerAnalysis, describe_sample_sizes, parse_multiples, parse_numbers, slopes
 from dashboard.shared.jobs import pool
-from study.analysis import parallel, power, truths
+from study.analysis import power, truths
 from study.plan import config
+from study.workspace import parallel
 from tests.conftest import ROOT
 from tests.dashboard.conftest import PATIENCE_S, made
 from tests.study.analysis.simulated import study

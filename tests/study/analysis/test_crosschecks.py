@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import crosschecks, exploratory, mixed
+from study.analysis import crosschecks, mixed
+from study.analysis.exploratory import EXPLORATORY, AnalysedStudy
+from study.analysis.responses import Responses
 from tests.study.analysis.simulated import study
 
 FORMULA = "correct ~ trial_type + saliency + examples + (1|participant) + (1|category)"
@@ -55,9 +57,8 @@ def test_too_many_answers_leave_the_bayesian_road_out(frame: pd.DataFrame, monke
     part = crosschecks.table(frame, model)
     assert part[["bayes", "bayes_se"]].isna().all(axis=None)
     pd.testing.assert_frame_equal(part.drop(columns=["bayes", "bayes_se"]), whole.drop(columns=["bayes", "bayes_se"]))
-    assert f"not fitted, because it would take many minutes with {len(frame):,}" in (
-        exploratory.offer_robustness_checks(frame, model).says
-    )
+    said = EXPLORATORY["crosschecks"].explain(AnalysedStudy(Responses(frame)))
+    assert f"not fitted, because it would take many minutes with {len(frame):,}" in said
     assert crosschecks.explain_omission(len(frame) - 1) is None
 
 

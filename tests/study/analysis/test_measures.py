@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.analysis import calibration, items, learning, projection, responses, speed
+from study.analysis.exploratory import EXPLORATORY
 from study.bundle import Bundle
 from tests.conftest import write_bundle
 from tests.study.analysis.simulated import study
@@ -128,15 +129,16 @@ def test_every_score_of_a_study_beside_its_trials(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     drawn = {trial.id: rng.permutation(60)[:2] / 60 for trial in manifest.trials}
     known = tuple(
-        trial.model_copy(
-            update={
-                "teaching": {"p_learner": drawn[trial.id][0], "policy": "best", "seed": 3},
+        trial.model_validate(
+            trial.model_dump()
+            | {
+                "teaching": {"p_learner": drawn[trial.id][0], "policy": "best"},
                 "saliency": {"deletion": drawn[trial.id][1], "samples": 256, "seed": int(1e9 * drawn[trial.id][0])},
             }
         )
         for trial in manifest.trials
     )
-    scores = items.trials(manifest.model_copy(update={"trials": known[::-1]}))
+    scores = items.tabulate_scores(known[::-1])
     assert list(scores) == ["item", "p_learner", "deletion"]  # what is the same in all, and seeds, are no scores
     answered = rng.permutation([trial.id for trial in manifest.trials for _ in range(50)])
     frame = pd.DataFrame({"item": answered, "condition": "both", "trial_type": "std_correct"})
@@ -171,3 +173,9 @@ def test_times_are_averaged_over_people(frame: pd.DataFrame) -> None:
     assert drawn.layout.yaxis.type == "log"
     with pytest.raises(ForetellError, match="no response times"):
         speed.table(frame)
+
+
+def test_every_property_of_a_trial_has_its_analysis() -> None:
+    """Catches a property that no line of the registry plots, and one that is plotted under the name of another."""
+    titles = {name: EXPLORATORY[name].title for name in EXPLORATORY if name.startswith("items_")}
+    assert titles == {f"items_{name}": f"Trials by {words}" for name, words in items.SCORES.items()}

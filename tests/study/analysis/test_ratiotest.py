@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.analysis import formula, mixed, parallel, ratiotest
+from study.analysis import formula, mixed, ratiotest
+from study.workspace import parallel
 from tests.study.analysis.simulated import study
 
 SMALL, LARGE = "correct ~ 1 + (1|participant)", "correct ~ saliency + (1|participant)"

@@ -192,11 +192,22 @@ def test_the_page_opens_alone_and_asks_nobody(chromium: Browser, tmp_path: Path)
     assert asked == [(tmp_path / "report.html").as_uri()]
 
 
+def test_text_of_a_study_is_no_code_of_the_page(tmp_path: Path) -> None:
+    """Catches a value that reaches the page as HTML: class names come from images and models of anybody."""
+    evil = "<script>a|b</script>"
+    data = responses.prepare(study(32, 4, 8, seed=11).replace({"category": {"c0": evil}}))
+    results.write(data, tmp_path)
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
+    assert evil not in page
+    assert page.count(f"<td>{html.escape(evil)}</td>") == 3  # one for each trial type
+    assert text.count("| <script>a\\|b</script> | ") == 3  # and no further column
+
+
 def answered(folder: Path) -> tuple[responses.Responses, Manifest]:
     """A study of 12 trials whose explanations differ, and 24 people who answered it."""
     manifest = Bundle(write_bundle(folder, name="demo", trials=12)).manifest
     facts = [{"teaching": {"p_learner": k / 12, "gain": k / 6 - 1}, "relevance": k / 24} for k in range(12)]
-    trials = tuple(t.model_copy(update=new) for t, new in zip(manifest.trials, facts, strict=True))
+    trials = tuple(t.model_validate(t.model_dump() | new) for t, new in zip(manifest.trials, facts, strict=True))
     manifest = manifest.model_copy(update={"trials": trials})
     rng = np.random.default_rng(2)
     rows = [
@@ -235,7 +246,7 @@ def test_cross_checks_trials_and_theories_are_in_every_form(tmp_path: Path) -> N
         "Trials by the learner's probability of the AI's prediction",
     ):
         assert f"### {title}" in files["report.md"]
-        assert f">{html.escape(title)} <" in files["report.html"]
+        assert f">{title} <" in html.unescape(files["report.html"])
     first = cells.iloc[0]
     assert f"| {first['cell']} | {first['answers']} | {first['people']:.3f} | " in files["report.md"]
     assert "48 rows in `exploratory_items_p_learner.csv`." in files["report.md"]

@@ -20,10 +20,11 @@ from study.building.build import build
 from study.building.plan import make_planner
 from study.building.sources import open_sources
 from study.building.stimuli import StimulusStudio
-from study.building.workers import MOST, Helpers, helpers_here
+from study.building.workers import Helpers, helpers_here
 from study.bundle import MANIFEST
 from study.network.claims import shared
 from study.network.sources import open_classifier
+from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -176,3 +177,26 @@ def test_a_parameter_that_no_map_can_have_leaves_nothing_behind(fish, tmp_path):
     with pytest.raises(ForetellError, match=r"^samples=1: Bayesian-teaching saliency maps need at least 2 masks"):
         explain_files(request, [tmp_path / "fish.png"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
+    """Catches a worker that starts elsewhere, draws other masks, or leaves out an image or what is said of it."""
+    pytest.importorskip("ray")
+    monkeypatch.chdir(tmp_path)
+    folder = Path("pictures")  # workers have to find relative names
+    folder.mkdir()
+    for k in range(8):
+        render(k, category="fish", context="sea").image.save(folder / f"{k}.png")
+    (folder / "8.png").write_bytes(b"no image")
+    request = ExplanationQuery("scenes", ("gradient", "rise"), parameters={"samples": "32"})
+    written, said = [], []
+    for name, workers, engine in (("one", 1, "processes"), ("two", 2, "processes"), ("ray", 2, "ray")):
+        with pytest.raises(ForetellError, match="2 of 18 maps could not be made") as refused:
+            explain_files(request, [folder], Path(name), workers=workers, engine=engine)
+        said.append(str(refused.value))
+        written.append({path.name: path.read_bytes() for path in Path(name).iterdir()})
+    assert len(written[0]) == 8 * 2 * 3
+    assert written[0] == written[1] == written[2]
+    assert said[0] == said[1] == said[2]
+    again = explain_files(request, sorted(folder.glob("[0-7].png")), Path("two"), workers=2)
+    assert (again.made, again.kept) == (0, 16)
