@@ -29,7 +29,7 @@ _repair: torch.library.Library | None = None  # alive as long as the process: dr
 def import_torchvision() -> ModuleType:
     """Import torchvision, also where torch is a CPU build.
 
-    The wheels of torchvision link CUDA; beside a CPU build of torch their compiled operators do not load and
+    The wheels of torchvision link CUDA; with a CPU build of torch their compiled operators do not load and
     the import fails for want of ``torchvision::nms``. Declaring the missing operators, after that failure only,
     lets models, weights' metadata, transforms and folders work; calling the operators themselves still fails.
     """

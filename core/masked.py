@@ -1,6 +1,6 @@
 """The masked-forward engine: images x masks -> the classifier's predictions, streamed.
 
-Every method that asks "what would it say if it saw only this part?" stands on it.
+Every method that asks "what would it predict if it saw only this part?" builds on it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def iterate_masked_logits(
         Blocks (n, H, W) with values in [0, 1]; every image gets the same masks, so that images and classes
         compare under common random numbers.
     fill
-        (C, H, W) or (C, 1, 1), what stands where the mask is 0, in the network's input space. The masked image is
+        (C, H, W) or (C, 1, 1), what is shown where the mask is 0, in the network's input space. The masked image is
         ``fill + m * (x - fill)``: under the linear normalisation this is the product m * x of the paper for
         black fill.
     chunk

@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-"""An asset's name is joined to a folder: nothing else may stand there, whoever wrote the manifest."""
+"""An asset's name is joined to a folder: nothing else may be there, whoever wrote the manifest."""
 STUDY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 
@@ -122,7 +122,7 @@ class StratumFacts(Facts):
 
 
 class Example(Record):
-    """One teaching example: its category as the AI calls it, its image and its image with the map."""
+    """One teaching example: its category as the AI predicts it, its image and its image with the heatmap."""
 
     category: str
     source: str
@@ -131,9 +131,9 @@ class Example(Record):
 
 
 class ConditionAssets(Record):
-    """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
+    """A trial's own images of a condition outside the two factors, and what a simulated participant makes of them.
 
-    ``examples`` are images by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
+    ``examples`` are images by the option they are shown beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
     of what is shown, as `Trial.relevance` and ``Trial.teaching.gain`` are of the true explanation.
     """
 
@@ -178,9 +178,9 @@ class TrialAssets(Record):
 class Trial(Record):
     """One question: which of two categories did the AI choose?
 
-    ``target`` is the AI's answer, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
+    ``target`` is the AI's prediction, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
     categories as (a, b) in an order drawn by the study's seed. ``relevance`` is the share of the heatmap's evidence
-    on the object where an object mask exists, else None; ``stratum`` ("doubt" in the JSON) that of a study that
+    on the object where an object mask exists, else None; ``stratum`` (`doubt` in the JSON) that of a study that
     spreads its targets over a measure of their images (`study.building.measures`).
     """
 

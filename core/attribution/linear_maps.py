@@ -1,4 +1,4 @@
-"""The linear layers of a network as what a relevance rule needs: a map, its weight, its bias, its transpose."""
+"""The linear layers of a network as what a relevance rule needs: a function, its weight, its bias, its transpose."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LinearMap:
     foldable: bool = False
 
     def fold_affine(self, scale: Tensor, shift: Tensor) -> LinearMap:
-        """This map with z * scale + shift (C,) behind it, of a `foldable` one."""
+        """Follow this layer, if `foldable`, by z * scale + shift, (C,) both."""
         weight = self.weight * scale.view(-1, *[1] * (self.weight.ndim - 1))
         ndim = self.weight.ndim if self.kind == "convolution" else 2
         folded = along_channels(shift, ndim)
@@ -95,7 +95,7 @@ def product(func: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> LinearM
 
 
 def scaling(scale: Tensor, shift: Tensor | None) -> LinearMap:
-    """The map x -> x * scale + shift, each broadcast to x: a batch norm on its own."""
+    """Make the layer x -> x * scale + shift, each broadcast to x: a batch norm on its own."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return x * w
@@ -130,7 +130,7 @@ def pairing(like: Tensor) -> LinearMap:
 
 
 def _derive_transpose(apply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """The transpose of any linear map, by differentiating it once."""
+    """Derive the transpose of any linear function by differentiating it once."""
 
     def transpose(s: Tensor, x: Tensor, w: Tensor) -> Tensor:
         with torch.enable_grad():

@@ -1,6 +1,6 @@
 """Prediction difference analysis: the prediction if the classifier did not know a part of the image.
 
-Not to know is no colour: the part is drawn from what could stand there, given what stands around it, and the answers
+Not to know is no colour: the part is drawn from what could be there, given what is around it, and the predictions
 are averaged. Zintgraf, Cohen, Adel & Welling 2017 (arXiv:1702.04595).
 """
 

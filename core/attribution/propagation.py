@@ -106,7 +106,7 @@ class Propagation(Interception):
         raise NotImplementedError
 
     def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
-        """A max-pooling; ``function(x, return_indices=True)`` gives the values and their flat places in each map."""
+        """Max-pool; ``function(x, return_indices=True)`` gives the values and their flat places in each channel."""
         raise NotImplementedError
 
     def softmax(self, x: Tensor, dim: int) -> Tensor:

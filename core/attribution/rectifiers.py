@@ -1,6 +1,6 @@
 """Another backward pass for the ReLUs of a network, however they are written and however often they are used.
 
-The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are answered by one with
+The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are replaced by one with
 a backward pass of our own, the calls that `torch.nn.ReLU` makes included. Nothing is hooked, copied or traced, so
 shared, in-place and functional ReLUs and a forward pass with Python control flow are all met.
 """

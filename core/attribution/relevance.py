@@ -36,7 +36,7 @@ class Composite:
     first
         For the layers that the image itself enters; None is the rule of their kind.
     other
-        For sums without trained weights and for batch norms that stand alone.
+        For sums without trained weights and for batch norms on their own.
     bias_absorbs
         Whether biases take a share of the relevance, which then is lost: without it the sum is kept.
     """

@@ -38,7 +38,7 @@ def rise(
 ) -> Explanation:
     """Average random masks, each weighted by the target's output for what it leaves visible.
 
-    Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that does not mind a pixel
+    Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that ignores a pixel
     gives it E[q], not 0, so the heatmap of the paper (``estimator="plain"``) has its zero at the mean output over the
     masks, another for each image (`Explanation.zero`, and the certificate's ``level``). The default,
     ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for

@@ -1,7 +1,7 @@
 """Infidelity: does a heatmap predict how far the output falls when parts of the image are removed?
 
 Yeh et al. 2019 (arXiv:1901.09392), section 2, with the presence of each pixel as the input: it is
-1 in the image and 0 where the substrate stands, so that a heatmap (B, H, W) says what each pixel's presence gives.
+1 in the image and 0 where the substrate is, so that a heatmap (B, H, W) says what each pixel's presence gives.
 """
 
 from __future__ import annotations

@@ -28,12 +28,12 @@ class Consistency:
     Attributes
     ----------
     shares
-        (orders + 1,) float64: what the map of each order explains beyond those below it. Order 0 is linear, order k
+        (orders + 1,) float64: what the mapping of each order explains beyond those below it. Order 0 is linear, order k
         has k hidden layers of rectified units.
     errors
         (orders + 1,) standard errors of `shares` over the held-out images.
     inconsistent
-        The rest: what of the layer the other does not hold (or a small map cannot find there).
+        The rest: what of the layer the other does not represent (or a small mapping cannot find there).
     """
 
     shares: Tensor

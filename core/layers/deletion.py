@@ -80,7 +80,7 @@ def predict_without_units(
     channels: Tensor | None = None,
     progress: Progress = silent,
 ) -> UnitDeletions:
-    """What the network answers to each image without each unit: `delete_units`, image by image.
+    """Predict each image without each unit: `delete_units`, image by image.
 
     ``channels`` (K,) are the units to delete; all of them by default.
     """

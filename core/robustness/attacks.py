@@ -101,7 +101,7 @@ def langevin(
     """Take steps in the gradient's sign with normal noise, both as shares of the radius, past the end of FGSM.
 
     Langevin adversarial sample search (Arpit et al. 2017, arXiv:1706.05394, algorithm 1), with the gradient where the
-    search is and not where it began, and away from the answer: the printed line 4 has neither.
+    search is and not where it began, and away from the prediction: the printed line 4 has neither.
     """
     _refuse_steps(steps, 1)
     search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)

@@ -57,7 +57,7 @@ class WeightedMasks:
 
         With a_i = q_i (m_i - E) / mean(q), the ratio's influence, and c_i = m_i - mean(m), whose expectation is known,
         E - beta (mean(m) - E[m]) with beta = sum a c / sum c^2 has variance (sum a^2 - beta^2 sum c^2) / n^2, never
-        above the plain one's: for a classifier that hardly minds the masks, where plain heatmaps are mostly the noise
+        above the plain one's: for a classifier that barely depends on the masks, where plain heatmaps are mostly noise
         of the masks themselves, it is close to 0.
         """
         estimate, influence = self._ratio()

@@ -96,9 +96,9 @@ class MaskPrior:
 
 
 def elsewhere(values: Tensor, generator: torch.Generator) -> Tensor:
-    """Flat places (H, W) from which a heatmap takes its own values so that a random mask decides where they stand.
+    """Return flat places (H, W) from which a heatmap takes its own values so that a random mask arranges them.
 
-    The largest of ``values`` (H, W) stands where a mask of the prior is most open, the smallest where it is least: the
+    The largest of ``values`` (H, W) is where a mask of the prior is most open, the smallest where it is least: the
     same values, as smooth as a mask, in places that know nothing of the image. The mask's standard deviation is 1
     here, which changes no order: with the prior's 100 most pixels are closed alike.
     """

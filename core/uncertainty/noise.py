@@ -2,7 +2,7 @@
 
 Gal 2016 (thesis, "Uncertainty in Deep Learning"), sections 3.2.1 and 3.4: a network trained under such noise is an
 approximate Bayesian network, and a forward pass with fresh noise is a draw from its posterior. The network runs as it
-is: while `Noise` is active, this thread's calls of layers are answered with noise. No module is changed or put in
+is: while `Noise` is active, this thread's calls of layers are replaced by noisy ones. No module is changed or put in
 training mode, so that batch norms stay as they are.
 """
 
@@ -55,7 +55,7 @@ class NoiseKind(Protocol):
 
 
 class Noise(Interception):
-    """While active in this thread, layers answer under noise of one kind, from the ``first`` call it meets on.
+    """While active in this thread, layers run under noise of one kind, from the ``first`` call it meets on.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ class MultiplicativeNoise(_OnValues):
 
 
 class _OnWeights(_OnLayers):
-    """Each pass has weights of its own, so that a layer is called once for each; one row of input stands for all."""
+    """Each pass has weights of its own, so that a layer is called once for each; one row of input serves all."""
 
     def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         x, weight = call.named["input"], call.named["weight"]

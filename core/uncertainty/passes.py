@@ -35,7 +35,7 @@ def with_noisy_values(
 ) -> Tensor:
     """Logits (B, T, K) of T passes with noise on values, in the ``last`` calls it meets (0: in all).
 
-    What comes before the first noisy value is the same in all passes and is computed once: there one image stands
+    What comes before the first noisy value is the same in all passes and is computed once: there one image serves
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
     inputs, seed = prepare_passes(classifier, images, passes, generator)
@@ -136,7 +136,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
 
 
 def _probe_batching(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
-    """Passes at once, and whether one image may stand for all before the noise."""
+    """Return the passes at once, and whether one image may serve all before the noise."""
     rows = [0, 1]
     apart, _ = noisy(x.expand(2, -1, -1, -1).clone(), rows=rows)
     try:

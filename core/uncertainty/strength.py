@@ -36,7 +36,7 @@ REFUSALS: Mapping[str, Callable[[Any], None]] = {
 
 
 def refuse_strengths(sampler: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Parameters of a sampler that are no noise; its own defaults are allowed, whatever they stand for."""
+    """Refuse parameters of a sampler that are no noise; its own defaults are allowed, whatever they mean."""
     defaults = {parameter.name: parameter.default for parameter in list_parameters(sampler)}
     for name, value in given.items():
         if name in REFUSALS and value != defaults[name]:

@@ -33,9 +33,9 @@ class MaximisedImages:
     shown
         (S, H, W, 3) uint8, the same as colours; what ``"pixels"`` drew beyond black or white is cut off.
     activations
-        (S,) float32: what the unit answers to each image as it is.
+        (S,) float32: the unit's activation for each image as it is.
     trace
-        (S, steps) float32: what it answered before each step to what it was shown, which ``"fourier"`` moves a little.
+        (S, steps) float32: its activation before each step for what it was shown, which ``"fourier"`` moves a little.
     warnings
         Sentences a user must read before believing the images.
     """

@@ -1,8 +1,8 @@
 """The built-in network, in the form of a user's own model file: `build`, `transforms`, `CATEGORIES`.
 
-It is small and was trained on scenes whose objects nearly always stand in their usual context, so it has learnt the
+It is small and was trained on scenes whose objects are nearly always in their usual context, so it has learnt the
 context as much as the object: shifted scenes fool it, often with confidence. `data.scenes.train` made its weights;
-``accuracy.json`` beside them says how well it does and on what.
+``accuracy.json`` next to them says how well it does and on what.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Train the built-in network and measure it: ``python -m data.scenes.train`` (a few minutes on 2 cores).
 
-Writes ``weights.pt`` and ``accuracy.json`` beside this file. Half of the images of a batch are seen through a random
-smooth mask with a random fill: maps that multiply the image by such masks would otherwise ask the network about
-images of a kind it never saw, and its answers would be arbitrary.
+Writes ``weights.pt`` and ``accuracy.json`` next to this file. Half of the images of a batch are seen through a random
+smooth mask with a random fill: methods that multiply the image by such masks would otherwise query the network with
+images of a kind it never saw, and its predictions would be arbitrary.
 """
 
 from __future__ import annotations

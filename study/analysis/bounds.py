@@ -1,7 +1,7 @@
 """Bounds of a group-sequential test: how large |z| must be at each look, so that all looks together keep alpha.
 
 Lan & DeMets (1983, doi:10.1093/biomet/70.3.659): alpha is spent as information comes in. The chance of leaving the
-bounds at a look is integrated over where the test stood before (Armitage, McPherson & Rowe, 1969,
+bounds at an analysis is integrated over where the test was before (Armitage, McPherson & Rowe, 1969,
 doi:10.2307/2343787), by Gauss-Legendre quadrature.
 """
 

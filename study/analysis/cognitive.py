@@ -23,12 +23,12 @@ from study.plan.simulated_participants import THEORIES, Theory
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""
 _WITHIN = 1e-9
-"""No answer is taken for impossible."""
+"""Bounds of a probability: no response is taken for impossible."""
 
 
 @dataclass(frozen=True)
 class FittedTheory:
-    """A theory with the parameters that make the answers likeliest, as if all people were alike."""
+    """A theory with the parameters that make the responses likeliest, as if all participants were alike."""
 
     name: str
     theory: Theory
@@ -37,7 +37,7 @@ class FittedTheory:
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, for theories of the same answers."""
+        """Akaike's criterion, for theories of the same responses."""
         return 2.0 * len(self.parameters) - 2.0 * self.loglik
 
 
@@ -87,7 +87,7 @@ def plain(name: str) -> str:
 
 
 def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheory) -> pd.DataFrame:
-    """cell, answers, people (share of right answers) and theory (what the fitted theory expects)."""
+    """Tabulate cell, `answers`, people (share of correct responses) and theory (what the fitted theory expects)."""
     counts = _counts(frame, trials)
     counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["answers"])
     counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]

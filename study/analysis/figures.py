@@ -1,4 +1,4 @@
-"""Figure 1: how well people foretell the AI, by condition and trial type."""
+"""Figure 1: how well participants predict the AI, by condition and trial type."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FitSettings:
     reml
         Of a gaussian model: restricted maximum likelihood.
     weights
-        Column of prior weights; of a binomial share the number of answers.
+        Column of prior weights; of a binomial share the number of responses.
     """
 
     family: str = "binomial"

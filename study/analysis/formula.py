@@ -139,7 +139,7 @@ def groupings(formula: str) -> list[str]:
 
 
 def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
-    """The random terms of a formula, each with a plus before it, slopes under the names that stand in for them."""
+    """Write the random terms of a formula, each with a plus before it, slopes under their columns' names."""
     renamed = stand_in or {}
     return "".join(
         f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), columns_)}{bars}{group})"
@@ -166,9 +166,9 @@ def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
 def response(
     frame: pd.DataFrame, formula: str, weights: str | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) successes and (n,) answers of each row of a binomial response, single or ``cbind(hits, misses)``.
+    """Return (n,) successes and (n,) trials of each row of a binomial response, single or ``cbind(hits, misses)``.
 
-    With the column `weights` the response is the share of successes among so many answers.
+    With the column `weights` the response is the share of successes among so many trials.
     """
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
     hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)

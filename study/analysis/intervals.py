@@ -1,8 +1,8 @@
 """Confidence intervals of a fitted mixed model: Wald's, and those of the profile likelihood.
 
 The profile interval of a parameter holds every value that a likelihood-ratio test does not reject: the others are
-maximised anew at each value (Venzon & Moolgavkar, 1988, doi:10.2307/2347496; Bates et al., 2015, section 5.1). It needs
-no symmetry, so it also serves standard deviations, and it says so where the data set no bound.
+maximised again at each value (Venzon & Moolgavkar, 1988, doi:10.2307/2347496; Bates et al., 2015, section 5.1). It has
+no need of symmetry, so it also serves standard deviations, and it says so where the data set no bound.
 """
 
 from __future__ import annotations

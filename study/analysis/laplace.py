@@ -211,7 +211,7 @@ class Laplace:
         inner = self._inner(values, spread)
         bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
         pull = spread @ (loading.T @ bend)
-        # log det(H) answers to eta through the weights; eta answers to a parameter directly and through the mode.
+        # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
         through = bend - weight * (loading @ pull)
         by_factors = []
         for z, column in self._entries():

@@ -1,8 +1,8 @@
 """What a logistic mixed model says on the scale of probabilities, and how much of the variance it explains.
 
 Probabilities are those of the population: averaged over people and categories, E[expit(x beta + b)] with b normal, by
-Gauss-Hermite quadrature; a person with random effects of zero is further from one half. Standard errors by the delta
-method from the coefficients' covariance, the variances taken as known.
+Gauss-Hermite quadrature; for a participant with random effects of zero it is further from one half. Standard errors by
+the delta method from the coefficients' covariance, the variances taken as known.
 """
 
 from __future__ import annotations
@@ -103,9 +103,9 @@ def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        One row for each variance of a single answer on the link scale: ``theoretical`` (pi^2 / 3) and ``delta``
+        One row for each variance of a single response on the link scale: ``theoretical`` (pi^2 / 3) and ``delta``
         (1 / (p (1 - p)), p the share of successes); r2_marginal (fixed effects), r2_conditional (with the random
-        ones), icc (random among random and single answers; of random slopes the mean over rows, Johnson 2014).
+        ones), icc (random among random and residual; of random slopes the mean over rows, Johnson 2014).
     """
     _check(model)
     data, text = formulas.prepare_formula(frame, model.formula)

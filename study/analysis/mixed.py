@@ -2,7 +2,7 @@
 
 `glmm` maximises the Laplace approximation (or adaptive quadrature) jointly over coefficients and variances, as lme4's
 glmer does. What is added here: our own record, columns that the data cannot tell apart named, separation found and
-carried to its limit (`study.analysis.separation`), boundary fits said in words, and no number that is not one.
+carried to its limit (`study.analysis.separation`), boundary fits reported in plain language, and no number that is NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fit(
     Parameters
     ----------
     frame
-        One row per answer (or per group of answers). A categorical's first category is the reference level.
+        One row per response (or per group of responses). A categorical's first category is the reference level.
     formula
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
         A binomial response of two words counts the second in the alphabet as a success, and a message says so.
@@ -68,7 +68,7 @@ def fit(
     reml
         Of a gaussian model: restricted maximum likelihood.
     weights
-        Column of prior weights; of a binomial share the number of answers.
+        Column of prior weights; of a binomial share the number of responses.
     cell_name
         How to name a cell of the fixed-effects design in a message.
 
@@ -139,7 +139,7 @@ def _outcomes(raw: Any) -> tuple[Mask, Mask]:
 
 
 def _weights(raw: Any) -> Floats:
-    """Answers per row."""
+    """Return the responses per row."""
     return np.ones(raw.nobs) if raw.weights is None else np.asarray(raw.weights, dtype=np.float64)
 
 

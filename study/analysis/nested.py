@@ -1,6 +1,6 @@
 """The three nested models of the study and their likelihood-ratio tests.
 
-Logistic mixed models of "did this participant foretell the AI on this trial", with crossed random intercepts of
+Logistic mixed models of "did this participant predict the AI on this trial", with crossed random intercepts of
 participants and of target categories. Folke, Li, Sojitra, Yang & Shafto (2021), arXiv:2106.09106, Table 1.
 """
 

@@ -32,10 +32,10 @@ class PlannedData:
     data
         The responses that stayed.
     exclusions
-        rule, people and answers left out: what researchers excluded during the collection, then every rule of the plan,
+        rule, people, `answers` left out: what researchers excluded during the collection, then every rule of the plan,
         in its order, also those that hit nobody.
     stopping
-        Whether the collection came to its planned end, and by which: all its participants, or a declared look.
+        Whether the collection came to its planned end, and by which: all its participants, or an interim analysis.
     final
         Whether it did.
     level
@@ -75,7 +75,7 @@ def execute(
     Parameters
     ----------
     looks
-        The declared looks that were made at these answers, in their order; None where that is not known.
+        The interim analyses that were made of these responses, in their order; None where that is not known.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) ->
 
 
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows that stay, and what each rule took: rule, people, answers. A person is counted at the first rule."""
+    """Return the rows left and what each rule removed: rule, people, `answers`; the first rule that applies counts."""
     rows, kept = [], frame
     for rule, out in _list_participant_rules(frame, rules):
         hit = kept["participant"].isin(out)
@@ -157,7 +157,7 @@ def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[
 
 
 def _list_response_rules(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
-    """Each rule about single answers in words, its column, and what stays (both ends included)."""
+    """List each rule about single responses in words, its column, and what it keeps (both ends included)."""
     if rules.fastest_ms is not None:
         yield f"responses faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
     if rules.slowest_ms is not None:

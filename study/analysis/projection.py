@@ -1,8 +1,8 @@
 """Belief projection: do people take the AI to see what they see themselves?
 
-A person's own label is taken to be the truth, as in Yang, Folke & Shafto (2021, doi:10.1038/s41598-021-89267-4). The
+A participant's label is taken to be the truth, as in Yang, Folke & Shafto (2021, doi:10.1038/s41598-021-89267-4). The
 index is the probability of predicting the truth, averaged over trials where the AI is right and where it errs with
-equal weight: 1 for one who always projects, 1/2 for one who guesses, and 1/2 for one who always foretells the AI.
+equal weight: 1 for one who always projects, 1/2 for one who guesses, and 1/2 for one who always predicts the AI.
 """
 
 from __future__ import annotations

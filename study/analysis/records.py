@@ -211,7 +211,7 @@ class InterimAnalysis:
     number, of
         Which look, from 1, and how many the plan declares.
     participants
-        Per condition, counted by who finished first; the plan's exclusions come after.
+        Per condition, the first to finish; the plan's exclusions come after.
     bound, z
         ``|z|`` of the planned contrast beyond `bound` ends the collection; `z` is NaN where the model has no finite
         estimate, which ends nothing.
@@ -230,7 +230,7 @@ class InterimAnalysis:
 
     @property
     def is_last(self) -> bool:
-        """Whether everybody planned is there."""
+        """Whether all planned participants are included."""
         return self.number == self.of
 
     @property

@@ -1,4 +1,4 @@
-"""Looks at the answers on the way, as the plan declares them: may the collection end here?"""
+"""Interim analyses, as the plan declares them: may the collection end here?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_interim_analysis(
     Parameters
     ----------
     frame
-        The answers of people who finished, as `study.collection.frames.response_frame` has them.
+        The responses of participants who finished, as `study.collection.frames.response_frame` has them.
 
     Raises
     ------

@@ -83,7 +83,7 @@ class AdditiveTruth:
         )
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """One study; everyone answers every trial."""
+        """Simulate one study; every participant responds to every trial."""
         trials = list(product(range(self.categories), range(len(TRIAL_TYPES)), range(self.per_type)))
         category, kind = np.array([t[0] for t in trials]), np.array([t[1] for t in trials])
         people = len(self.conditions) * per_condition
@@ -117,14 +117,14 @@ class AdditiveTruth:
 
 @dataclass(frozen=True)
 class Theories:
-    """People who answer the frozen trials of a study as their theories say (`study.plan.simulated_participants`)."""
+    """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`)."""
 
     mixture: Mapping[str, float]
     trials: Sequence[Trial]
     conditions: Sequence[str] = tuple(FACTORS)
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """One study; everyone answers every trial."""
+        """Simulate one study; every participant responds to every trial."""
         names = np.repeat(self.conditions, per_condition)
         crowd = sample_mixture(self.mixture, len(names), rng)
         p = [

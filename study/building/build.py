@@ -36,7 +36,7 @@ def build(
 ) -> Bundle:
     """Build the study of a study file into the workspace, or return it if it is built already.
 
-    Killed at any time it goes on where it was: predictions, maps and finished trials are on disk. Several processes
+    A build that was killed resumes: predictions, heatmaps and finished trials are on disk. Several processes
     may build one study in one workspace: each makes what no other is at. The same file, images and weights give the
     same study hash, on any number of cores: each process counts with one thread.
 

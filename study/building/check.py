@@ -159,7 +159,7 @@ def _legend_notes(config: StudyConfig) -> Iterator[str]:
     if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
         yield (
             f"Participants are told that orange is for the AI's choice and blue against it. Of {method} that is not "
-            f"so ({sign_of(method).words('the answer')}) Set map_legend and example_map under [texts]."
+            f"so ({sign_of(method).words('the prediction')}) Set map_legend and example_map under [texts]."
         )
 
 

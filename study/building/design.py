@@ -1,8 +1,8 @@
-"""Which images become trials: pure functions of the classifier's answers, the settings and a seed.
+"""Which images become trials: pure functions of the classifier's predictions, the settings and a seed.
 
 Folke et al. 2021 (arXiv:2106.09106), "Experimental design": categories that span the range of accuracy; in each a
 standard image the AI gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the
-ground truth. A wrong answer's foil is the truth; a right answer's foil is the category most confusable with it.
+ground truth. The foil of an error is the truth; that of a correct prediction is the category most confusable with it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SetPredictions:
     one_way: bool = False
 
     def of(self, role: str) -> Predictions:
-        """The answers to the set of a role."""
+        """Return the predictions for the set of a role."""
         found: Predictions = getattr(self, role)
         return found
 

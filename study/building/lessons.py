@@ -36,7 +36,7 @@ class Lesson:
         Of the N possible examples, those of the target category first; ``targets`` is their number.
     places
         (N + 1, 2): the examples and, last, the target image on the two main axes of the learner's prior covariance;
-        pictures that are close teach alike. ``explained`` is the share of the variance these axes hold.
+        images that are close teach alike. ``explained`` is the share of the variance these axes account for.
     log_odds
         (N + 1,) prior means: what the classifier itself says.
     sets

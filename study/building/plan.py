@@ -41,7 +41,7 @@ class TeachingProblem:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
+    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's prediction is option b.
 
     ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
     ``stratum`` says where it comes from, where the study has strata.
@@ -130,7 +130,7 @@ class Planner:
             if len(found) == wanted:
                 return found
         reason = (
-            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target picture(s) tried "
+            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target image(s) tried "
             f"{len(found)} could be taught; of the last, {failed[-1]}"
         )
         name = plain(self.classifier.categories[category])
@@ -149,7 +149,7 @@ class Planner:
         for side, category in zip(sides, classes, strict=True):
             if len(side) < PER_CATEGORY:
                 name, count = plain(self.classifier.categories[category]), len(side)
-                return f"the pool has {count} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
+                return f"the pool has {count} usable image(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
         return TeachingProblem(candidate, torch.cat(sides), len(sides[0]), image)
 
     def search(self, question: TeachingProblem, teaching: Teaching) -> Search:
@@ -184,7 +184,7 @@ class Planner:
         return _in_pool(question, search.chosen)
 
     def _wrong(self, candidate: Candidate) -> TeachingSet | None:
-        """Pictures of two categories that are neither option, drawn at random, and what a learner would make of them.
+        """Draw images of two categories that are neither option, and compute what a learner would make of them.
 
         The first two that the pool has enough images of, in an order drawn for each trial.
         """
@@ -220,7 +220,7 @@ class Planner:
         return found
 
     def _name_trials(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
-        """Ids in order; the AI's answer is option b in half of the trials, at random."""
+        """Number the trials in order; the AI's prediction is option b in half of them, at random."""
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
         flips = rng.permutation(np.arange(len(found)) % 2 == 1)
         return tuple(

@@ -25,7 +25,7 @@ from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest
 
 BLOCK = 8
-"""Pictures asked in one go: the most that a kill loses."""
+"""Images measured in one go: the most that a kill loses."""
 
 
 @dataclass(frozen=True)

@@ -82,5 +82,5 @@ def plain_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
 
 
 def list_mapped_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
-    """The same examples, each under its map."""
+    """Return the same examples, each under its heatmap."""
     return {option: tuple(e.map for e in trial.assets.examples if e.category == option) for option in trial.options}

@@ -1,4 +1,4 @@
-"""Maps of single images and classes, kept in the workspace: a killed build makes no map twice."""
+"""Heatmaps of single images and classes, kept in the workspace: a killed build makes none twice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from study.workspace.provenance import code_digest
 
 
 class MapCache:
-    """Makes maps by a study's method and keeps each under the SHA-256 of everything it depends on."""
+    """Makes heatmaps by a study's method and keeps each under the SHA-256 of everything it depends on."""
 
     def __init__(self, classifier: Classifier, saliency: Saliency, folder: Path) -> None:
         self.classifier, self.saliency, self.folder = classifier, saliency, folder / "maps"

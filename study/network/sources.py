@@ -102,7 +102,7 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     Raises
     ------
     ForetellError
-        No category matches at all; with ``refuse`` False the answer is -1 for all.
+        No category matches at all; with ``refuse`` False every class is -1.
     """
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]

@@ -1,4 +1,4 @@
-"""Who gets which condition and which sides: permuted blocks, a pure function of the seed."""
+"""Assignment to conditions and sides: permuted blocks, a pure function of the seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Slot:
     condition
         Name of the condition.
     side_flip
-        1 where option a stands on the right.
+        1 where option a is on the right.
     order_seed
         Seed of this participant's order of trials.
     """

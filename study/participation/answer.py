@@ -28,14 +28,14 @@ class _Sent(BaseModel):
 
 
 class TrialResponse(_Sent):
-    """One answer.
+    """One response.
 
     Attributes
     ----------
     trial_index
         Index in the participant's plan, from 0.
     attempt_id
-        Made by the page once per answer: a repeated id is a retry, another one a second answer.
+        Made by the page once per response: a repeated id is a retry, another one a second response.
     side, input
         Which button, and how it was pressed.
     rt_ms
@@ -44,14 +44,14 @@ class TrialResponse(_Sent):
         Clock of the browser: second frame after the image was ready, the event's own time stamp, when the
         handler ran; and the origin of that clock in ms since 1970.
     frame_hz, dropped_frames, clock_ms
-        Refresh rate as measured by the page, frames that came late between onset and answer, and the smallest step
+        Refresh rate as measured by the page, frames that came late between onset and response, and the smallest step
         of the browser's clock.
     confidence
-        How sure the participant is, from 0 (guessed) to 1 (certain), where the study asks.
+        The participant's confidence, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
         How often the trial was shown to this participant, and whether the page was reloaded in between.
     blur_ms
-        How long the page was out of sight between onset and answer.
+        How long the page was out of sight between onset and response.
     """
 
     trial_index: int = Field(ge=0, le=MOST_TRIALS)

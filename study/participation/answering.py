@@ -1,4 +1,4 @@
-"""What happens inside the writer's transaction when a participant answers a trial."""
+"""What happens inside the writer's transaction when a participant responds to a trial."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def token_hash(token: str) -> str:
 
 
 def record(db: Connection, session: Row, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
-    """Keep an answer exactly once.
+    """Store a response exactly once.
 
     Returns
     -------
     (int, str)
-        201 kept; 200 kept before (a retry); 409 the trial has another answer, which stands, and this one went to
-        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 not an answer this study takes.
+        201 stored; 200 stored before (a retry); 409 the trial has another response, which is kept, and this one went to
+        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 no response that this study takes.
         And a sentence.
     """
     known, same = responses.find_responses(db, session["session_id"], answer.trial_index, answer.attempt_id)
@@ -47,7 +47,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
         return 410, "This session has ended."
     if known is not None or same is not None:
         _add_conflict(db, session, answer, now)
-        return 409, "This question was answered before; the first answer stands."
+        return 409, "This trial has a response already; the first one is kept."
     if session["stage"] in ENDED:
         return 410, "This session has ended."
     if session["stage"] not in ("practice", "main") or answer.trial_index != session["position"]:

@@ -66,7 +66,7 @@ class Arrivals:
         raise ForetellError(f"Study {study!r} has no such image.")
 
     def entry(self, study: str) -> dict[str, Any]:
-        """What the page needs before anybody takes part; nothing is kept."""
+        """Return what the page needs before the participant starts; nothing is kept."""
         return entry(self._workspace.find_shown_manifest(study))
 
     def words(self, study: str) -> tuple[str, dict[str, str]]:
@@ -124,7 +124,7 @@ class Arrivals:
                 raise unsigned
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
-                    self._limit_codes(address)  # or a list of ids could be asked for who has taken part
+                    self._limit_codes(address)  # or a list of ids could be tried to learn which of them took part
                     raise Refusal(403, "This ID has a session that is not proved to be yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:

@@ -44,7 +44,7 @@ def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireRe
 
 
 def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """The end, with a completion code; only when every planned trial has its answer."""
+    """End the session with a completion code; only when every planned trial has its response."""
     if session["stage"] == "done":
         return
     moved = advance_progress(session, manifest, "finish")
@@ -76,7 +76,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
 
 
 def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """Erase what a participant answered; the audit says that it happened, and the chain keeps the hashes."""
+    """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes."""
     if session["stage"] == "withdrawn":
         return
     moved = advance_progress(session, manifest, "withdraw")

@@ -28,7 +28,7 @@ PATIENCE = 2.5
 def answer_consent(
     db: Connection, session: Row, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
 ) -> None:
-    """Record the consent; the same answer again is a retry."""
+    """Record the consent; the same decision again is a retry."""
     if session["agreed_at"] is not None if agreed else session["stage"] == "declined":
         return
     moved = advance_progress(session, manifest, "agree" if agreed else "decline")
@@ -82,7 +82,7 @@ def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -
 
 
 def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:
-    """Give a place and a plan on the threshold of the first page that differs between conditions."""
+    """Assign a slot and a plan on the threshold of the first page that differs between conditions."""
     if moved.stage == "example":
         place = _claim(db, session, manifest, now)
         if place is None:

@@ -1,4 +1,4 @@
-"""An open workspace: its databases, its bundles, its key; what both sides of the service stand on."""
+"""An open workspace: its databases, its bundles, its key; what both sides of the service build on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One participant's order of trials: a seeded shuffle in which the AI's answers do not pile up on one side."""
+"""One participant's order of trials: a seeded shuffle without long runs of the AI's prediction on one side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 LONGEST_RUN = 3
 FEW_TABLES = 8
-"""Kept: the persons of a study differ in which side is which, so that two tables serve them all."""
+"""Tables kept: participants of a study differ in which side is which, so that two tables serve them all."""
 
 
 def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
@@ -22,7 +22,7 @@ def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int
     Parameters
     ----------
     sides
-        Side of the AI's answer (True: left) of each trial.
+        Side of the AI's prediction (True: left) of each trial.
     rng
         The participant's generator.
     longest

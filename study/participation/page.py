@@ -1,4 +1,4 @@
-"""What a participant's page may know now. Nothing here says what the AI answered to a trial still to come."""
+"""What a participant's page may know now. Nothing here gives the AI's prediction for a trial still to come."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from study.store import Connection, repository
 from study.store.rows import Row
 
 AHEAD = 4
-"""The trial to answer, and three that may be shown before its answer is acknowledged."""
+"""The current trial, and three that may be shown before its response is acknowledged."""
 
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
@@ -32,7 +32,7 @@ _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
 
 
 def entry(manifest: Manifest) -> dict[str, Any]:
-    """What the page needs before anybody takes part: its words, and what the study asks of a device."""
+    """Return what the page needs before the participant starts: its texts, and the study's demands on a device."""
     procedure, texts = procedure_of(manifest), texts_of(manifest)
     words = page_words(texts)
     return {

@@ -29,7 +29,7 @@ WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
 
 @dataclass(frozen=True)
 class Ack:
-    """The answer to an answer: an HTTP status, a sentence, feedback (practice only) and the page's new state."""
+    """The reply to a response: an HTTP status, a sentence, feedback (practice only) and the page's new state."""
 
     code: int
     message: str
@@ -39,7 +39,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """What only a simulated participant is told of a trial: all of it, her condition's factor, the AI's side."""
+    """What only a simulated participant learns of a trial: all of it, the condition's factor, the prediction's side."""
 
     trial: Trial
     shows_saliency: bool
@@ -55,12 +55,12 @@ class Participant(Arrivals):
         return self._fresh(token)
 
     def take_over(self, token: str, tab: str) -> dict[str, Any]:
-        """Go on in this tab; the one that had the session may not answer any more."""
+        """Continue in this tab; the one that had the session may not respond any more."""
         self._workspace.store.write(lambda db: self._admit_session(db, token, tab, take=True))
         return self._fresh(token)
 
     def preload(self, token: str) -> list[str]:
-        """Pictures of the trials up to the next break, in no telling order."""
+        """Return the images of the trials up to the next break, in no telling order."""
 
         def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
@@ -87,7 +87,7 @@ class Participant(Arrivals):
         return self._fresh(token)
 
     def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
-        """Keep an answer exactly once; see `study.participation.answering.record` for the codes."""
+        """Store a response exactly once; see `study.participation.answering.record` for the codes."""
         code, message = self._act(token, tab, answering.record, answer)
         kept = code in (200, 201)
 
@@ -129,7 +129,7 @@ class Participant(Arrivals):
         """
         self._limit_codes(address)
         known = ending.code_hash_of(self._workspace.key, ending.tidy(code))
-        # Looked for outside the writer: codes that somebody tries must not hold up participants.
+        # Looked for outside the writer: codes tried at random must not hold up participants.
         found = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
         if found is None:
             raise Refusal(404, "No participation has this code.", "refused_code")
@@ -144,7 +144,7 @@ class Participant(Arrivals):
         return self._workspace.store.erase(work)
 
     def load_simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
-        """A planned trial with the AI's answer; refused to everybody but simulated participants."""
+        """Return a planned trial with the AI's prediction; refused to all but simulated participants."""
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
@@ -161,7 +161,7 @@ class Participant(Arrivals):
         return self._workspace.store.read(work)
 
     def load_simulated_procedure(self, token: str) -> Procedure:
-        """What a simulated participant needs to pass; refused to everybody else."""
+        """Return what a simulated participant needs to pass; refused to all others."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
             raise Refusal(403, "Only simulated participants may read the AI's predictions.")
@@ -199,14 +199,14 @@ class Participant(Arrivals):
         return state
 
     def _remember(self, token: str) -> None:
-        """Who agrees is known to the recruiter for as long as the study says."""
+        """Keep a consenting participant's recruiter id for as long as the study says."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         until = self._compute_erasure_time(session)
         if until is not None:
             self._workspace.identities.write(lambda db: identities.keep(db, session["participant_id"], until))
 
     def _forget(self, token: str) -> None:
-        """Who declines leaves no id."""
+        """Delete the recruiter's id of a participant who declines."""
         who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 

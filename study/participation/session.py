@@ -55,7 +55,7 @@ class SessionProgress:
     stage
         Which page.
     position
-        Index of the trial to answer next: 0 to practice - 1 are practice, then come the main trials.
+        Index of the current trial: 0 to practice - 1 are practice, then come the main trials.
     practice, main
         Number of practice trials, and of all others.
     check, questionnaire

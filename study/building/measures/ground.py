@@ -1,4 +1,4 @@
-"""What measures of an image stand on, and what they give."""
+"""What measures of an image depend on, and what they give."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a network's answers to an image are apart when it is asked again under noise."""
+"""How far a network's predictions for an image differ under noise."""
 
 from __future__ import annotations
 

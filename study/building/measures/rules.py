@@ -1,4 +1,4 @@
-"""How badly an image's answer breaks a rule of the researcher's own."""
+"""How far the prediction for an image breaks a rule of the researcher's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from study.inquiry.rules import LIMIT_S, RuleProcess
 def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:
     """How badly the function ``rule`` of a ``file`` next to the study file is broken, 0 where it holds.
 
-    The file is that of the verb ``assertions`` and is executed; ``limit`` is in seconds for an image.
+    The file is that of the command ``assertions`` and is executed; ``limit`` is in seconds for an image.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How sure the AI is, as a bar that fills: no words, so that it reads in every language."""
+"""The AI's confidence as a bar that fills: no words, so that it reads in every language."""
 
 from __future__ import annotations
 
