@@ -189,7 +189,7 @@ def execute_file(path: Path) -> ModuleType:
 
 
 def imagenet_transforms(image: Image.Image) -> Tensor:
-    """(3, 224, 224): short side to 256, centre 224, ImageNet's mean and standard deviation: the usual default."""
+    """Make inputs (3, 224, 224): short side to 256, centre 224, normalised as for ImageNet, the usual default."""
     import_torchvision()
     functional = importlib.import_module("torchvision.transforms.functional")
     resized = functional.center_crop(functional.resize(image.convert("RGB"), 256), 224)

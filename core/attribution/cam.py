@@ -143,6 +143,6 @@ def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
 
 
 def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:
-    """(B, h, w) -> (B, H, W)."""
+    """Enlarge (B, h, w) to (B, H, W)."""
     size = list(inputs.shape[2:])
     return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

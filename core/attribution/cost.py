@@ -57,7 +57,7 @@ class Pace:
 
 
 def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> Cost:
-    """The passes of one map of ``classifier`` by the method ``method`` with its ``parameters``.
+    """Return the passes of one map of ``classifier`` by the method ``method`` with its ``parameters``.
 
     Raises
     ------

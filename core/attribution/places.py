@@ -123,7 +123,7 @@ def _outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
 
 
 def _probes(classifier: Classifier, count: int) -> Tensor:
-    """Inputs (count, C, H, W) of noise around the mean colour."""
+    """Return inputs (count, C, H, W) of noise around the mean colour."""
     base = classifier.fill("mean")
     noise = torch.randn(count, *base.shape, generator=torch.Generator().manual_seed(0))
     return (base + noise).to(classifier.device)

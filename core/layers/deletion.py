@@ -98,7 +98,7 @@ def predict_without_units(
 
 
 def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:
-    """Means over the images of each class."""
+    """Return means over the images of each class."""
     classes = torch.unique(labels)
     drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)
     return Deletion(

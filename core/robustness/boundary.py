@@ -130,7 +130,7 @@ def _apply_change(inputs: Tensor, change: Tensor) -> Tensor:
 
 
 def directions_between(images: Tensor, labels: Sequence[int], first: int, second: int) -> Tensor:
-    """Differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
+    """Return differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
     chosen = [images[torch.tensor([label == k for label in labels])] for k in (first, second)]
     size = min(map(len, chosen))
     if not size:

@@ -96,7 +96,7 @@ def model_precision(rate: float, length_scale: float, images: int, weight_decay:
 
 
 def _leave_out_each(values: Tensor) -> Tensor:
-    """Means over the passes without each, (B, T, ...)."""
+    """Return means over the passes without each, (B, T, ...)."""
     passes = values.shape[1]
     return (values.sum(1, keepdim=True) - values) / (passes - 1)
 

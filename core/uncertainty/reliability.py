@@ -62,7 +62,7 @@ def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
 
 
 def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
-    """The T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
+    """Return the T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
 
     Fit it on images other than those it will be judged on. It changes no predicted class, only the confidence.
 
@@ -114,7 +114,7 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a measure separates errors from correct predictions.
+    """Separation of errors from correct predictions by a measure.
 
     ``area`` under the ROC curve is the chance that of one error and one correct prediction the error is more uncertain:
     .5 is chance, 1 perfect. ``error`` is its standard error (DeLong et al. 1988).
@@ -132,7 +132,7 @@ class Detection:
 
 
 def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
-    """Detection of the errors ``wrong`` (N,) bool by a measure (N,) that is large where the classifier is unsure.
+    """Measure how well a measure (N,), large where the classifier is uncertain, detects errors ``wrong`` (N,) bool.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
 
 
 def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
-    """As `error_detection`, within each of the `HALVES` and averaged: for a measure that is another in each.
+    """Average `error_detection` over the `HALVES`: for a measure that differs between them.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
 
 
 def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:
-    """Difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
+    """Return the difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
     is_wrong = np.asarray(wrong, bool)
     placed = [_placements(np.asarray(u, np.float64), is_wrong) for u in (first, second)]
     errors, others = (placed[0][k] - placed[1][k] for k in (0, 1))

@@ -61,7 +61,7 @@ def maximise(
     steps: int = 256,
     rate: float = 0.05,
 ) -> MaximisedImages:
-    """Images that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random images.
+    """Make images that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random ones.
 
     ``"pixels"`` after Erhan et al. 2009, ``"fourier"`` after Olah et al. 2017 (doi:10.23915/distill.00007); see
     `core.units.parameterisations`. Several starts, because each ends at a local maximum: what they share is the

@@ -27,7 +27,7 @@ def accuracy(
     resamples: int = RESAMPLES,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Mean accuracy of each condition and trial type with its confidence interval.
+    """Return the mean accuracy of each condition and trial type with its confidence interval.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def accuracy(
 
 
 def order(frame: pd.DataFrame) -> list[str]:
-    """Conditions present, the four of the design first."""
+    """Return conditions present, the four of the design first."""
     present = set(frame["condition"])
     designed = [name for name in CONDITION_OF_FACTORS.values() if name in present]
     return designed + sorted(present - set(designed))
@@ -91,7 +91,7 @@ def _condition(
 def resample(
     right: NDArray[np.float64], answers: NDArray[np.float64], resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """(resamples, K) accuracies of resampled people.
+    """Resample participants: accuracies (resamples, K).
 
     Parameters
     ----------

@@ -22,12 +22,12 @@ FARTHEST = 37.0
 
 
 def obrien_fleming(fraction: float, alpha: float) -> float:
-    """Next to nothing early: close to O'Brien & Fleming's bounds. `alpha` is of one side."""
+    """Spend next to nothing early: close to O'Brien & Fleming's bounds. `alpha` is of one side."""
     return 2 * float(norm.sf(norm.isf(alpha / 2) / math.sqrt(fraction)))
 
 
 def pocock(fraction: float, alpha: float) -> float:
-    """Nearly the same bound at each look: close to Pocock's."""
+    """Spend for nearly the same bound at each analysis: close to Pocock's."""
     return alpha * math.log(1 + (math.e - 1) * fraction)
 
 
@@ -35,7 +35,7 @@ SPENDING: dict[Spending, Callable[[float, float], float]] = {"obrien_fleming": o
 
 
 def bounds(fractions: Sequence[float], alpha: float, spending: Spending) -> list[float]:
-    """The bound on |z| at each look of a two-sided test.
+    """Return the bound on |z| at each look of a two-sided test.
 
     Parameters
     ----------

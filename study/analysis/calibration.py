@@ -1,4 +1,4 @@
-"""Does participants' confidence say how often they are right?
+"""Calibration of participants' confidence: does it match how often they are right?
 
 Confidence is the probability they give their own response. The Brier score is its mean squared distance from being
 right (0 is perfect, 1/4 is what saying "one half" earns); the expected calibration error is the mean distance between

@@ -71,18 +71,18 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> FittedTh
 
 
 def rank_theories(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[FittedTheory]:
-    """Every theory fitted, that of the smallest AIC first; errors are those of `fit`."""
+    """Fit every theory, and put the smallest AIC first; errors are those of `fit`."""
     return sorted((fit(frame, trials, name) for name in THEORIES), key=lambda fitted: fitted.aic)
 
 
 def comparison(theories: Sequence[FittedTheory]) -> pd.DataFrame:
-    """theory, aic, loglik and every parameter, missing where a theory does not have it."""
+    """Tabulate theory, aic, loglik and every parameter, missing where a theory does not have it."""
     rows = [{"theory": plain(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
     return pd.DataFrame(rows)
 
 
 def plain(name: str) -> str:
-    """The name of a theory in words."""
+    """Return the name of a theory in words."""
     return name.replace("_", " ")
 
 
@@ -105,7 +105,7 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheo
 
 
 def figure(cells: pd.DataFrame, name: str) -> go.Figure:
-    """People and theory in the cells of an `overlay`: marks on one another where they agree."""
+    """Plot participants and theory in the cells of an `overlay`: marks on one another where they agree."""
     drawn = go.Figure()
     for k, (series, column) in enumerate((("people", "people"), (plain(name), "theory"))):
         marker = {"color": plots.PALETTE[k], "symbol": plots.MARKS[k], "size": 11}

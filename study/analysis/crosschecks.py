@@ -28,7 +28,7 @@ ATTENUATION = 16 * np.sqrt(3) / (15 * np.pi)
 """c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a participant divided by
 sqrt(1 + c^2 variance)."""
 PRIOR_SD = 2.0
-"""Of the coefficients and of the logarithms of the standard deviations in the Bayesian model."""
+"""Prior standard deviation of the Bayesian model's coefficients and of its log standard deviations."""
 
 EXPLANATIONS: Mapping[str, str] = {
     "bayes": (
@@ -64,7 +64,7 @@ def explain_omission(answers: int) -> str | None:
 
 
 def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
-    """The estimates side by side.
+    """Tabulate the estimates side by side.
 
     Returns
     -------

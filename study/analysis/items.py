@@ -62,7 +62,7 @@ def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
 
 
 def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Human fidelity of each item and condition next to a score of its explanation.
+    """Return the human fidelity of each item and condition next to a score of its explanation.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
 
 
 def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
-    """condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
+    """Tabulate condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
 
     Each trial type for itself: over all of them it would mostly say that trials where the AI is right are easier to
     predict, also where no explanation was shown.
@@ -103,7 +103,7 @@ def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected together.
+    """Tabulate score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(joined: pd.DataFrame, score: str) -> go.Figure:
-    """Accuracy of each item by its score, from `against`."""
+    """Plot the accuracy of each item by its score, from `against`."""
     key = "item" if "item" in joined else "category"
     named = SCORES.get(score, score)
     return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Foretold")

@@ -46,7 +46,7 @@ def table(
 
 
 def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
-    """The model with a trend over trials (per 10 trials, its own in each condition), and its test against none."""
+    """Fit a trend over trials (per 10 trials, its own in each condition), and test it against none."""
     numbered = _parse_trial_numbers(frame)
     tens = numbered.assign(tens=(numbered["trial"] - numbered["trial"].mean()) / 10)
     base = "trial_type * saliency * examples"
@@ -56,7 +56,7 @@ def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
-    """Accuracy over the trials, one line for each condition."""
+    """Plot the accuracy over the trials, one line for each condition."""
     return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct predictions", x_title="Trial")
 
 

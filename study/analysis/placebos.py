@@ -43,7 +43,7 @@ def list_default_contrasts(data: Responses) -> list[Contrast]:
 def table(
     data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
 ) -> pd.DataFrame:
-    """Contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
+    """Tabulate contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def table(
 
 
 def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
-    """Contrasts with and without placebos in the order asked, corrected together for their number.
+    """Return contrasts with and without placebos in the order asked, corrected together for their number.
 
     The model of the placebos has the random slopes of `model`.
     """

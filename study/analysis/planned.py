@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedData:
-    """What the plan leaves to analyse.
+    """The data that the plan leaves to analyse.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class PlannedData:
 
 @dataclass(frozen=True)
 class PlannedAnalysis(PlannedData):
-    """What the plan gave.
+    """The results of the plan.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
 
 
 def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
-    """The planned models and contrasts of what the plan leaves."""
+    """Return the planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
@@ -118,7 +118,7 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
 
 
 def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> float:
-    """The two-sided p that the bound of the last look corresponds to, the final one's if none is known; else alpha."""
+    """Return the two-sided p of the last interim bound, the final one's if none is known; without bounds, alpha."""
     if plan.stopping is None:
         return plan.alpha
     declared = plan.stopping.looks
@@ -141,7 +141,7 @@ def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.Da
 
 
 def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
-    """Each rule about people in words, and whom it hits."""
+    """List each rule about participants in words, and those it excludes."""
     people = frame.groupby("participant")
     if rules.fewest_answers is not None:
         counts = people.size()

@@ -19,7 +19,7 @@ from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 def table(
     frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = bootstrap.RESAMPLES, level: float = 0.95
 ) -> pd.DataFrame:
-    """condition, index, low, high (people resampled), ai_right, ai_wrong: P(truth) where the AI is right and wrong.
+    """Tabulate condition, index, low, high (resampled), ai_right, ai_wrong: P(truth) where the AI is right and wrong.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def table(
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
-    """The index by condition."""
+    """Plot the index by condition."""
     shown = numbers.assign(measure="belief-projection index")
     return plots.intervals(
         shown, x="condition", y="index", by="measure", title="P(predicts the truth)", line=0.5, percent=True

@@ -97,7 +97,7 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
 
 
 def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.DataFrame:
-    """Any CSV, columns of numbers as numbers except `factors`: what a formula of one's own is fitted to.
+    """Read any CSV to fit a formula to, columns of numbers as numbers except `factors`.
 
     The last `optional` of the factors may be missing: what a formula names in vain is said where it is fitted.
 
@@ -143,7 +143,7 @@ def _content(path: Path) -> bytes:
 
 
 def parse(content: bytes, name: str) -> pd.DataFrame:
-    """The columns of a CSV as text, so that a participant ``007`` keeps their name.
+    """Return the columns of a CSV as text, so that a participant ``007`` keeps their name.
 
     Commas, semicolons or tabs, UTF-8 or UTF-16: spreadsheets write all of them.
 
@@ -289,7 +289,7 @@ def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _numbers(column: pd.Series[object]) -> pd.Series[float]:
-    """0 and 1, however they are written; anything else becomes missing."""
+    """Read 0 and 1, however they are written; anything else becomes missing."""
     return column.astype(str).str.strip().str.lower().map(_TRUE_FALSE)
 
 

@@ -1,4 +1,4 @@
-"""How long people take: the distribution of response times, not only its mean."""
+"""Response times: their distribution, not only its mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What prevents a study, what its images allow and how long its build takes: said before anything is built.
+"""A check before the build: what prevents the study, what its images allow, and how long the build takes.
 
 Nothing is rendered or frozen. The network's predictions are kept in the workspace, so the build that follows does not
 ask for them again.
@@ -36,7 +36,7 @@ MOST_NAMES = 5
 
 @dataclass(frozen=True)
 class StudyCheck:
-    """What is known of a study before it is built.
+    """The result of a check before a build.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class MapCache:
         self._code = code_digest()
 
     def explain(self, inputs: Tensor, classes: Sequence[int], seed: int, progress: Progress) -> Explanation:
-        """Maps of inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
+        """Explain inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
         each = [self._one(picture[None], k, seed, progress) for picture, k in zip(inputs, classes, strict=True)]
         errors = [found.error for found in each if found.error is not None]
         return Explanation(

@@ -1,4 +1,4 @@
-"""Whether the heatmaps of a frozen study lie where the network looked.
+"""Placement of a frozen study's heatmaps: do they lie where the network looked?
 
 Earlier versions drew them over the middle of the image, its whole short side, whatever the network's transforms did.
 """

@@ -1,4 +1,4 @@
-"""What the classifier says of every image of a set, kept in the workspace so that it is asked once."""
+"""Predictions for every image of a set, kept in the workspace so that each is computed once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Predictions:
         return right
 
     def confusion(self, classes: int) -> Indices:
-        """(K, K) counts: row true class, column predicted class."""
+        """Return (K, K) counts: row true class, column predicted class."""
         known = self.truth >= 0
         counts = np.zeros((classes, classes), dtype=np.int64)
         np.add.at(counts, (self.truth[known], self.predicted[known]), 1)
@@ -108,7 +108,7 @@ def probabilities_of(
 def _shards(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
 ) -> list[list[Floats]]:
-    """Of each shard the arrays that `PARTS` names, asked for or read."""
+    """Yield of each shard the arrays that `PARTS` names, computed or read."""
     network = (classifier.fingerprint, transforms_digest(classifier))
     parts = (*network, images.digest, str(features), arithmetic(classifier.device))
     folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
@@ -139,13 +139,13 @@ def transforms_digest(classifier: Classifier) -> str:
 
 
 def _load_shard(path: Path) -> list[Floats] | None:
-    """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
+    """Load a shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
     found = load_columns(path)
     return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
 
 
 def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
-    """The shard of the images from ``start`` on, asked for and kept."""
+    """Compute the shard of the images from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
     for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
         if features:  # one pass for both

@@ -1,4 +1,4 @@
-"""What the participant's page sends: checked whole before it comes near the database."""
+"""Requests of the participant's page: checked as a whole before they reach the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
 Duration = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
 """At most a day: no participation lasts longer."""
 Clock = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
-"""Of a page's own clock, which begins when the page is loaded: at most three years."""
+"""Time of a page's own clock, which begins when the page is loaded: at most three years."""
 Since1970 = Annotated[float, Field(ge=0, le=1e13, allow_inf_nan=False)]
 ROUNDING_MS = 1.0
 
@@ -104,7 +104,7 @@ class ClientEvent(_Sent):
 
 
 class Recruit(_Sent):
-    """Whom a recruiter's link names; kept in the file of identities only.
+    """The identity in a recruiter's link; kept in the file of identities only.
 
     Prolific's ids are 24 hexadecimal digits each. ``signature`` is this workspace's, of `study.participation.links`;
     ``token`` is Prolific's, of `study.participation.prolific`.
@@ -126,14 +126,14 @@ class Recruit(_Sent):
 
 
 class SessionCredentials(_Sent):
-    """What shows that a session is theirs: the secret their browser keeps, or the private code."""
+    """Proof that a session is theirs: the secret their browser keeps, or the private code."""
 
     browser: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{32,100}$")] | None = None
     code: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
 class ClientDevice(_Sent):
-    """What is kept of a device: families, never the browser's own description of itself."""
+    """A device as it is stored: families, never the browser's own description of itself."""
 
     browser: Literal["Chrome", "Edge", "Firefox", "Safari", "Opera", "Samsung", "other"]
     major: int | None = Field(default=None, ge=0, le=10_000)

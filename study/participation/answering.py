@@ -1,4 +1,4 @@
-"""What happens inside the writer's transaction when a participant responds to a trial."""
+"""The writer's transaction when a participant responds to a trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CONFLICTS = 200
 
 
 def session_of_token(db: Connection, token: str) -> Row:
-    """The session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
+    """Return the session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
         raise Refusal(401, "No session has this token: it is mistyped, or a newer one replaced it.", "refused_stale")
@@ -26,7 +26,7 @@ def session_of_token(db: Connection, token: str) -> Row:
 
 
 def token_hash(token: str) -> str:
-    """Only this is stored: who reads the database cannot take over a session."""
+    """Hash a token: only this is stored, so that a reader of the database cannot take over a session."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -70,7 +70,7 @@ def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int
 
 
 def most_events(session: Row) -> int:
-    """How many events of a session are kept: pages send a few for each trial, a script as many as it likes."""
+    """Limit the events kept of a session: pages send a few for each trial, a script as many as it likes."""
     if session["condition"] is None:
         return EVENTS_BEFORE_ALLOCATION
     return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
@@ -90,7 +90,7 @@ def _append_events(db: Connection, session: Row, events: list[ClientEvent], now:
 
 
 def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionProgress:
-    """The next state; raises `Refusal` (410 after the end, else 425) where there is none."""
+    """Return the next state; raises `Refusal` (410 after the end, else 425) where there is none."""
     progress = _read_progress(session, manifest)
     try:
         return step(progress, event)

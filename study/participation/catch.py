@@ -24,7 +24,7 @@ def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
 
 
 def draw_catch_positions(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
-    """Before which main trials the attention checks come: one somewhere in each of `n_catch` equal stretches."""
+    """Draw the main trials before which attention checks come: one in each of `n_catch` equal stretches."""
     edges = np.linspace(1, n_main, n_catch + 1).astype(int)
     return [int(rng.integers(low, max(high, low + 1))) for low, high in pairwise(edges)]
 

@@ -13,7 +13,7 @@ FEW_TABLES = 8
 
 
 def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
-    """A random order of trials with at most `longest` equal sides in a row.
+    """Return a random order of trials with at most `longest` equal sides in a row.
 
     Every admissible pattern of sides is equally likely (each step is drawn in proportion to the number of
     admissible completions), and within a side every order of trials is. Where no such pattern exists, the
@@ -41,7 +41,7 @@ def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int
 
 
 def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> list[bool]:
-    """A uniformly drawn admissible pattern; True is left."""
+    """Return a uniformly drawn admissible pattern; True is left."""
     begins_left, begins_right = _log_counts(left, right, longest)
     pattern: list[bool] = []
     may_left = may_right = longest
@@ -60,7 +60,7 @@ def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> l
 
 @lru_cache(FEW_TABLES)
 def _log_counts(left: int, right: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the number of admissible patterns of (i, j) sides that begin with a left run, and with a right one.
+    """Count (log) the admissible patterns of (i, j) sides that begin with a left run, and with a right one.
 
     Each is (left + 1, right + 1), -inf where there is none; nothing at all counts as one pattern of either kind.
     Counted exactly these numbers have as many digits as there are trials: thousands of trials would take gigabytes.

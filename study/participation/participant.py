@@ -39,7 +39,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """What only a simulated participant learns of a trial: all of it, the condition's factor, the prediction's side."""
+    """A trial as only a simulated participant sees it: all of it, the condition's factor, the prediction's side."""
 
     trial: Trial
     shows_saliency: bool
@@ -47,10 +47,10 @@ class SimulatedTrial:
 
 
 class Participant(Arrivals):
-    """What the participant's page may do, in the name of a token."""
+    """Requests of the participant's page, in the name of a token."""
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
-        """What the page may know now."""
+        """Return what the page may know now."""
         self._workspace.store.write(lambda db: self._admit_session(db, token, tab))
         return self._fresh(token)
 
@@ -77,12 +77,12 @@ class Participant(Arrivals):
         return self._fresh(token)
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
-        """The page of a stage, ``instructions`` or ``example``, is read."""
+        """Record that the page of a stage, ``instructions`` or ``example``, was read."""
         self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
         return self._fresh(token)
 
     def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
-        """One try of the comprehension check; who passes is given a condition."""
+        """Record one try of the comprehension check; a participant who passes is assigned a condition."""
         self._act(token, tab, entrance.answer_check, sent)
         return self._fresh(token)
 
@@ -177,7 +177,7 @@ class Participant(Arrivals):
         return self._workspace.store.write(run)
 
     def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
-        """The session of a token, if this tab may work in it; ended here if its time is over."""
+        """Return the session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
         manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
@@ -211,7 +211,7 @@ class Participant(Arrivals):
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: Row, trial_index: int) -> str | None:
-        """What the AI said, for practice trials only."""
+        """Return the AI's prediction, for practice trials only."""
         if trial_index >= session["practice"]:
             return None
         manifest = self._workspace.manifest_of(session)

@@ -22,7 +22,7 @@ LENGTH = 16
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a receipt proves: that the server stored so many responses of a participant, and the session's stage now."""
+    """Proof that the server stored so many responses of a participant, and the session's stage now."""
 
     answers: int
     study: str

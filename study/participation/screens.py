@@ -57,7 +57,7 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
 
 
 def lay_out_trial(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PresentedTrial:
-    """One trial laid out for one condition and one choice of sides."""
+    """Lay out one trial for one condition and one choice of sides."""
     left, right = trial.options if left_is == "a" else trial.options[::-1]
     if trial.assets == NO_IMAGES:
         sides = [{"name": name, "samples": []} for name in (left, right)]

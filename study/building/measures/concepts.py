@@ -1,4 +1,4 @@
-"""How far an image's prediction depends on a human concept."""
+"""Dependence of an image's prediction on a human concept."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
 
 
 def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concept:
-    """The one concept of that name, folders relative to the study file."""
+    """Return the one concept of that name, folders relative to the study file."""
     if name.partition("=")[0] not in images.factors:
         name = str(ground.base / Path(name).expanduser())
     found = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)

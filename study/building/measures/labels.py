@@ -1,4 +1,4 @@
-"""How likely an image's label is to be wrong."""
+"""Probability that an image's label is wrong."""
 
 from __future__ import annotations
 

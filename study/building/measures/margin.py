@@ -1,4 +1,4 @@
-"""How far an image is from another prediction."""
+"""Distance of an image from another prediction."""
 
 from __future__ import annotations
 

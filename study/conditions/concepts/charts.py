@@ -1,4 +1,4 @@
-"""What a network goes by for each class, from images that can be changed, and the bars that show it to people."""
+"""Effects of concepts on each class, from images that can be changed, and the bars that show them to participants."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConceptEffects:
     answers: Mapping[str, np.ndarray]
 
     def strongest(self, k: int) -> list[tuple[str, float]]:
-        """The values that do most to class ``k``, each with its effect against its factor's other values."""
+        """Return the values that do most to class ``k``, each with its effect against its factor's other values."""
         found = []
         for factor, values in self.values.items():
             column = self.answers[factor][:, k]
@@ -49,7 +49,7 @@ class ConceptEffects:
 
 
 def concept_effects(classifier: Classifier, images: ImageSet, seed: int) -> ConceptEffects:
-    """Every factor of the set whose value each image has, but for the categories themselves.
+    """Measure the effects of every factor whose value each image has, but for the categories themselves.
 
     Raises
     ------
