@@ -40,7 +40,7 @@ class Classifier:
     categories
         The K class names in the order of the logits; None numbers them.
     name
-        What people call it.
+        Its name for display.
     mean_colour
         (R, G, B) in 0..255: the neutral colour of masked-out parts under ``fill="mean"``.
 

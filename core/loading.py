@@ -65,7 +65,7 @@ def load(spec: str, *, device: torch.device | str = "cpu", name: str | None = No
     A user's file defines ``build() -> nn.Module`` (any name after the colon) and optionally
     ``transforms(pil_image) -> (C, H, W)`` tensor, ``CATEGORIES`` (names in the order of the logits) and
     ``MEAN_COLOUR`` (R, G, B in 0..255, the neutral fill of masked-out parts). The file is executed: load only
-    files you trust. ``name`` is what people call it; the file's own name by default. ``whole`` resizes the whole
+    files you trust. ``name`` is for display; the file's own name by default. ``whole`` resizes the whole
     image to a torchvision network's input, whatever its aspect, where its own transforms would crop.
 
     Raises

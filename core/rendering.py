@@ -1,7 +1,7 @@
 """Heatmap -> image: anchored at zero, colour-blind-safe, the scale written on it.
 
-Two colours that people with any colour vision tell apart: orange speaks for the class, blue against it; where the
-heatmap says nothing the image shows through.
+Two colours that colour-blind readers can tell apart: orange is evidence for the class, blue against it; where there is
+no evidence the image shows through.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from PIL import Image
 
 
 @dataclass(frozen=True)
-class Skipped:
+class SkippedImage:
     """An image that was left out, with the reason in one sentence."""
 
     id: str
@@ -79,7 +79,7 @@ class ImageSet:
     open: Callable[[int], Image.Image]
     digest: str
     wnids: tuple[str, ...] | None = None
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedImage, ...] = ()
     mask: Callable[[int], np.ndarray] | None = None
     contexts: tuple[str, ...] | None = None
     factors: Mapping[str, Factor] = field(default_factory=dict)

@@ -54,7 +54,7 @@ MADE = {
 
 
 @contextmanager
-def served(home: Path) -> Iterator[str]:
+def serve_workspace(home: Path) -> Iterator[str]:
     """Start a server over a workspace with the demo study, built first if it is missing; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -82,7 +82,7 @@ def _wait(server: subprocess.Popen[bytes], url: str) -> None:
     raise SystemExit("The server stopped before it responded; its message is above.")
 
 
-def settled(page: Page) -> None:
+def wait_until_loaded(page: Page) -> None:
     """Wait until the script has run and every image is loaded."""
     page.wait_for_selector("h1", timeout=PATIENCE_MS)
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=PATIENCE_MS)
@@ -91,19 +91,19 @@ def settled(page: Page) -> None:
     page.wait_for_function("document.getAnimations().every((a) => a.playState !== 'running')")
 
 
-def opened(page: Page, url: str, path: str) -> None:
+def open_page(page: Page, url: str, path: str) -> None:
     """Open a researcher's page, and wait for its background jobs."""
     page.goto(f"{url}/{path}")
-    settled(page)
+    wait_until_loaded(page)
     if path in MADE:
         page.get_by_text(MADE[path]).first.wait_for(timeout=PATIENCE_MS)
-        settled(page)
+        wait_until_loaded(page)
 
 
 CHECKED = (1, 1)  # the correct options of the demo's comprehension check
 
 
-def trial(page: Page, url: str) -> None:
+def open_trial(page: Page, url: str) -> None:
     """Open a participant's first trial in the condition that shows both explanations."""
     page.goto(f"{url}/run/demo?preview=both")
     page.wait_for_selector("#consent:not([hidden])")
@@ -120,14 +120,14 @@ def trial(page: Page, url: str) -> None:
     page.wait_for_selector('#trial[data-phase="shown"]')
 
 
-def whole(page: Page) -> None:
+def fit_window(page: Page) -> None:
     """Make the window as high as the page, so that the screenshot shows all of it."""
     height = page.evaluate(
         "Math.max(...[...document.querySelectorAll('[data-testid=stMain]')].map(m => m.scrollHeight))"
     )
     assert page.viewport_size is not None
     page.set_viewport_size({"width": page.viewport_size["width"], "height": max(page.viewport_size["height"], height)})
-    settled(page)
+    wait_until_loaded(page)
 
 
 def log_in(browser: Browser, url: str, home: Path) -> StorageState:
@@ -140,7 +140,7 @@ def log_in(browser: Browser, url: str, home: Path) -> StorageState:
 
 
 @contextmanager
-def window(browser: Browser, login: StorageState, scheme: str, size: str) -> Iterator[Page]:
+def open_window(browser: Browser, login: StorageState, scheme: str, size: str) -> Iterator[Page]:
     """Open a page for a new visitor who is logged in."""
     width, height = SIZES[size]
     with browser.new_context(
@@ -149,25 +149,25 @@ def window(browser: Browser, login: StorageState, scheme: str, size: str) -> Ite
         yield context.new_page()
 
 
-def everything(visit: Visit, url: str, folder: Path) -> None:
+def capture_pages(visit: Visit, url: str, folder: Path) -> None:
     """Take a screenshot of every page, light and dark, on both screens."""
     for scheme in ("light", "dark"):
         for size in SIZES:
             for name, path in PAGES.items():
                 with visit(scheme, size) as page:
-                    opened(page, url, path)
-                    whole(page)
+                    open_page(page, url, path)
+                    fit_window(page)
                     page.screenshot(path=folder / f"{name}-{scheme}-{size}.png")
             with visit(scheme, size) as page:
-                trial(page, url)
+                open_trial(page, url)
                 page.screenshot(path=folder / f"participant-{scheme}-{size}.png")
 
 
-def readme(visit: Visit, url: str, folder: Path) -> None:
+def capture_readme(visit: Visit, url: str, folder: Path) -> None:
     """Take the screenshot of the README: a confident error explained."""
     with visit("light", "desktop") as page:
-        opened(page, url, PAGES["explore"])
-        whole(page)
+        open_page(page, url, PAGES["explore"])
+        fit_window(page)
         page.screenshot(path=folder / README.name)
 
 
@@ -182,15 +182,15 @@ def main() -> None:
         parser.error("name a folder, or say --readme")
     folder: Path = README.parent if given.readme else given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    work: Callable[[Visit, str, Path], None] = readme if given.readme else everything
+    work: Callable[[Visit, str, Path], None] = capture_readme if given.readme else capture_pages
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with (
         tempfile.TemporaryDirectory() as scratch,
-        served(home := given.home or Path(scratch)) as url,
+        serve_workspace(home := given.home or Path(scratch)) as url,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        work(partial(window, browser, log_in(browser, url, home)), url, folder)
+        work(partial(open_window, browser, log_in(browser, url, home)), url, folder)
         browser.close()
 
 

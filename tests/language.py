@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -81,6 +82,17 @@ ALLOWED = {
 """Phrases that may be written, in exactly this case, although a word of theirs may not."""
 
 
+IRREGULAR = re.compile(
+    r"begun|bought|bound|broken|brought|built|caught|chosen|done|drawn|felt|forgotten|found|frozen|given|gone|grown|"
+    r"heard|held|hidden|kept|known|laid|led|left|lost|made|meant|paid|said|seen|sent|shown|sold|spent|"
+    r"spoken|stolen|taken|taught|thought|told|understood|won|worn|written"
+)
+"""Participles that do not end in -ed. Those that are a verb in the present too, such as read and run, are none here."""
+
+NOT_PARTICIPLES = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "speed"})
+"""Verbs in the present and nouns that end in -ed."""
+
+
 @dataclass(frozen=True)
 class Offence:
     """A word in a text that should not be there."""
@@ -126,6 +138,25 @@ def _search(words: str, text: str) -> Iterable[re.Match[str]]:
 def _offence(place: str, text: str, hit: re.Match[str], instead: str) -> Offence:
     start, end = max(0, hit.start() - 30), min(len(text), hit.end() + 30)
     return Offence(place, hit[0].strip(), instead, " ".join(text[start:end].split()))
+
+
+def list_participles(source: str) -> list[str]:
+    """List the public functions, methods and classes of a module whose whole name is a participle."""
+    return [
+        f"{owner}{name}" for owner, name in _list_definitions(ast.parse(source), "") if _is_participle(name.lower())
+    ]
+
+
+def _list_definitions(node: ast.Module | ast.ClassDef, owner: str) -> Iterable[tuple[str, str]]:
+    for child in node.body:
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield owner, child.name
+        if isinstance(child, ast.ClassDef):
+            yield from _list_definitions(child, f"{owner}{child.name}.")
+
+
+def _is_participle(name: str) -> bool:
+    return bool(IRREGULAR.fullmatch(name)) or (name.endswith("ed") and name.isalpha() and name not in NOT_PARTICIPLES)
 
 
 def strip_markdown(text: str) -> str:

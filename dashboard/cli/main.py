@@ -51,7 +51,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        build_app(_requested())(prog_name="python foretell.py")
+        build_app(_find_requested_commands())(prog_name="python foretell.py")
     except (ForetellError, DataError) as error:
         _stop(str(error), 2, debug)
     except KeyboardInterrupt:
@@ -61,7 +61,7 @@ def main() -> None:
         _stop(message, 1, debug)
 
 
-def _requested() -> Iterable[str]:
+def _find_requested_commands() -> Iterable[str]:
     """Return the command that is asked for, under its present name, or all of them for the help."""
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     if name in FORMER:

@@ -77,10 +77,10 @@ class PowerAnalysis:
                 "Simulated participants follow their theories and have no random slopes: assume slopes with the "
                 "paper's estimates or a pilot."
             )
-        world = self._assumed()
+        world = self._make_truth()
         return world.with_slopes(self.slope_sds) if isinstance(world, AdditiveTruth) else world
 
-    def _assumed(self) -> Truth:
+    def _make_truth(self) -> Truth:
         study = self.study
         conditions, chosen, per_type = study.conditions, study.trials.categories, study.trials.per_type
         if self.mixture is not None:

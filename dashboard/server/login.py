@@ -42,11 +42,11 @@ def routes() -> list[Route]:
         Route(LOGIN, page),
         Route(LOGIN, _enter, methods=["POST"]),
         Route(f"{LOGIN}/out", _leave, methods=["POST"]),
-        Route(FORMER, _moved),
+        Route(FORMER, _redirect_login),
     ]
 
 
-async def _moved(request: Request) -> Response:
+async def _redirect_login(request: Request) -> Response:
     """Redirect a login link of version 0.1, with its secret."""
     query = f"?{request.url.query}" if request.url.query else ""
     return RedirectResponse(f"{LOGIN}{query}", 308, headers=HEADERS)

@@ -30,7 +30,7 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 log = logging.getLogger(__name__)
 
 
-class Cancelled(Exception):
+class Cancellation(Exception):
     """Raised out of a progress report, to end the work."""
 
 
@@ -91,7 +91,7 @@ class Job:
             assert self._work is not None
             self.result = self._work(self._report)
             self.state = "done"
-        except Cancelled:
+        except Cancellation:
             self.state = "cancelled"
         except (ForetellError, DataError) as error:
             self.state, self.error = "failed", str(error)
@@ -108,7 +108,7 @@ class Job:
 
     def _check(self) -> None:
         if self._stop.is_set():
-            raise Cancelled
+            raise Cancellation
 
 
 class Pool:

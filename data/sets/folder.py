@@ -18,7 +18,7 @@ from PIL import Image
 from data.errors import DataError
 from data.sets.pictures import EXTENSIONS, read_image
 from data.sets.wnids import WNID, imagenet_names
-from data.types import ImageSet, Skipped
+from data.types import ImageSet, SkippedImage
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def load(
     found = [_File(i, p, k) for k, folder in enumerate(folders) for i, p in _files(root, folder)]
     read = _read(sorted(found, key=lambda file: file.id), progress or (lambda *_: None), decode)
     kept = [file for file in read if not file.reason]
-    skipped = tuple(Skipped(file.id, file.reason) for file in read if file.reason)
+    skipped = tuple(SkippedImage(file.id, file.reason) for file in read if file.reason)
     names = [unicodedata.normalize("NFC", folder.name) for folder in folders]
     _refuse_empty(root, names, {file.label for file in kept}, skipped)
     categories, wnids = _name_categories(names)
@@ -141,7 +141,7 @@ def _examine_file(file: _File, decode: bool) -> _File:
     return _File(file.id, file.path, file.label, sha256=digest)
 
 
-def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple[Skipped, ...]) -> None:
+def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple[SkippedImage, ...]) -> None:
     empty = [name for label, name in enumerate(names) if label not in filled]
     if not empty:
         return

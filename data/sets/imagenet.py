@@ -8,7 +8,7 @@ from typing import Literal
 
 from data.errors import DataError
 from data.sets.wnids import imagenet_names
-from data.sets.wnidtree import Published, load_tree
+from data.sets.wnidtree import PublishedTree, load_tree
 from data.types import ImageSet
 
 IMAGE_COUNTS: dict[str, tuple[int | None, int]] = {"val": (50, 50_000), "train": (None, 1_281_167)}
@@ -41,4 +41,4 @@ def load(
     if part not in IMAGE_COUNTS:
         raise DataError(f"ImageNet has no part {part!r}: use {' or '.join(IMAGE_COUNTS)}.")
     each, total = IMAGE_COUNTS[part]
-    return load_tree(Published(f"imagenet/{part}", tuple(imagenet_names()), each, total), path, partial, progress)
+    return load_tree(PublishedTree(f"imagenet/{part}", tuple(imagenet_names()), each, total), path, partial, progress)

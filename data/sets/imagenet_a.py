@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from data.sets.wnidtree import Published, load_tree
+from data.sets.wnidtree import PublishedTree, load_tree
 from data.types import ImageSet
 
 TABLE = Path(__file__).with_name("imagenet_a_wnids.txt")
@@ -31,4 +31,4 @@ def load(
     DataError
         Names what is missing or misplaced.
     """
-    return load_tree(Published("imagenet_a", wnids(), None, TOTAL), path, partial, progress)
+    return load_tree(PublishedTree("imagenet_a", wnids(), None, TOTAL), path, partial, progress)

@@ -15,7 +15,7 @@ HELP = "docs/how-to/imagenet.md says how to get and arrange it"
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedTree:
     """A data set as published: its name, categories, the images of each (None: varies) and of all."""
 
     name: str
@@ -25,7 +25,7 @@ class Published:
 
 
 def load_tree(
-    published: Published, path: str | Path, partial: bool, progress: Callable[[int, int, str], None] | None
+    published: PublishedTree, path: str | Path, partial: bool, progress: Callable[[int, int, str], None] | None
 ) -> ImageSet:
     """Read the tree as an image set whose images are hashed but not decoded until they are needed.
 
@@ -42,7 +42,7 @@ def load_tree(
     return load_folder(path=root, name=published.name, progress=progress, decode=False)
 
 
-def _refuse_misplaced(published: Published, root: Path) -> None:
+def _refuse_misplaced(published: PublishedTree, root: Path) -> None:
     entries = [entry for entry in root.iterdir() if not entry.name.startswith(".")]
     folders = sorted(entry.name for entry in entries if entry.is_dir())
     known = set(published.wnids)
@@ -65,7 +65,7 @@ def _refuse_misplaced(published: Published, root: Path) -> None:
         )
 
 
-def _refuse_missing(published: Published, root: Path) -> None:
+def _refuse_missing(published: PublishedTree, root: Path) -> None:
     missing = [wnid for wnid in published.wnids if not (root / wnid).is_dir()]
     remedy = f"{HELP}; partial = true accepts an incomplete set."
     if missing:

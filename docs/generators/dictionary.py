@@ -74,26 +74,39 @@ RESULTS = """\
 
 def render_page() -> str:
     """Render the whole page."""
-    parts = [HEAD, *_exported(), "", PUBLISHED, *_published(), "", ANALYZE, *_analyzed(), "", *_values(), "", RESULTS]
+    parts = [
+        HEAD,
+        *_tabulate_exported(),
+        "",
+        PUBLISHED,
+        *_tabulate_published(),
+        "",
+        ANALYZE,
+        *_tabulate_analyzed(),
+        "",
+        *_values(),
+        "",
+        RESULTS,
+    ]
     return "\n".join(parts)
 
 
-def _published() -> list[str]:
+def _tabulate_published() -> list[str]:
     ours = {theirs: name for name, theirs in NAMES.items()}
     theirs = [(name, column) for name, column in columns(DICTIONARY).items() if column["name"] == "published"]
     rows = [(f"`{name}`", f"`{ours[name]}`" if name in ours else "", column["meaning"]) for name, column in theirs]
     return format_table(["published", "Foretell", "meaning"], rows)
 
 
-def _exported() -> list[str]:
+def _tabulate_exported() -> list[str]:
     rows = [
-        (f"`{name}`", column["meaning"], _coded(column.get("values", "")), column.get("unit", ""))
+        (f"`{name}`", column["meaning"], _format_codes(column.get("values", "")), column.get("unit", ""))
         for name, column in DICTIONARY.items()
     ]
     return format_table(["column", "meaning", "values", "unit"], rows)
 
 
-def _analyzed() -> list[str]:
+def _tabulate_analyzed() -> list[str]:
     known = {"confidence": {"meaning": CONFIDENCE}, **DICTIONARY}
     rows = [(f"`{name}`", _need(name), known[name]["meaning"]) for name in (*REQUIRED, *OPTIONAL)]
     return format_table(["column", "", "meaning"], rows)
@@ -112,5 +125,5 @@ def _values() -> list[str]:
     ]
 
 
-def _coded(values: str) -> str:
+def _format_codes(values: str) -> str:
     return ", ".join(f"`{value}`" for value in values.split(", ")) if values else ""

@@ -67,7 +67,7 @@ def _pointing(found: dict[str, Any]) -> list[str]:
         f"| {found['seconds_per_map'][name]:.2g} |"
         for name in order
     ]
-    return [text, "| method | hits | p | seconds |", "|---|---|---|---|", *rows, *_left_out(found)]
+    return [text, "| method | hits | p | seconds |", "|---|---|---|---|", *rows, *_explain_omissions(found)]
 
 
 def _contexts(found: dict[str, Any]) -> list[str]:
@@ -86,7 +86,7 @@ def _contexts(found: dict[str, Any]) -> list[str]:
         f"| {logit[name]['mean_share']:.2f} |"
         for name in order
     ]
-    return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_left_out(found)]
+    return [text, "| method | correlation | share |", "|---|---|---|", *rows, *_explain_omissions(found)]
 
 
 def _correlation(row: dict[str, Any]) -> str:
@@ -98,7 +98,7 @@ def _fewer(scenes: int, of: int) -> str:
     return f" in {scenes} scenes" if scenes < of else ""
 
 
-def _left_out(found: dict[str, Any]) -> list[str]:
+def _explain_omissions(found: dict[str, Any]) -> list[str]:
     lines = [f"`{name}` was left out: {why}." for name, why in found["left_out"].items()]
     others = [f"`{name}`" for name in METHODS if name not in found["methods"] and name not in found["left_out"]]
     return ["", *lines, *([f"Not measured here: {', '.join(others)}."] if others else [])]

@@ -17,7 +17,7 @@ from study.bundle import TRIAL_TYPES
 
 RESAMPLES = 10_000
 _CHUNK = 2_000_000
-"""Counts held in memory at once: resamples x people."""
+"""Counts held in memory at once: resamples x participants."""
 
 
 def accuracy(
@@ -106,6 +106,6 @@ def resample(
         size = min(chunk, resamples - start)
         times = rng.multinomial(people, share, size=size).astype(np.float64)
         given = times @ answers
-        # A resample of people who never saw this cell says nothing of it: missing, and left out of the percentiles.
+        # A resample without participants who saw this cell is missing, and left out of the percentiles.
         draws[start : start + size] = np.divide(times @ right, given, out=np.full_like(given, np.nan), where=given > 0)
     return draws

@@ -1,4 +1,4 @@
-"""Bounds of a group-sequential test: how large |z| must be at each look, so that all looks together keep alpha.
+"""Bounds of a group-sequential test: how large |z| must be at each analysis so that all together keep alpha.
 
 Lan & DeMets (1983, doi:10.1093/biomet/70.3.659): alpha is spent as information comes in. The chance of leaving the
 bounds at an analysis is integrated over where the test was before (Armitage, McPherson & Rowe, 1969,
@@ -35,14 +35,14 @@ SPENDING: dict[Spending, Callable[[float, float], float]] = {"obrien_fleming": o
 
 
 def bounds(fractions: Sequence[float], alpha: float, spending: Spending) -> list[float]:
-    """Return the bound on |z| at each look of a two-sided test.
+    """Return the bound on |z| at each analysis of a two-sided test.
 
     Parameters
     ----------
     fractions
         Of the information at each look: rising, above 0, the last is 1.
     alpha
-        Of both sides and all looks together.
+        Of both sides and all analyses together.
     """
     found: list[float] = []
     where, density, before, spent = np.zeros(1), np.ones(1), 0.0, 0.0

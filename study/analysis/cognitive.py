@@ -1,4 +1,4 @@
-"""Theories of what people do, held against what they did: parameters by maximum likelihood, and accuracy by cell."""
+"""Theories of how participants respond, compared with their responses: maximum likelihood, and accuracy by cell."""
 
 from __future__ import annotations
 

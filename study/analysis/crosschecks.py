@@ -132,7 +132,7 @@ def _gee(design: Floats, hits: Floats, people: Floats) -> tuple[Floats, Floats]:
 
 
 def _compute(study: AnalysedStudy) -> TableAndFigure:
-    made = table(study.frame, study.fitted.largest)
+    made = table(study.frame, study.fitted_models.largest)
     return made.assign(term=made["term"].map(words)), None
 
 

@@ -34,7 +34,7 @@ def estimate_by_participant(frame: pd.DataFrame) -> pd.DataFrame:
     said = _code_signals(frame).groupby(["condition", "participant", "signal"], observed=True)["said"]
     counts = said.agg(["sum", "count"]).unstack("signal").dropna()
     if counts.empty or counts["sum"].shape[1] < 2:
-        raise ForetellError("Signal detection needs people who saw the AI right and wrong: one kind is missing.")
+        raise ForetellError("Signal detection needs participants who saw the AI both right and wrong.")
     rate = (counts["sum"] + 0.5) / (counts["count"] + 1.0)
     hits, alarms = norm.ppf(rate[1]), norm.ppf(rate[0])
     table = pd.DataFrame(

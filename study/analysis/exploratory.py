@@ -88,7 +88,7 @@ class AnalysedStudy:
         return {trial.id: trial for trial in self.manifest.trials} if self.manifest else {}
 
     @property
-    def fitted(self) -> NestedAnalysis:
+    def fitted_models(self) -> NestedAnalysis:
         """The three models; an error if they were not fitted."""
         if self.models is None:
             raise ForetellError("This analysis needs the fitted models.")

@@ -142,7 +142,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
     outcome = np.asarray(plain.y, dtype=np.float64) - formulas.offset(frame, formula)
     profile = _Profile(design, outcome, blocks, reml)
     theta, arrived = _search(profile)
-    return _described(plain, kept, profile, theta, arrived)
+    return _describe_fit(plain, kept, profile, theta, arrived)
 
 
 def _search(profile: _Profile) -> tuple[Floats, bool]:
@@ -169,7 +169,7 @@ def _search(profile: _Profile) -> tuple[Floats, bool]:
     return theta, bool(last.success)
 
 
-def _described(plain: Any, kept: Any, profile: _Profile, theta: Floats, arrived: bool) -> Any:
+def _describe_fit(plain: Any, kept: Any, profile: _Profile, theta: Floats, arrived: bool) -> Any:
     found = profile.solve(theta)
     covariances = [found.variance * factor @ factor.T for factor in profile.factors(theta)]
     beta, vcov = np.full(len(kept), np.nan), np.full((len(kept), len(kept)), np.nan)

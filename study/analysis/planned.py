@@ -39,8 +39,8 @@ class PlannedData:
     final
         Whether it did.
     level
-        The p below which a planned test counts as evidence: the plan's alpha, or what its looks leave of it for the
-        last one made. Intervals cover 1 - level.
+        The p below which a planned test counts as evidence: the plan's alpha, or what its interim analyses leave for
+        the last one. Intervals cover 1 - level.
     """
 
     plan: AnalysisPlan

@@ -1,4 +1,4 @@
-"""Belief projection: do people take the AI to see what they see themselves?
+"""Belief projection: do participants take the AI to see what they see themselves?
 
 A participant's label is taken to be the truth, as in Yang, Folke & Shafto (2021, doi:10.1038/s41598-021-89267-4). The
 index is the probability of predicting the truth, averaged over trials where the AI is right and where it errs with

@@ -19,7 +19,7 @@ COLUMNS = ("result", "random_effects", "chisq", "df", "points", "points_low", "p
 
 def _explain(study: AnalysedStudy) -> str:
     """Say what the models leave out, and how to read the comparison."""
-    omission = random_effects.omission(study.frame, study.fitted.random)
+    omission = random_effects.omission(study.frame, study.fitted_models.random)
     omission = omission or "These models have every slope the design supports."
     return (
         f"{omission} Where the two differ, participants or categories differ in the effects, and the result with "
@@ -84,10 +84,10 @@ def _tabulate_analysis(analysis: NestedAnalysis, wanted: Sequence[Contrast], lev
 def _compare(study: AnalysedStudy) -> TableAndFigure:
     """Compare what the plan names, at its level."""
     if study.plan is None:
-        return compare(study.data, study.fitted), None
+        return compare(study.data, study.fitted_models), None
     plan = study.plan.plan
     wanted = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
-    return compare(study.data, study.fitted, plan.models, wanted, level=1 - study.plan.level), None
+    return compare(study.data, study.fitted_models, plan.models, wanted, level=1 - study.plan.level), None
 
 
 ANALYSIS = ExploratoryAnalysis("With and without random slopes", _explain, _compare, has_models)

@@ -18,7 +18,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     """Tabulate condition, trial_type, correct, `answers` and the deciles and quartiles of response time, ms.
 
     Quantiles of each participant, averaged (Vincent's method; Ratcliff, 1979, doi:10.1037/0033-2909.86.3.446),
-    so that slow people do not fill the tail alone.
+    so that slow participants do not fill the tail alone.
 
     Raises
     ------

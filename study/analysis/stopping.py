@@ -23,7 +23,7 @@ def schedule(plan: AnalysisPlan) -> pd.DataFrame:
 
 
 def due(finished: Mapping[str, int], plan: AnalysisPlan) -> int:
-    """Return the number of the last look that so many finished people per condition allow; 0 before the first."""
+    """Return the number of the last interim analysis that is due at so many participants per condition; 0 for none."""
     fewest = min(finished.values(), default=0)
     return sum(fewest >= participants for participants in _require_stopping(plan).looks)
 

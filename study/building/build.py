@@ -23,7 +23,7 @@ from study.building.sources import Sources, open_config_sources, open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
-from study.network.claims import shared
+from study.network.claims import gather_results
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
@@ -69,7 +69,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     material, plan = planner.material, planner.plan(progress)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"
-    made = shared(
+    made = gather_results(
         [*plan.trials, *plan.practice],
         lambda planned: units / f"{planned.id}.json",
         lambda planned: _load_trial(studio, units / f"{planned.id}.json"),

@@ -15,7 +15,7 @@ from core.device import arithmetic
 from core.types import Progress, silent
 from data.types import ImageSet
 from study.building.augmentation import augment_image
-from study.network.claims import shared
+from study.network.claims import gather_results
 from study.network.duplicates import SAME, repeats, sketches
 from study.network.predictions import Predictions
 from study.plan.config import StudyConfig
@@ -65,7 +65,7 @@ class TeachingPool:
         """Compute features (n, M) of pool images, or (n, copies, M) of their augmented copies if the study has any."""
         if self.copies == 1:
             return self.answers.features[indices]
-        found = shared(
+        found = gather_results(
             indices.tolist(),
             self._file,
             self._load_features,

@@ -14,10 +14,10 @@ from core.types import Progress
 Result = TypeVar("Result")
 ClaimedUnit = TypeVar("ClaimedUnit")
 WAIT = 0.1
-"""Seconds between two looks at what another process is at."""
+"""Seconds between two checks of another process's unit."""
 
 
-def shared(
+def gather_results(
     units: Iterable[ClaimedUnit],
     path: Callable[[ClaimedUnit], Path],
     load: Callable[[ClaimedUnit], Result | None],

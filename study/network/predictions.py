@@ -18,7 +18,7 @@ from core.device import arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
-from study.network.claims import shared
+from study.network.claims import gather_results
 from study.network.duplicates import sketches
 from study.network.reading import batches
 from study.network.sources import class_of_labels
@@ -116,7 +116,7 @@ def _shards(
     def file(start: int) -> Path:
         return folder / f"{start:08d}.npz"
 
-    return shared(
+    return gather_results(
         range(0, len(images), SHARD),
         file,
         lambda start: _load_shard(file(start)),

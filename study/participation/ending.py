@@ -113,7 +113,7 @@ def code_hash_of(key: bytes, code: str) -> str:
 
 
 def letters(digest: bytes) -> str:
-    """Return a letter or digit a byte, none of which looks like another."""
+    """Write a letter or digit for each byte, from an alphabet without lookalikes."""
     return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)
 
 

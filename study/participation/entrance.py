@@ -22,7 +22,7 @@ from study.store.rows import Row
 
 MINUTE_NS = 60 * 10**9
 PATIENCE = 2.5
-"""A place is kept for this many times the median participation."""
+"""A slot is held for this many times the median participation."""
 
 
 def answer_consent(

@@ -15,7 +15,7 @@ from dashboard.explore.debugging import assertions
 from dashboard.explore.debugging import view as debugging
 from dashboard.explore.debugging.jobs import make_assertions_task
 from dashboard.shared import cache
-from dashboard.shared.jobs import Cancelled
+from dashboard.shared.jobs import Cancellation
 from study.inquiry.assertions import BLOCK, AssertionQuery, assertion_files
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_debugging import _numbers, view
@@ -158,9 +158,9 @@ def test_a_stopped_run_goes_on_where_it_was(opened, workspace: Path, rules: Path
 
     def stop(done: int, total: int, what: str) -> None:
         if done == BLOCK + 3:
-            raise Cancelled
+            raise Cancellation
 
-    with pytest.raises(Cancelled):
+    with pytest.raises(Cancellation):
         request.compute(stop)
     assert len(noted.read_text()) == BLOCK + 3
     found = request.compute(silent)

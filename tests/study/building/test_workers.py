@@ -22,7 +22,7 @@ from study.building.sources import open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers, helpers_here
 from study.bundle import MANIFEST
-from study.network.claims import shared
+from study.network.claims import gather_results
 from study.network.sources import open_classifier
 from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
@@ -57,7 +57,7 @@ def unit(folder, name):
         path = folder / f"{k}.txt"
         return path.read_text() if path.is_file() else None
 
-    return shared(range(40), lambda k: folder / f"{k}.txt", load, make, silent, "units")
+    return gather_results(range(40), lambda k: folder / f"{k}.txt", load, make, silent, "units")
 
 
 def test_no_unit_is_made_twice_and_both_work(tmp_path):
