@@ -24,7 +24,7 @@ IMAGENET_MEAN_COLOUR = (124, 116, 104)
 PROBE_SIDE = 256
 COLOURS = 3
 REPEATS = 16
-"""How often one image is transformed to find out whether the transforms are random."""
+"""Number of times one image is transformed to find out whether the transforms are random."""
 
 
 class Classifier:

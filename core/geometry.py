@@ -33,7 +33,7 @@ SNAP = 0.1
 """Share of a pixel, or of a grey level's width, by which an edge may be off: the measurement is no finer."""
 PROBE = 64
 LINEAR = 0.03
-"""How far from the middle grey may come out from the middle of black and white, as a share of their distance."""
+"""Largest deviation of the middle grey from the middle of black and white, as a share of their distance."""
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,7 @@ class Trial(Record):
 
     @property
     def ai_choice(self) -> Literal["a", "b"]:
-        """Which of the two options the AI chose."""
+        """The option that the AI chose."""
         return "a" if self.options[0] == self.target else "b"
 
 

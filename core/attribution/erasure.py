@@ -111,7 +111,7 @@ class Units:
 
     @property
     def count(self) -> int:
-        """How many units."""
+        """The number of units."""
         return self.shape[0] if self.kind == "channel" else self.shape[1:].numel()
 
     def without(self, output: Tensor, chosen: Tensor) -> Tensor:

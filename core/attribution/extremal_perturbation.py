@@ -25,7 +25,7 @@ GRID = 32
 """Cells a side, of 7 px at 224 px: a spot of one cell is then about 40 px wide."""
 
 REACH = 5
-"""How far a cell's spot is followed, in cells: there it has come down to 2 %."""
+"""Reach of a cell's spot, in cells: there it has come down to 2%."""
 
 TEMPERATURE = 1 / 20
 """Temperature of the smooth maximum."""
@@ -137,14 +137,14 @@ class Spots:
 
     @cached_property
     def heights(self) -> Tensor:
-        """What each of the 11 x 11 cells around a cell, one after the other, has of its height there."""
+        """The spot's height at each of the 11 x 11 cells around it, one after the other."""
         offset = torch.arange(-REACH, REACH + 1.0)
         distance = (offset[:, None].square() + offset.square()).sqrt()
         return torch.exp(-(distance - 1).clamp(min=0).square() / 4).flatten()
 
     @cached_property
     def outside(self) -> Tensor:
-        """Which of the cells around each cell are none, (121, grid^2) bool."""
+        """The places around each cell that lie outside the grid, (121, grid^2) bool."""
         return self._around(torch.ones(self.grid, self.grid)) == 0
 
     def join_spots(self, values: Tensor) -> Tensor:

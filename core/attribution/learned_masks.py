@@ -19,7 +19,7 @@ from core.classifier import Classifier
 from core.masked import Output, iterate_masked_scores, select_output
 
 Reference = Literal["blur", "mean", "black"]
-"""What replaces the image where a mask is 0: the image itself, blurred, or a colour."""
+"""Replacement of the image where a mask is 0: the image itself, blurred, or a colour."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from core.errors import ForetellError
 
 DRAWS = 2
 MOVED = 0.15
-"""How much more of a layer's change must lie in a half of it for changes in that half of the input."""
+"""Least rise of one half's share of a layer's change when that half of the input changes."""
 SAME = 1e-3
 ROUNDED = 2.0
 """Places by which strides and paddings may change the proportions of a layer."""

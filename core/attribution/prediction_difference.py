@@ -140,7 +140,7 @@ class Part:
 
     @cached_property
     def window_mask(self) -> Tensor:
-        """Which of the outer pixels belong to the window, (h, w) bool."""
+        """The outer pixels that belong to the window, (h, w) bool."""
         picture = torch.zeros(self.height, self.width, dtype=torch.bool)
         picture[self.rows, self.columns] = True
         return picture[self.outer]
@@ -191,14 +191,14 @@ class Texture:
 
     @cached_property
     def covariance(self) -> Tensor:
-        """Of channels c and d at a lag of (r, s) px, at [c, d, r, s] of (C, C, 2H, 2W); negative lags from the end."""
+        """Covariances of channels c and d at a lag of (r, s) px, at [c, d, r, s] of (C, C, 2H, 2W); negative lags from the end."""
         spectrum = self._spectrum
         pairs: Tensor = torch.fft.irfft2(spectrum.conj()[:, None] * spectrum, self._size)
         return pairs / self._pixels
 
     @cached_property
     def nugget(self) -> Tensor:
-        """What each pixel varies on its own, (C,)."""
+        """The variance of each pixel on its own, (C,)."""
         return (NUGGET * self.covariance[:, :, 0, 0].diagonal()).clamp(min=1e-12)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:

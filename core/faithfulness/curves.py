@@ -21,7 +21,7 @@ from core.masked import Output, iterate_masked_scores
 from core.types import Progress, silent
 
 Substrate = Literal["mean", "black", "blur"]
-"""What replaces removed pixels: one colour, or the image itself blurred (`core.attribution.baselines`)."""
+"""Replacement of removed pixels: one colour, or the image itself blurred (`core.attribution.baselines`)."""
 
 BLOCK = 64
 """Points whose masks are held in memory at a time."""

@@ -69,7 +69,7 @@ AXES = ((1.0, 1.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0))
 """Brightness, red against blue, green against both: uncorrelated in natural images (Ruderman, Cronin & Chiao 1998,
 doi:10.1364/JOSAA.15.002036)."""
 SPREAD = (1.0, 0.28, 0.13)
-"""How much natural images vary along each, against brightness."""
+"""Spread of natural images along each, relative to brightness."""
 FAINT = 0.01
 """Standard deviation of the first spectrum: nearly grey."""
 TURN, ZOOM, SHIFT = 10.0, 0.1, 0.04

@@ -1,8 +1,8 @@
 """Predictions of a logistic mixed model as probabilities, and the variance it explains.
 
-Probabilities are those of the population: averaged over participants and categories, E[expit(x beta + b)] with b normal,
-by Gauss-Hermite quadrature; for a participant with random effects of zero it is further from one half. Standard errors
-by the delta method from the coefficients' covariance, the variances taken as known.
+Probabilities are those of the population: averaged over participants and categories, E[expit(x beta + b)] with b
+normal, by Gauss-Hermite quadrature; for a participant with random effects of zero it is further from one half. Standard
+errors by the delta method from the coefficients' covariance, the variances taken as known.
 """
 
 from __future__ import annotations

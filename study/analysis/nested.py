@@ -67,7 +67,7 @@ class NestedAnalysis:
 
     @property
     def reduction(self) -> tuple[str, ...]:
-        """What became of the random effects that were asked for, where their fit was singular."""
+        """Describe how singular random effects were reduced."""
         if self.reduced_from is None:
             return ()
         return (

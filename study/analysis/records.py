@@ -240,7 +240,7 @@ class InterimAnalysis:
 
     @property
     def sentence(self) -> str:
-        """What to do, and nothing else: not which way the contrast goes, nor how near the bound it is."""
+        """The decision and nothing else: neither the contrast's direction nor its distance from the bound."""
         where = f"Look {self.number} of {self.of}, at {self.participants} participants per condition"
         if self.is_crossed:
             return f"{where}: the bound is crossed. The collection is closed."

@@ -86,7 +86,7 @@ class OpenWorkspace:
 
     @property
     def ends_file(self) -> Path:
-        """Where the chains' ends are kept: ``foretell.ends`` next to ``foretell.db``."""
+        """The file of the chains' ends: ``foretell.ends`` next to ``foretell.db``."""
         url = self.database
         return Path(url.removeprefix("sqlite:///")).with_suffix(".ends") if url.startswith("sqlite") else (
             self.home / "foretell.ends"
