@@ -36,7 +36,7 @@ class Scale:
     limit: float
 
     def normalise_map(self, values: Tensor, error: Tensor | None = None) -> PixelArray:
-        """Heatmap values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
+        """Scale heatmap values (H, W), clipped to [-1, 1]; shrink them towards zero where standard errors are given.
 
         The factor v^2 / (v^2 + (2 se)^2) leaves clear evidence alone and fades what chance explains.
         """
@@ -70,7 +70,7 @@ def _noise_limit(explanation: Explanation, i: int) -> float:
 
 
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
-    """The heatmap (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
+    """Draw the heatmap (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
     signed = _resize_map(scale.normalise_map(values), size)
     strength = np.abs(signed)[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
@@ -97,7 +97,7 @@ def draw_colour_bar(width: int, height: int) -> Image.Image:
 
 
 def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
-    """The image with a colour bar under it that names its ends, its zero and its caption."""
+    """Add a colour bar under the image that names its ends, its zero and its caption."""
     bar, margin, (width, height) = 14, 8, picture.size
     under = height + margin + bar + 2
     ends = ((scale.zero - scale.limit, margin, "start"), (scale.zero, width // 2, "middle"))

@@ -70,6 +70,13 @@ ALLOWED = {
     "test_road.py": "a file of tests",
     "foretell.db": "the name of a database",
     "(picture, answer)": "parameters of the rules that researchers write",
+    "foretell prior": "the first words of a file, by which it is recognised",
+    "trials.strata: pictures": "a parameter in the study file",
+    "centre of the picture": "a value frozen in bundles",
+    "answered before": "a value stored in databases",
+    "whole map": "keys of older benchmark results",
+    "difference of the maps": "a key of older benchmark results",
+    ".map": "a function of JavaScript",
 }
 """Phrases that may be written, in exactly this case, although a word of theirs may not."""
 

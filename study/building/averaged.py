@@ -1,4 +1,4 @@
-"""How the probabilistic classifier, averaged over the learner's prior, does next to the plain one.
+"""Accuracy of the classifier averaged over the learner's prior, next to the plain one's.
 
 Folke et al. 2021 (arXiv:2106.09106), appendix A, check their prior so: what a learner believes before any example is
 about the network only where the two are about as accurate.
@@ -81,6 +81,6 @@ def compare_on(
 
 
 def _accuracy(scores: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Top-1 and top-5 accuracy of scores (N, K)."""
+    """Compute top-1 and top-5 accuracy of scores (N, K)."""
     ranked = scores.topk(min(5, scores.shape[1]), dim=1).indices == labels[:, None]
     return float(ranked[:, 0].double().mean()), float(ranked.any(1).double().mean())

@@ -1,4 +1,4 @@
-"""What prevents a study, what its images allow and how long its build takes: said before anything is built.
+"""A check before the build: what prevents the study, what its images allow, and how long the build takes.
 
 Nothing is rendered or frozen. The network's predictions are kept in the workspace, so the build that follows does not
 ask for them again.
@@ -36,7 +36,7 @@ MOST_NAMES = 5
 
 @dataclass(frozen=True)
 class StudyCheck:
-    """What is known of a study before it is built.
+    """The result of a check before a build.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def _legend_notes(config: StudyConfig) -> Iterator[str]:
     if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
         yield (
             f"Participants are told that orange is for the AI's choice and blue against it. Of {method} that is not "
-            f"so ({sign_of(method).words('the answer')}) Set map_legend and example_map under [texts]."
+            f"so ({sign_of(method).words('the prediction')}) Set map_legend and example_map under [texts]."
         )
 
 

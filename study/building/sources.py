@@ -46,7 +46,7 @@ def open_sources(path: Path, device: str | None = None) -> Sources:
 
 
 def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
-    """What a study file's content names, files relative to ``base``."""
+    """Open what a study file's content names, files relative to ``base``."""
     sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
     whole = config.classifier.resize == "whole"
     classifier = open_classifier(config.classifier.model, base, device, whole=whole)

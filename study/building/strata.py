@@ -25,7 +25,7 @@ from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest
 
 BLOCK = 8
-"""Pictures asked in one go: the most that a kill loses."""
+"""Images measured in one go: the most that a kill loses."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Stratifier:
     def order_candidates(
         self, found: Sequence[Candidate], first: int, rng: np.random.Generator
     ) -> Iterator[RankedCandidate]:
-        """Candidates of one category and type, at random within each stratum; ``first`` is the one to begin with."""
+        """Shuffle candidates of one category and type within each stratum; ``first`` is the stratum to begin with."""
         chosen, bins = list(shuffle_candidates(found, rng))[: self.settings.candidates], self.settings.bins
         values, errors = self._measure_candidates(chosen)
         strata = strata_of(values, bins, exact=self.settings.measure not in UNDER_NOISE).tolist()
@@ -65,7 +65,7 @@ class Stratifier:
             yield from (one for one in together if one is not None)
 
     def facts(self, ranked: RankedCandidate) -> StratumFacts:
-        """What a trial freezes of it."""
+        """Return what a trial freezes of it."""
         settings = self.settings
         sampler = {"sampler": settings.sampler} if settings.sampler else {}
         return StratumFacts(
@@ -78,7 +78,7 @@ class Stratifier:
         )
 
     def _measure_candidates(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The measure of each candidate and its error, (n,) both; kept, as every build asks the same images."""
+        """Measure each candidate, with the error, (n,) both; kept, as every build measures the same images."""
 
         def ask(block: range) -> dict[str, NDArray[Any]]:
             numbers = np.array([self._measure(chosen[i]) for i in block])
@@ -99,7 +99,7 @@ class Stratifier:
 
 
 def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int64]:
-    """Stratum (n,) of each of the values (n,): equal parts of their order.
+    """Return the stratum (n,) of each of the values (n,): equal parts of their order.
 
     Equal ``exact`` values are in one stratum, that of the middle one of them (the upper of two, unless they are the
     lowest), so that a rule that holds or not keeps them apart. Of those with a Monte Carlo error chance decides.
@@ -111,7 +111,7 @@ def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int
 
 
 def files_digest(settings: Strata, base: Path) -> str | None:
-    """SHA-256 of the files and folders, relative to ``base``, that the parameters name; None where they name none."""
+    """Hash (SHA-256) the files and folders that the parameters name relative to ``base``; None without any."""
     paths = [
         base / Path(given).expanduser() for given in settings.parameters.values() if isinstance(given, str) and given
     ]

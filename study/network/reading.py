@@ -15,7 +15,7 @@ from data.types import ImageSet
 
 
 def batches(classifier: Classifier, images: ImageSet, start: int = 0, stop: int | None = None) -> Iterator[Tensor]:
-    """Inputs (n, C, H, W) of the images ``start`` to ``stop`` (exclusive; None: all), in order.
+    """Return inputs (n, C, H, W) of the images ``start`` to ``stop`` (exclusive; None: all), in order.
 
     One batch is decoded ahead on all cores (decoding leaves Python's lock), so memory does not grow with the set.
     """

@@ -1,4 +1,4 @@
-"""From names to things: the classifier and the image sets of a study, and how their categories correspond."""
+"""The classifier and the image sets that a study names, and how their categories correspond."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:
-    """An image set as a study file names it; a ``path`` in it is relative to ``base``."""
+    """Return an image set as a study file names it; a ``path`` in it is relative to ``base``."""
     settings: dict[str, Any] = source.settings
     if "path" in settings:
         settings["path"] = base / Path(settings["path"]).expanduser()
@@ -54,7 +54,7 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
 
 
 def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
-    """A registered image set with its settings, as a command names it; paths are relative to the working folder.
+    """Return a registered image set with its settings, as a command names it; paths are relative to the working folder.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
 
 
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
-    """The three image sets of a study by their role; one that serves in two is read once.
+    """Return the three image sets of a study by their role; one that serves in two is read once.
 
     Raises
     ------
@@ -89,12 +89,12 @@ def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
 
 
 def plain(name: str) -> str:
-    """The first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
+    """Return the first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
     return name.split(",")[0].replace("_", " ").strip()
 
 
 def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
-    """For each image the classifier's class index of its label; -1 where the classifier has no such class.
+    """Find for each image the class index of its label; -1 where the classifier has no such class.
 
     A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
     (any synonym, upper and lower case and underscores aside).
@@ -102,7 +102,7 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     Raises
     ------
     ForetellError
-        No category matches at all; with ``refuse`` False the answer is -1 for all.
+        No category matches at all; with ``refuse`` False every class is -1.
     """
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]

@@ -267,7 +267,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_maps(opened, works
     app = opened(view="Compare models", method="Grad CAM")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/flat.py:build"]
-    assert found["note"][1].startswith("flat has no layer that gives maps (B, K, h, w)")
+    assert found["note"][1].startswith("flat has no layer with feature maps (B, K, h, w)")
     assert found["probability"].notna().tolist() == [True, False]
 
 
