@@ -191,7 +191,7 @@ class Texture:
 
     @cached_property
     def covariance(self) -> Tensor:
-        """Covariances of channels c and d at a lag of (r, s) px, at [c, d, r, s] of (C, C, 2H, 2W); negative lags from the end."""
+        """Covariances of channels at a lag of (r, s) px, [c, d, r, s] of (C, C, 2H, 2W); negative lags from the end."""
         spectrum = self._spectrum
         pairs: Tensor = torch.fft.irfft2(spectrum.conj()[:, None] * spectrum, self._size)
         return pairs / self._pixels

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import predict_with_sampled_heads
 from data.types import ImageSet
-from study.network.reading import batches
 from study.network.sources import UNMATCHED, class_of_labels
 
 AVERAGED = "averaged classifier"
@@ -76,7 +76,9 @@ def compare_on(
     """Compare both on images spread over a set."""
     truth = class_of_labels(images, classifier, refuse=False)
     spread = np.unique(np.linspace(0, len(images) - 1, MOST).astype(int))
-    features = torch.cat([classifier.features(part) for part in batches(classifier, images.only(spread.tolist()))])
+    chosen = spread.tolist()
+    parts = read_batches(classifier, lambda k: images.open(chosen[k]), 0, len(chosen))
+    features = torch.cat([classifier.features(part) for part in parts])
     return compare(prior, features, truth[spread], seed)
 
 

@@ -19,12 +19,12 @@ from study.building.averaged import AVERAGED, AveragedAccuracy, compare
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import PlannedTrial, TrialPlan, make_planner
-from study.building.sources import Sources, open_config_sources, open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import gather_results
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
+from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
 from study.workspace.files import write_whole

@@ -22,11 +22,10 @@ from data.types import ImageSet
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, count_of, describe
 from study.building.design import SetPredictions
-from study.building.plan import Planner, TrialPlan
-from study.building.sources import Sources, open_sources, predict_sets
+from study.building.plan import Planner, TrialPlan, predict_sets
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
-from study.network.sources import UNMATCHED, class_of_labels
+from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
 from study.plan.config import StudyConfig
 
 HEATMAPS = 5

@@ -17,11 +17,11 @@ from core.types import Progress, TeachingSet, silent
 from study.building.categories import choose_categories
 from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
-from study.building.sources import Sources, predict_sets
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
-from study.network.sources import plain
+from study.network.predictions import predict
+from study.network.sources import Sources, plain
 from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
 
@@ -234,6 +234,17 @@ class Planner:
             )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))
         )
+
+
+def predict_sets(sources: Sources, cache: Path, progress: Progress = silent) -> SetPredictions:
+    """Return the network's predictions for the sets of a study, from the cache or made now."""
+    classifier, sets = sources.classifier, sources.sets
+    predictions = {
+        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
+        for role in ("pool", "standard", "adversarial")
+    }
+    one_way = sources.config.trials.confusion == "target"
+    return SetPredictions(classifier.categories, **predictions, one_way=one_way)
 
 
 def make_planner(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:

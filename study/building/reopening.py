@@ -11,10 +11,10 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner
-from study.building.sources import Sources, open_config_sources
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache
+from study.network.sources import Sources, open_config_sources
 from study.plan.config import StudyConfig
 
 

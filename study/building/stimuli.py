@@ -23,12 +23,11 @@ from core.views import View, view
 from data.types import ImageSet
 from study.building.design import Candidate, SetPredictions
 from study.building.plan import PlannedTrial
-from study.building.sources import Sources
 from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
 from study.network.heatmapcache import MapCache
-from study.network.sources import plain
+from study.network.sources import Sources, plain
 from study.plan.config import StudyConfig
 from study.workspace.files import write_whole
 from study.workspace.seeds import seed_of

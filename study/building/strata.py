@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +18,6 @@ from study.building.design import Candidate, shuffle_candidates
 from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
 from study.bundle import StratumFacts
-from study.plan.config import Strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest
@@ -92,7 +90,7 @@ class Stratifier:
         pictures = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
         sets = [images.digest for images in ground.sets.values()]
         facts: list[Any] = [ground.classifier.fingerprint, code_digest(), self.settings.model_dump(), ground.seed]
-        facts += [pictures, sets, files_digest(self.settings, ground.base)]
+        facts += [pictures, sets, self.settings.digest_files(ground.base)]
         if draws_from_prior(self.settings):
             facts.append(hashlib.sha256(ground.prior.feature_covariance.numpy().tobytes()).hexdigest())
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
@@ -108,15 +106,3 @@ def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int
     lowest, highest = (rankdata(values, method).astype(np.int64) - 1 for method in methods)
     strata: NDArray[np.int64] = (lowest + highest + (lowest > 0)) // 2 * bins // max(len(values), 1)
     return strata
-
-
-def files_digest(settings: Strata, base: Path) -> str | None:
-    """Hash (SHA-256) the files and folders that the parameters name relative to ``base``; None without any."""
-    paths = [
-        base / Path(given).expanduser() for given in settings.parameters.values() if isinstance(given, str) and given
-    ]
-    files = [
-        file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*"))) if file.is_file()
-    ]
-    every = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
-    return hashlib.sha256(every).hexdigest() if every else None

@@ -9,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.device import arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
 from study.network.claims import gather_results
 from study.network.duplicates import sketches
-from study.network.reading import batches
 from study.network.sources import class_of_labels
 from study.workspace.blocks import load_columns
 from study.workspace.files import open_replacement
@@ -29,8 +28,6 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 PARTS = ("probabilities", "features", "sketches")
-PROBE = (97, 131, 3)
-"""An image of noise that is neither square nor of a usual size: every resize, crop and normalisation shows in it."""
 SHARD = 512
 """Images whose predictions are kept in one file."""
 
@@ -109,7 +106,7 @@ def _shards(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
 ) -> list[list[Floats]]:
     """Yield of each shard the arrays that `PARTS` names, computed or read."""
-    network = (classifier.fingerprint, transforms_digest(classifier))
+    network = (classifier.fingerprint, classifier.transforms_digest)
     parts = (*network, images.digest, str(features), arithmetic(classifier.device))
     folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
 
@@ -126,18 +123,6 @@ def _shards(
     )
 
 
-def transforms_digest(classifier: Classifier) -> str:
-    """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
-
-    Empty where they are random: then no digest can tell two of them apart.
-    """
-    if classifier.transforms_vary:
-        return ""
-    noise = np.random.default_rng(0).integers(0, 256, PROBE, dtype=np.uint8)
-    seen = classifier.preprocess(Image.fromarray(noise))
-    return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
-
-
 def _load_shard(path: Path) -> list[Floats] | None:
     """Load a shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
     found = load_columns(path)
@@ -147,7 +132,7 @@ def _load_shard(path: Path) -> list[Floats] | None:
 def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
     """Compute the shard of the images from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
-    for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
+    for batch in read_batches(classifier, images.open, start, min(start + SHARD, len(images))):
         if features:  # one pass for both
             found = classifier.features(batch)
             logits = with_bias(found) @ classifier.head.T

@@ -18,11 +18,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior, Moments
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.network.reading import batches
 from study.workspace.files import write_whole
 
 FORMAT = "foretell prior 1"
@@ -71,7 +71,7 @@ def learn_prior(
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}".encode()).hexdigest()
     moments = _load_checkpoint(checkpoint, Moments(classifier.head), key)
     saved = time.monotonic()
-    for inputs in batches(classifier, images, moments.count):
+    for inputs in read_batches(classifier, images.open, moments.count, len(images)):
         moments.add(classifier.features(inputs))
         progress(moments.count, len(images), f"learning the prior from {images.name}")
         if time.monotonic() - saved >= every:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,50 @@ from core.errors import ForetellError
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
 from data.types import ImageSet
-from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig
+from study.network.priors import StoredPrior, load_prior
+from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig, read
+from study.workspace.provenance import code_digest
 
 DATA = Path(data.__file__).parent
 IMAGENET_CLASSES = 1000
 UNMATCHED = -1
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A study file with everything it names, opened."""
+
+    config: StudyConfig
+    base: Path
+    classifier: Classifier
+    sets: dict[str, ImageSet]
+    prior: StoredPrior | None
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
+        parts = [self.config.digest, self.classifier.fingerprint, self.classifier.transforms_digest, code_digest()]
+        parts += [images.digest for images in self.sets.values()]
+        parts += [self.prior.digest] if self.prior else []
+        strata = self.config.trials.strata
+        files = strata.digest_files(self.base) if strata else None
+        parts += [files] if files else []
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+def open_sources(path: Path, device: str | None = None) -> Sources:
+    """Read a study file and open its classifier and image sets."""
+    return open_config_sources(read(path), path.resolve().parent, device)
+
+
+def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+    """Open what a study file's content names, files relative to ``base``."""
+    sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
+    whole = config.classifier.resize == "whole"
+    classifier = open_classifier(config.classifier.model, base, device, whole=whole)
+    file = config.teaching.prior
+    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
+    return Sources(config, base, classifier, sets, prior)
 
 
 def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:

@@ -18,10 +18,10 @@ from dashboard.explore import picker, source
 from dashboard.explore.heatmaps import grid as grid_widget
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.parameters import HIDDEN
-from dashboard.explore.table import format_name
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
+from dashboard.shared.names import format_name
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
