@@ -84,10 +84,10 @@ ALLOWED = {
 
 IRREGULAR = re.compile(
     r"begun|bought|bound|broken|brought|built|caught|chosen|done|drawn|felt|forgotten|found|frozen|given|gone|grown|"
-    r"heard|held|hidden|kept|known|laid|led|left|lost|made|meant|paid|said|seen|sent|shown|sold|spent|"
+    r"heard|held|hidden|kept|known|laid|led|lost|made|meant|paid|said|seen|sent|shown|sold|spent|"
     r"spoken|stolen|taken|taught|thought|told|understood|won|worn|written"
 )
-"""Participles that do not end in -ed. Those that are a verb in the present too, such as read and run, are none here."""
+"""Participles that do not end in -ed. Not here: verbs in the present too, such as read and run, and left, which is a side."""
 
 NOT_PARTICIPLES = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "speed"})
 """Verbs in the present and nouns that end in -ed."""
