@@ -87,7 +87,7 @@ IRREGULAR = re.compile(
     r"heard|held|hidden|kept|known|laid|led|lost|made|meant|paid|said|seen|sent|shown|sold|spent|"
     r"spoken|stolen|taken|taught|thought|told|understood|won|worn|written"
 )
-"""Participles that do not end in -ed. Not here: verbs in the present too, such as read and run, and left, which is a side."""
+"""Participles that do not end in -ed, without those that are verbs in the present too (read, run) and left, a side."""
 
 NOT_PARTICIPLES = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "speed"})
 """Verbs in the present and nouns that end in -ed."""
