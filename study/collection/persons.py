@@ -47,8 +47,8 @@ class StoredParticipation:
         return sum(choice != "a" for choice in responses.choices(self.db, self.row["session_id"], "catch").values())
 
     @property
-    def exclusion_reason(self) -> str:
-        """The rule, or the researcher, that excluded the participant; empty for none."""
+    def excluded(self) -> str:
+        """What excludes the participant, if anything."""
         if self.reason is not None:
             return "researcher"
         return "catch" if self.catch_missed > procedure_of(self.manifest).road.catch_allowed else ""
@@ -96,7 +96,7 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
     Column(
         "excluded",
         "what excludes the participant: a rule of the study file (catch), or a researcher",
-        lambda one: one.exclusion_reason,
+        lambda one: one.excluded,
         values="catch, researcher",
     ),
     Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),

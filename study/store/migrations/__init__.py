@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
 from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages
-from study.store.migrations.translation import Migrations, Statements, translate_statements
+from study.store.migrations.translation import Migrations, Statements, translated
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
@@ -33,7 +33,7 @@ def migrate(engine: Engine, migrations: Migrations = MIGRATIONS, schema: str = "
     mine = migrations[engine.dialect.name]
     for version, statements in enumerate(mine, 1):
         with engine.connect() as connection, _rebuilding(connection), connection.begin():
-            if version not in _read_versions(connection, len(mine), schema):
+            if version not in _applied(connection, len(mine), schema):
                 _apply(connection, version, statements)
     return len(mine)
 
@@ -61,10 +61,10 @@ def _rebuilding(connection: Connection) -> Iterator[None]:
         driver.execute("PRAGMA foreign_keys=ON")
 
 
-def _read_versions(connection: Connection, known: int, schema: str) -> set[int]:
+def _applied(connection: Connection, known: int, schema: str) -> set[int]:
     record: Statements = (_RECORD,)
     if connection.dialect.name == "postgresql":
-        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translate_statements(record))
+        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translated(record))
     for statement in record:
         connection.exec_driver_sql(statement)
     versions = set(connection.execute(text("SELECT version FROM schema_version")).scalars())

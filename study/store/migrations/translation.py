@@ -17,14 +17,14 @@ _WORDS = (
 )
 
 
-def translate_statements(statements: Statements) -> Statements:
+def translated(statements: Statements) -> Statements:
     """CREATE TABLE, CREATE INDEX and ALTER TABLE ADD COLUMN as PostgreSQL says them."""
-    return tuple(_translate_statement(statement) for statement in statements)
+    return tuple(_translated(statement) for statement in statements)
 
 
 def in_both(*versions: Statements) -> Migrations:
     """Migrations that need nothing of their own in either database."""
-    return {"sqlite": versions, "postgresql": tuple(translate_statements(version) for version in versions)}
+    return {"sqlite": versions, "postgresql": tuple(translated(version) for version in versions)}
 
 
 def guards(table: str, verb: str, function: str) -> Statements:
@@ -37,7 +37,7 @@ def guards(table: str, verb: str, function: str) -> Statements:
     return made, whole
 
 
-def _translate_statement(statement: str) -> str:
+def _translated(statement: str) -> str:
     for pattern, word in _WORDS:
         statement = re.sub(pattern, word, statement)
     return statement

@@ -7,7 +7,7 @@ the erasure of somebody who withdrew: it needs her row in ``withdrawal`` and lea
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translate_statements
+from study.store.migrations.translation import guards, translated
 
 _ERASABLE = ("response", "response_conflict", "event", "trial_plan", "comprehension", "questionnaire")
 _LASTING = ("erased_answer", "withdrawal", "audit")
@@ -111,7 +111,7 @@ _STAGES = (
 _CHANGED = (
     "ALTER TABLE session DROP CONSTRAINT session_stage_check",
     f"ALTER TABLE session ADD CONSTRAINT session_stage_check CHECK(stage IN ({_STAGES}))",
-    *translate_statements(
+    *translated(
         tuple(
             f"ALTER TABLE session ADD COLUMN {column}"
             for column in (
@@ -138,7 +138,7 @@ _OLDER = ("response", "response_conflict", "event", "trial_plan")
 
 POSTGRESQL = (
     *_CHANGED,
-    *translate_statements(_ADDED),
+    *translated(_ADDED),
     _ERASABLE_FUNCTION,
     *(f"DROP TRIGGER {table}_no_{end} ON {table}" for table in _OLDER for end in ("delete", "truncate")),
     *(made for table in _ERASABLE for made in guards(table, "DELETE", "erasable")),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from study.store.migrations.translation import translate_statements
+from study.store.migrations.translation import translated
 
 STATEMENTS = ("ALTER TABLE study_version ADD COLUMN paused INTEGER NOT NULL DEFAULT 0 CHECK(paused IN (0, 1))",)
 
-POSTGRESQL = translate_statements(STATEMENTS)
+POSTGRESQL = translated(STATEMENTS)

@@ -6,7 +6,7 @@ nothing for participants who came before this version.
 
 from __future__ import annotations
 
-from study.store.migrations.translation import translate_statements
+from study.store.migrations.translation import translated
 
 STATEMENTS = (
     "ALTER TABLE session ADD COLUMN browser_hash TEXT",
@@ -26,4 +26,4 @@ CREATE TABLE time_mark(
   id INTEGER PRIMARY KEY CHECK(id = 1), reached INTEGER NOT NULL, since INTEGER, latest INTEGER) STRICT""",
 )
 
-POSTGRESQL = translate_statements(STATEMENTS)
+POSTGRESQL = translated(STATEMENTS)

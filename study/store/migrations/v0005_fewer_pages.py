@@ -12,7 +12,7 @@ the view ``event`` shows both. A screen that many participants see is kept once,
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translate_statements
+from study.store.migrations.translation import guards, translated
 
 _WITHDRAWN = " WHEN NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.session_id = OLD.session_id)"
 
@@ -86,7 +86,7 @@ CREATE TABLE page_event(
 )
 
 POSTGRESQL = (
-    *translate_statements(_SCREENS),
+    *translated(_SCREENS),
     "CREATE INDEX screen_by_content ON screen USING hash (screen_json)",
     *(made for verb in ("UPDATE", "DELETE") for made in guards("screen", verb, "append_only")),
     "ALTER TABLE trial_plan ADD COLUMN screen_id BIGINT REFERENCES screen",
