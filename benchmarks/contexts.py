@@ -1,7 +1,7 @@
-"""Maps on scenes against the measured effect of context and object: a map can be wrong in a number.
+"""Heatmaps of scenes against the measured effects of context and object, so that a heatmap can be wrong.
 
-The generator draws every scene again with each other context, and with each other object: what the target's output
-loses on average is the effect of the context, and of the object. A map gives both a share of its positive evidence.
+The generator draws every scene again with each other context, and with each other object: the mean loss of the
+target's output is the effect of the context, and of the object. A heatmap gives both a share of its evidence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Staged:
-    """A scene, the network's answer to it, where the object is, and the context's share of the effect by output."""
+    """A scene, the predicted class, where the object is, and the context's share of the effect by output."""
 
     name: str
     x: Tensor
@@ -40,7 +40,7 @@ class Staged:
 
 
 def staged(classifier: Classifier, count: int, seed: int) -> list[Staged]:
-    """``count`` scenes whose object shows, by turns ordinary and shifted, explained by the network's own answer."""
+    """Draw ``count`` scenes with a visible object, standard and shifted in turn, explained for the predicted class."""
     found: list[Staged] = []
     index = 0
     while len(found) < count:
@@ -65,19 +65,19 @@ def _measured(classifier: Classifier, scene: Scene, name: str) -> Staged:
 
 
 def context_share(scene: Staged, evidence: Tensor) -> float:
-    """Share of a map's positive evidence (96, 96) that lies outside the object; NaN for a map without any."""
+    """Compute the share of a heatmap's positive evidence (96, 96) outside the object; NaN without any."""
     return 1 - float(relevance_mass(evidence[None], scene.inside[None])[0])
 
 
 def even(scene: Staged) -> float:
-    """`context_share` of a map of one value: what any map gets for nothing."""
+    """Compute `context_share` of a constant heatmap, the baseline."""
     return 1 - float(scene.inside.double().mean())
 
 
 def context_table(shares: dict[str, Floats], effects: dict[str, Floats], free: Floats) -> dict[str, Any]:
-    """Spearman's correlation over the scenes of each method's shares with the effects', with bootstrap intervals.
+    """Correlate each method's shares with the effects' over the scenes (Spearman), with bootstrap intervals.
 
-    ``free`` are the shares of an even map; ``gain`` is how much more a method correlates than that map, on the same
+    ``free`` are the shares of a constant heatmap; ``gain`` is a method's correlation minus that one, on the same
     resampled scenes. Scenes without a share (no positive effect or evidence) are left out and counted.
     """
     return {
@@ -111,7 +111,7 @@ def _gain(own: Floats, free: Floats, truth: Floats) -> dict[str, Any]:
 
 
 def _spearman(one: Floats, other: Floats) -> tuple[float, Floats]:
-    """Rank correlation of two series (n,), and of their resamples (RESAMPLES,); NaN where one does not vary.
+    """Correlate the ranks of two series (n,), and of their resamples (RESAMPLES,); NaN for a constant one.
 
     The resamples are the same for every pair of one length.
     """
@@ -121,7 +121,7 @@ def _spearman(one: Floats, other: Floats) -> tuple[float, Floats]:
 
 
 def _correlations(one: Floats, other: Floats) -> Floats:
-    """Spearman's correlation of each row (m, n), with mean ranks for ties."""
+    """Compute Spearman's correlation of each row (m, n), with mean ranks for ties."""
     if one.shape[1] < 2:
         return np.full(len(one), np.nan)
     first, second = (stats.rankdata(series, axis=1) - (one.shape[1] + 1) / 2 for series in (one, other))
@@ -135,5 +135,5 @@ def _interval(drawn: Floats) -> list[float | None]:
 
 
 def _rounded(value: float) -> float | None:
-    """Four places; None for NaN, which JSON has not."""
+    """Round to four places; None for NaN, which JSON does not have."""
     return round(value, 4) if np.isfinite(value) else None

@@ -1,7 +1,7 @@
-"""Whether the intervals of every measure cover the truth: ``python -m benchmarks.coverage``.
+"""Coverage of the intervals of every measure: ``python -m benchmarks.coverage``.
 
-200 simulated studies whose truth is known; of each measure the share of its 95% intervals that hold the truth, with the
-Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
+200 simulated studies whose truth is known; for each measure the share of its 95% intervals that contain the truth, and
+its Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
 truth is that of new participants on the same trials, so categories stay the same in all studies; where a mixed model
 is fitted, each study draws its own categories.
 """
@@ -51,7 +51,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
-    """Coverage of each measure over the studies."""
+    """Measure the coverage of each measure over the studies."""
     found = pd.concat(
         parallel.each(partial(one, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies")
     )
@@ -71,7 +71,7 @@ def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, 
 
 
 def one(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
-    """measure, covered, study: each interval of one study."""
+    """Tabulate measure, covered, study: each interval of one study."""
     rng = np.random.default_rng(stream)
     frame = answers(per_condition, FIXED_CATEGORIES, rng)
     parts = [_resampled(frame, rng), _models(answers(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng))]
@@ -80,7 +80,7 @@ def one(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
 
 
 def answers(per_condition: int, category: Floats, rng: np.random.Generator) -> pd.DataFrame:
-    """A study of logistic participants with confidence ratings that depend on the participant."""
+    """Simulate a study of logistic participants with confidence ratings that depend on the participant."""
     people = 4 * per_condition
     names = np.repeat(list(EFFECT), per_condition)
     kind, where = np.tile(np.arange(3), CATEGORIES), np.repeat(np.arange(CATEGORIES), 3)
@@ -91,13 +91,13 @@ def answers(per_condition: int, category: Floats, rng: np.random.Generator) -> p
 
 
 def _confidence(eta: Floats, own: Floats, rng: np.random.Generator) -> Floats:
-    """Ratings from .5 to 1 that follow the log-odds, the participant's ability with the wrong sign, and noise."""
+    """Simulate ratings from .5 to 1 that follow the log-odds, the ability with the wrong sign, and noise."""
     raw = 0.4 * eta - 0.8 * own[:, None] + rng.normal(0, 0.8, eta.shape)
     return np.asarray(0.5 + 0.499 * expit(raw), dtype=np.float64)
 
 
 def observers(per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Participants of signal detection theory, the same d' and another criterion in each condition."""
+    """Simulate participants of signal detection theory, with equal d' and a criterion for each condition."""
     people = 4 * per_condition
     names = np.repeat(list(CRITERIA), per_condition)
     kind, where = np.tile(np.arange(3), CATEGORIES), np.repeat(np.arange(CATEGORIES), 3)
@@ -133,7 +133,7 @@ def _frame(
 
 @cache
 def accuracy(condition: str, kind: int, category: float | None = None) -> float:
-    """Share of correct responses of new participants; on the fixed categories, or on one, or (NaN) on new ones."""
+    """Compute the accuracy of new participants; on the fixed categories, or on one, or (NaN) on new ones."""
     if category is not None and math.isnan(category):
         spread = math.hypot(PERSON_SD, CATEGORY_SD)
         return _mean(LEVEL[kind] + EFFECT[condition], spread)
@@ -179,7 +179,7 @@ def _bin(confidence: float) -> int:
 
 @cache
 def calibrated() -> dict[tuple[str, int], float]:
-    """Accuracy of the population in each bin of confidence, from very many participants."""
+    """Compute the population's accuracy in each bin of confidence, from very many participants."""
     frame = answers(5000, FIXED_CATEGORIES, np.random.default_rng(99))
     binned = frame.assign(bin=frame["confidence"].map(_bin))
     return dict(binned.groupby(["condition", "bin"])["correct"].mean().items())
@@ -238,7 +238,7 @@ def _timed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _covered(name: str, table: pd.DataFrame, true: list[float]) -> pd.DataFrame:
-    """Of the intervals that there are."""
+    """Tabulate coverage of the finite intervals."""
     known = table["low"].notna().to_numpy()
     covered = (table["low"].to_numpy() <= np.array(true)) & (np.array(true) <= table["high"].to_numpy())
     return pd.DataFrame({"measure": name, "covered": covered[known]})

@@ -1,9 +1,9 @@
-"""How well the page measures response times: ``python -m benchmarks.timing``.
+"""Precision of the page's response times: ``python -m benchmarks.timing``.
 
 A real Chromium takes part in a real study. A key goes down at a known delay after the frame that paints the stimulus,
 and the stored response time is compared with that delay. The mean error is the page's rule (the clock starts at the
-frame after the paint); what limits an experiment is its standard deviation. No photodiode: what the screen itself adds
-is not in here.
+frame after the paint); what limits an experiment is its standard deviation. No photodiode: the screen's own delay
+is not included.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PRESS = """
   }).observe(trial, { attributeFilter: ["data-phase"] });
 })
 """
-"""Waits for the last six milliseconds in a loop: a timer alone comes late by as much as is measured."""
+"""Busy-waits for the last six milliseconds: a timer alone is late by as much as is measured."""
 
 
 def measure(trials: int, seed: int) -> dict[str, Any]:
-    """Error of each trial, ms: the stored response time less the delay at which the key went down."""
+    """Measure the error of each trial, ms: the stored response time minus the delay of the key press."""
     rng = random.Random(seed)
     delays = [rng.uniform(*DELAYS_MS) for _ in range(trials)]
     with tempfile.TemporaryDirectory() as folder:

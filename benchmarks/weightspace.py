@@ -1,4 +1,4 @@
-"""The paper's recipe for the learner, in weight space: what `benchmarks.teaching` measures Foretell against."""
+"""The paper's recipe for the learner, in weight space: the reference for `benchmarks.teaching`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WeightSpace:
         self.precision = np.kron(np.linalg.inv(rows), np.linalg.inv(prior.feature_covariance.numpy()))
 
     def score(self, examples: Floats, image: Floats) -> tuple[float, float]:
-        """P(target | four examples, image), and the seconds of the recipe."""
+        """Compute P(target | four examples, image), and the seconds of the recipe."""
         design = np.hstack([examples, -examples])  # log-odds = design . w
         start = time.perf_counter()
         found = minimize(self._loss, self.mean, (design,), "L-BFGS-B", jac=True, options={"maxiter": 500})

@@ -220,5 +220,5 @@ def test_a_method_that_is_too_slow_or_does_not_apply_is_left_out_and_named(tmp_p
     faithfulness.main(words)
     result = json.loads((tmp_path / "out.json").read_text())["result"]["contexts"]
     assert result["methods"] == {}
-    assert result["left_out"]["occlusion"] == "its first map took more than 0 s"
+    assert result["left_out"]["occlusion"] == "its first heatmap took more than 0 s"
     assert "Unknown method 'nonsense'" in result["left_out"]["nonsense"]

@@ -47,8 +47,14 @@ def test_a_page_uses_the_words_of_the_glossary(page: Path) -> None:
 
 
 PROGRAMS = sorted(
-    path for path in (ROOT / "dashboard").rglob("*") if path.suffix in (".py", ".js", ".html") and path.stat().st_size
-)
+    path
+    for place in (
+        "dashboard", "benchmarks", "study/collection", "study/inquiry", "study/plan", "study/service.py",
+        "study/simulate.py", "study/store", "study/workspace",
+    )
+    for path in [ROOT / place, *(ROOT / place).rglob("*")]
+    if path.suffix in (".py", ".js", ".html") and path.stat().st_size
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -28,11 +28,11 @@ class InterimStatus:
     Attributes
     ----------
     schedule
-        look, participants (per condition), bound (on ``|z|``), verdict (of a look that was made; else empty).
+        look, participants (per condition), bound (on ``|z|``), verdict (empty before the analysis).
     finished
-        People who finished in the smallest condition.
+        Number of participants who finished in the smallest condition.
     due
-        The number of the look that can be made now, or None.
+        Number of the interim analysis that is due, or None.
     """
 
     schedule: pd.DataFrame
@@ -47,7 +47,7 @@ def plan_of(manifest: Manifest) -> AnalysisPlan | None:
 
 
 def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, people: pd.DataFrame) -> InterimStatus:
-    """Of people the columns condition, stage and study_hash are read, and nothing of their answers."""
+    """Derive the state of the interim analyses from condition, stage and study_hash alone, without any response."""
     from study.analysis import stopping  # the models take seconds to import
 
     done = people[(people["stage"] == "done") & (people["study_hash"] == manifest.study_hash)]

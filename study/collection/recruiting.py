@@ -1,6 +1,6 @@
-"""What a recruiter needs back: who gets which bonus, and whether its list of people agrees with ours.
+"""Settlement with a recruiter: the bonus of each participant, and a comparison of its list with ours.
 
-Ids and answers never meet in one table: a bonus is an amount, a reconciliation is two statuses.
+Ids and responses never meet in one table: a bonus is an amount, a reconciliation is two statuses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GONE = ("RETURNED", "TIMED-OUT", "REJECTED")
 
 @dataclass(frozen=True)
 class Batch:
-    """Bonuses handed over together: ``pid, amount`` in major units with two decimals; who has no id left is counted."""
+    """Bonuses handed over together: ``pid, amount`` in major units with two decimals; missing ids are counted."""
 
     number: int | None
     rows: pd.DataFrame
@@ -34,7 +34,7 @@ class Batch:
 
 
 def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
-    """The bonuses without a batch, which they are then given; or those of an earlier batch. One row per participant."""
+    """Return the bonuses without a batch, assigning one, or those of an earlier batch. One row per participant."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
     if batch is not None and batch not in known:
@@ -60,7 +60,7 @@ def reconcile(
     now: int,
     actor: str,
 ) -> pd.DataFrame:
-    """What differs: ``person, recruiter, here, matter``. Unfinished people who went back give up their places."""
+    """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
     theirs = _theirs(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
     sessions = {row["ext_person"]: ours[row["participant_id"]] for row in people if row["participant_id"] in ours}
@@ -78,7 +78,7 @@ def reconcile(
 
 
 def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
-    """Status and code by participant, of a table with the recruiter's own column names."""
+    """Read status and code by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
     person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
     if person is None or status is None:
@@ -95,7 +95,7 @@ def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matter(status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]) -> str | None:
-    """What does not agree, in words; None where all does."""
+    """Describe a disagreement; None if there is none."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"
     if status is None:
@@ -104,7 +104,7 @@ def _matter(status: str | None, code: str, session: Row | None, manifest_of: Cal
     if status in PAID and not done:
         return "handed in, but not finished here"
     if status in GONE and done:
-        return "finished here, but not handed in: answers are complete and may be paid"
+        return "finished here, but not handed in: the responses are complete and may be paid"
     named = procedure_of(manifest_of(session)).recruiter.complete or session["completion_code"]
     if status in PAID and code and code != named:
         return "handed in another code than the one shown here"

@@ -1,4 +1,4 @@
-"""What a network relies on for a class, in human concepts: a table of concepts and layers, with effects where a set can
+"""Concepts that a network relies on for a class: a table of concepts and layers, with causal effects if the set can
 be intervened on."""
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from study.network.sources import class_of_labels, open_classifier, plain, set_n
 from study.workspace.blocks import Columns, Pieces, table_files
 
 CHANCE = 20
-"""Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""
+"""Random concepts for each test: the smallest p-value is then below .05 even after Bonferroni."""
 LEAST_CHANCE = 39
 INTERVENED = 200
-"""Pictures of the set that are drawn under every value of a factor."""
+"""Images of the set that are drawn under every value of a factor."""
 
 
 @dataclass(frozen=True)
 class ConceptQuery:
-    """Which network and class, which concepts, where to look.
+    """A network and class, the concepts, and the layers to test.
 
     ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
-    pictures; then ``random`` is a folder of other ones. ``layers`` empty is the last that keeps places apart.
-    ``pictures`` is how many show a concept.
+    images; then ``random`` is a folder of other images. Empty ``layers``: the last layer with spatial positions.
+    ``pictures`` is the number of images that show a concept.
     """
 
     model: str
@@ -58,14 +58,14 @@ class ConceptQuery:
 
 @dataclass(frozen=True)
 class ConceptResults:
-    """One row a concept and layer, and the report: settings, provenance, effects of every concept on every class."""
+    """One row per concept and layer; and the report: settings, provenance, effects of every concept on every class."""
 
     table: pd.DataFrame
     report: dict[str, Any]
 
 
 def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
-    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
     parts = out / "parts"
@@ -81,9 +81,9 @@ def concepts(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> ConceptResults:
-    """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
+    """Test every concept at every layer (TCAV) and estimate its causal effect on the class's probability.
 
-    ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
+    ``parts`` is a folder for finished pieces, from which a run that was killed resumes; it is left empty.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def concepts(
 
 
 def target_of(classifier: Classifier, name: str) -> int:
-    """Index of a class by any of its names."""
+    """Find a class's index by any of its names."""
     known = [[synonym.strip().casefold() for synonym in names.split(",")] for names in classifier.categories]
     for k, names in enumerate(known):
         if name.replace("_", " ").casefold() in [one.replace("_", " ") for one in names]:
@@ -145,7 +145,7 @@ def _test_concept(
     tests: int,
     layer: str,
 ) -> Columns:
-    """TCAV of one concept at one layer, its p-value corrected for all that are asked for."""
+    """Test one concept at one layer (TCAV), its p-value corrected for all tests of the query."""
     seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)
     (found,) = tcav(
         classifier,
@@ -171,9 +171,10 @@ def _test_concept(
 def _effects(
     classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
 ) -> Columns:
-    """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
+    """Estimate the effect of do(value), against the other values, on each class, and the same from observation.
 
-    Columns ``causal, causal_error`` and, where the set knows each image's value, ``observed, observed_error``, (K,).
+    Columns ``causal, causal_error`` and, if the set knows each image's value, ``observed, observed_error``, (K,). Empty
+    for folders.
     """
     if concept.factor is None:
         return {}
@@ -198,10 +199,10 @@ def _effects(
 def _predict_images(
     classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
 ) -> Columns:
-    """Probabilities (N, K) of the set's images under do(factor = value), or as they are."""
+    """Predict probabilities (N, K) of the set's images under do(factor = value), or unchanged."""
     rows = draw_rows(len(images), seed, INTERVENED)
     found = predict_under_intervention(classifier, images, rows, factor, value)
-    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
+    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "unchanged images")
     return {"answers": found}
 
 
@@ -213,7 +214,7 @@ def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target:
 
 
 def _tabulate_effects(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
-    """Effect and error by class."""
+    """Tabulate effect and error by class."""
     kinds = [kind for kind in ("causal", "observed") if kind in columns]
     return {
         kind: {

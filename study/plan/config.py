@@ -28,7 +28,7 @@ Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
 def _ask(registry: Registry, name: str) -> None:
-    """Pydantic collects ValueErrors: hand it the registry's sentence."""
+    """Raise the registry's error as a ValueError, which Pydantic collects."""
     if name not in registry:
         raise ValueError(registry.unknown(name))
 
@@ -59,7 +59,7 @@ class ImageSource(BaseModel):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is handed to the image set."""
+        """Settings for the image set."""
         return dict(self.__pydantic_extra__ or {})
 
     @model_validator(mode="after")
@@ -95,7 +95,7 @@ class Strata(Section):
     @model_validator(mode="before")
     @classmethod
     def _under_noise(cls, given: Any) -> Any:
-        """The defaults of what only a measure of uncertainty has: no other writes them down."""
+        """Set the defaults of settings that only measures of uncertainty have: no other study freezes them."""
         noisy = isinstance(given, dict) and given.get("measure") in UNDER_NOISE
         return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
 
@@ -121,7 +121,7 @@ class Strata(Section):
 
     @property
     def parsed_parameters(self) -> dict[str, Any]:
-        """The parameters as the measure, or the sampler that it asks by, declares them."""
+        """The parameters, as the measure or the sampler behind it declares them."""
         return parse_parameters(
             SAMPLERS[self.sampler] if self.sampler else IMAGE_MEASURES[self.measure], self.parameters
         )
@@ -253,7 +253,7 @@ def read(path: Path) -> StudyConfig:
     Raises
     ------
     ForetellError
-        Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
+        Missing file, invalid TOML or wrong values: every fault at once, one line each, with its place and the remedy.
     """
     try:
         return load_toml(path, StudyConfig)

@@ -1,7 +1,7 @@
 """Schema version 1. Never edited once released: a change is a new migration.
 
 Times are nanoseconds since 1970 (UTC) on the server's clock; client times are milliseconds.
-The primary key of ``response`` is the exactly-once guarantee; ``attempt_id`` tells a retry from a second answer.
+The primary key of ``response`` is the exactly-once guarantee; ``attempt_id`` tells a retry from a second response.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Schema version 2: the whole road of a participant, one live tab, withdrawal, pay, an audit trail.
+"""Schema version 2: a participant's whole procedure, one live tab, withdrawal, pay, an audit trail.
 
-``session`` and ``trial_plan`` are made anew because SQLite cannot change a CHECK. Answers are append-only but for
-the erasure of somebody who withdrew: it needs her row in ``withdrawal`` and leaves each answer's hashes in
-``erased_answer``, so that the chain can still be followed.
+``session`` and ``trial_plan`` are rebuilt because SQLite cannot change a CHECK. Responses are append-only except
+for erasure after a withdrawal: it needs a row in ``withdrawal`` and leaves each response's hashes in
+``erased_answer``, so that the chain can still be verified.
 """
 
 from __future__ import annotations
@@ -149,4 +149,4 @@ POSTGRESQL = (
     ),
     *(made for table in _LASTING for made in guards(table, "DELETE", "append_only")),
 )
-"""No PostgreSQL database of version 1 was ever filled; it goes the same road so that the versions agree."""
+"""No PostgreSQL database of version 1 has data; it has the same steps so that the versions agree."""

@@ -1,7 +1,7 @@
-"""Schema version 4: who may come in, who was left out, and how far time had come.
+"""Schema version 4: access modes, exclusions, and the time mark.
 
-Of a browser's secret, a private code and an address only keyed or plain hashes are kept. Columns of ``session`` hold
-nothing for participants who came before this version.
+Browsers' secrets, private codes and addresses are stored as keyed or plain hashes. New columns of ``session`` are
+empty for participants of earlier versions.
 """
 
 from __future__ import annotations

@@ -111,13 +111,13 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
     longest = {p: max(len(list(g)) for _, g in itertools.groupby(s.split())) for p, s in sides.items()}
     assert longest["straight"] == 13 > LONGEST_RUN > longest["good"]
     said = watched.researcher.monitor("demo").people["flags"].iloc[::-1].tolist()
-    said = [text.replace("catch trials missed beyond the allowed: 1", "").strip("; ") for text in said]
-    assert said == ["13 times the same side in a row", "14% faster than 300 ms", "31 s out of sight", ""]
+    said = [text.replace("attention checks failed beyond the allowed number: 1", "").strip("; ") for text in said]
+    assert said == ["13 responses in a row on the same side", "14% faster than 300 ms", "31 s with the page hidden", ""]
 
 
 def test_a_missed_catch_trial_is_flagged_and_an_allowed_one_is_not() -> None:
     fine = {"answers": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
-    assert flags(fine, 1) == ["catch trials missed beyond the allowed: 1"]
+    assert flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
     assert flags(fine, 0) == flags(None, -1) == []
 
 

@@ -121,7 +121,9 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
 
 def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp_path):
     (folder / "2.png").write_bytes(b"not a picture")
-    with pytest.raises(ForetellError, match=r"^1 of 5 maps could not be made, the others are there\. .*2\.png cannot"):
+    with pytest.raises(
+        ForetellError, match=r"^1 of 5 heatmaps could not be made; the others are there\. .*2\.png cannot"
+    ):
         explain_files(GRADIENT, [folder], tmp_path / "out")
     assert sorted(path.stem for path in (tmp_path / "out").glob("*.json")) == [f"{k}.gradient" for k in (0, 1, 3, 4)]
 
@@ -138,7 +140,7 @@ def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder,
     classifier = explain.open_classifier("scenes", folder)
     bad = float(classifier.preprocess(Image.open(folder / "3.png")).sum())
     monkeypatch.setattr(explain, "METHODS", {"gradient": picky})
-    with pytest.raises(ForetellError, match=r"1 of 5 maps could not be made.*3\.png: This one I cannot\.$"):
+    with pytest.raises(ForetellError, match=r"1 of 5 heatmaps could not be made.*3\.png: This one I cannot\.$"):
         explain_files(GRADIENT, [folder], tmp_path / "out")
     assert len(list((tmp_path / "out").glob("*.json"))) == 4
 
@@ -148,7 +150,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
         "from torch import nn\ndef build():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2))\n"
     )
     request = ExplanationQuery(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
-    sentence = r"^5 of 10 maps could not be made, the others are there\. flat has no layer that gives maps"
+    sentence = r"^5 of 10 heatmaps could not be made; the others are there\. flat has no layer that gives maps"
     with pytest.raises(ForetellError, match=sentence) as refused:
         explain_files(request, [folder], tmp_path / "out")
     assert str(refused.value).count("flat has no layer") == 1
@@ -191,7 +193,7 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     request = ExplanationQuery("scenes", ("gradient", "rise"), parameters={"samples": "32"})
     written, said = [], []
     for name, workers, engine in (("one", 1, "processes"), ("two", 2, "processes"), ("ray", 2, "ray")):
-        with pytest.raises(ForetellError, match="2 of 18 maps could not be made") as refused:
+        with pytest.raises(ForetellError, match="2 of 18 heatmaps could not be made") as refused:
             explain_files(request, [folder], Path(name), workers=workers, engine=engine)
         said.append(str(refused.value))
         written.append({path.name: path.read_bytes() for path in Path(name).iterdir()})
