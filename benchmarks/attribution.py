@@ -83,15 +83,15 @@ def _row(classifier: Classifier, method: str) -> dict[str, Any]:
     images = torch.randn(batch, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     targets = list(range(batch))
     settings = SETTINGS.get(method, {}) | ({"layer": LAYERS[classifier.name]} if method == "score_cam" else {})
-    ours = partial(_explained, classifier, method, images, targets, settings)
+    ours = partial(_explain, classifier, method, images, targets, settings)
     with classifier.exclusive() as module:
         others: dict[str, Callable[[], Tensor | None]] = {}
         for label, build in peers.PEERS.get(method, {}).items():
             others[label] = build(module, images.to(classifier.device), targets, settings)
-        return _compared(module, images, ours, others)
+        return _compare(module, images, ours, others)
 
 
-def _explained(
+def _explain(
     classifier: Classifier, method: str, images: Tensor, targets: list[int], settings: dict[str, Any]
 ) -> Explanation:
     generator = torch.Generator().manual_seed(0)
@@ -99,7 +99,7 @@ def _explained(
     return explanation
 
 
-def _compared(
+def _compare(
     module: nn.Module,
     images: Tensor,
     ours: Callable[[], Explanation],

@@ -71,7 +71,7 @@ def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:
 
 def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]:
     generator, shares = torch.Generator().manual_seed(seed), (red_horizontal, red_vertical)
-    known = _opened(*shares, TRAINING, 2 * seed)
+    known = _open_bars(*shares, TRAINING, 2 * seed)
     network = train(known[0], known[1][:, 1], generator=generator)
     classifier = Classifier(network, transforms, CATEGORIES, name="bars")
     unseen = bars.load(red_horizontal=red_horizontal, red_vertical=red_vertical, size=TESTED, seed=2 * seed + 1)
@@ -103,7 +103,7 @@ def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]
     }
 
 
-def _opened(red_horizontal: int, red_vertical: int, size: int, seed: int) -> tuple[Tensor, Tensor]:
+def _open_bars(red_horizontal: int, red_vertical: int, size: int, seed: int) -> tuple[Tensor, Tensor]:
     images = bars.load(red_horizontal=red_horizontal, red_vertical=red_vertical, size=size, seed=seed)
     return _read(images), _conditions(images, ("colour", "orientation"))
 

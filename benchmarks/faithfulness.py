@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.contexts import OUTPUTS, context_share, context_table, even, staged
+from benchmarks.contexts import OUTPUTS, compute_even_share, context_share, context_table, stage_scenes
 from benchmarks.machine import arguments, hand_over
-from benchmarks.pointing import centre_hit, chance, chance_anywhere, hit, photographs, pointing_table
+from benchmarks.pointing import chance, chance_anywhere, is_centre_hit, is_hit, photographs, pointing_table
 from benchmarks.rows import Row, Rows
 from core import loading
 from core.attribution import METHODS
@@ -71,21 +71,23 @@ def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     folder = Path(given.real) / "imagenet"
     classifier = loading.load(f"{folder / 'mobilenet_v2.py'}:build")
     shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
-    work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": hit(one, map_)}) for one in shown]
+    work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": is_hit(one, map_)}) for one in shown]
     found, left_out = _rows("pointing", classifier, work, given, path)
     hits = {method: [row["hit"] for row in rows] for method, rows in found.items()}
-    table = pointing_table(hits, *([ask(one) for one in shown] for ask in (centre_hit, chance, chance_anywhere)))
-    return table | _told(found, left_out)
+    table = pointing_table(hits, *([ask(one) for one in shown] for ask in (is_centre_hit, chance, chance_anywhere)))
+    return table | _summarise(found, left_out)
 
 
 def _contexts(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     classifier = open_classifier("scenes", Path.cwd())
-    shown = staged(classifier, given.scenes, given.seed)
+    shown = stage_scenes(classifier, given.scenes, given.seed)
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"share": context_share(one, map_)}) for one in shown]
     found, left_out = _rows("contexts", classifier, work, given, path)
     shares = {method: np.array([row["share"] for row in rows]) for method, rows in found.items()}
     effects = {output: np.array([one.shares[output] for one in shown]) for output in OUTPUTS}
-    return context_table(shares, effects, np.array([even(one) for one in shown])) | _told(found, left_out)
+    return context_table(shares, effects, np.array([compute_even_share(one) for one in shown])) | _summarise(
+        found, left_out
+    )
 
 
 Work = list[tuple[str, Tensor, int, Callable[[Tensor], Row]]]
@@ -135,7 +137,7 @@ def _row(
     return asked(explanation.evidence[0]) | {"seconds": round(time.process_time() - start, 3)}
 
 
-def _told(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
+def _summarise(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
     seconds = {method: round(statistics.median(row["seconds"] for row in rows), 3) for method, rows in found.items()}
     return {"seconds_per_map": seconds, "left_out": left_out}
 

@@ -64,10 +64,10 @@ def measure() -> dict[str, Any]:
         result[name] = {
             "answers": len(frame),
             "three nested fits": nested_fits(frame),
-            "interaction model": compared(frame, FORMULA),
+            "interaction model": compare_programs(frame, FORMULA),
         }
-    result["160 people, random slope"] = compared(data(SIZES["160 people"]), SLOPE)
-    result["growth"] = [{"people": 4 * n, **alone(data(n), FORMULA)} for n in GROWTH]
+    result["160 people, random slope"] = compare_programs(data(SIZES["160 people"]), SLOPE)
+    result["growth"] = [{"people": 4 * n, **fit_alone(data(n), FORMULA)} for n in GROWTH]
     return result
 
 
@@ -79,31 +79,31 @@ def data(per_condition: int) -> pd.DataFrame:
 def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:
     """Run the whole analysis: fits, checks of separation and of convergence, tests."""
     nested.analyze(frame.head(2000))  # warm up
-    analysis, seconds = timed(lambda: nested.analyze(frame))
+    analysis, seconds = measure_time(lambda: nested.analyze(frame))
     return {**seconds, "tests": {f"{t.smaller} - {t.larger}": [round(t.chisq, 2), t.df] for t in analysis.tests}}
 
 
-def compared(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
+def compare_programs(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
     """Compare seconds, log-likelihood and number of warnings of each program."""
-    found: dict[str, Any] = {"Foretell": alone(frame, formula)}
-    found |= {name: in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
-    found[STATSMODELS] = bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
+    found: dict[str, Any] = {"Foretell": fit_alone(frame, formula)}
+    found |= {name: fit_in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
+    found[STATSMODELS] = fit_bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
     return found
 
 
-def alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
+def fit_alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
     """Measure this project's fit, with its checks."""
-    model, seconds = timed(lambda: mixed.fit(frame, formula))
+    model, seconds = measure_time(lambda: mixed.fit(frame, formula))
     return {**seconds, "loglik": round(model.loglik, 4), "warnings": len(model.messages)}
 
 
-def bayesian(frame: pd.DataFrame) -> dict[str, Any]:
+def fit_bayesian(frame: pd.DataFrame) -> dict[str, Any]:
     """Fit the same terms by statsmodels, with the additional checks of `study.analysis.crosschecks`."""
     model = mixed.fit(frame, FORMULA)
-    return timed(lambda: crosschecks.table(frame, model))[1]
+    return measure_time(lambda: crosschecks.table(frame, model))[1]
 
 
-def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str, Any] | str:
+def fit_in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str, Any] | str:
     """Fit in R, or explain why not."""
     if shutil.which("Rscript") is None:
         return "R is not installed"
@@ -113,7 +113,7 @@ def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str
         script = _R.replace("PACKAGE", package).replace("FILE", json.dumps(str(path)))
         script = script.replace("FIT", call.format(formula=formula))
         done = subprocess.run(
-            ["Rscript", "-e", script], capture_output=True, text=True, check=False, preexec_fn=_limited
+            ["Rscript", "-e", script], capture_output=True, text=True, check=False, preexec_fn=_limit_processor_time
         )
     if done.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU, -signal.SIGKILL):
         return f"not finished within {LIMIT_S} s of processor time"
@@ -123,11 +123,11 @@ def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str
     return {"cpu_seconds": round(float(seconds), 2), "loglik": round(float(loglik), 4), "warnings": int(warned)}
 
 
-def _limited() -> None:
+def _limit_processor_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
 
 
-def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+def measure_time(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
     """Return the result, and wall and processor seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()

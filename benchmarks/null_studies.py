@@ -49,7 +49,7 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
             person_slope_sd=by_participant,
             category_slope_sd=by_category,
         )
-        work = partial(one, truth, per_condition)
+        work = partial(run_study, truth, per_condition)
         found = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
         for (choice, test), part in found.groupby(["choice", "test"], sort=False):
             rows.append({"world": world, "choice": choice, "test": test, **_share(part["p"])})
@@ -57,7 +57,7 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
     return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}
 
 
-def one(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
+def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
     """Tabulate choice, test and p of one study."""
     frame = truth.study(per_condition, np.random.default_rng(stream))
     rows = []

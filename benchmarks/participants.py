@@ -75,17 +75,17 @@ async def run(load: Load) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, serve_study(Path(folder), load) as server:
         log, began, before = Log(), time.monotonic(), server.written_bytes()
         async with watch(server), _http(server.url) as http:
-            in_time, spent = await _loaded(server, load, log, http)
+            in_time, spent = await _run_load(server, load, log, http)
         wall = time.monotonic() - began
         spent["written_kb_per_response"] = round(
             (server.written_bytes() - before) / 1024 / (len(log.acknowledged) or 1), 1
         )
         server.stop()
-        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_told(log, wall), **spent}
-        return {**told, **kept(server.home, log)}
+        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_summarise(log, wall), **spent}
+        return {**told, **check_database(server.home, log)}
 
 
-async def _loaded(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
+async def _run_load(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
     """Tell whether all participants finished in time, and how busy the machine was during the first wave."""
     began, cpu, own, threads = time.monotonic(), server.cpu_s(), time.process_time(), server.threads_cpu_s()
     busy: list[Busy] = []
@@ -116,7 +116,7 @@ async def _loaded(server: Server, load: Load, log: Log, http: httpx.AsyncClient)
     }
 
 
-def kept(home: Path, log: Log) -> dict[str, Any]:
+def check_database(home: Path, log: Log) -> dict[str, Any]:
     """Check the database: lost and doubled responses, places by condition, the chain."""
     with sqlite3.connect(home / "foretell.db") as db:
         stored = [row[0] for row in db.execute("SELECT attempt_id FROM response")]
@@ -173,15 +173,20 @@ def _http(url: str) -> httpx.AsyncClient:
 async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
     """Start the first wave over the ramp; then replace each participant who left until their place is done."""
     rng = random.Random(load.people)
-    first = [_person(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
+    first = [
+        _run_participant(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP)
+        for k in range(load.people)
+    ]
     await asyncio.gather(*first)
     wave_is_over()
     while log.finished < load.people:
         missing = load.people - log.finished
-        await asyncio.gather(*(_person(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
+        await asyncio.gather(
+            *(_run_participant(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing))
+        )
 
 
-async def _person(
+async def _run_participant(
     http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
 ) -> None:
     await asyncio.sleep(wait_s)
@@ -235,7 +240,7 @@ async def _call(
         await asyncio.sleep(0.5)
 
 
-def _told(log: Log, wall: float) -> dict[str, Any]:
+def _summarise(log: Log, wall: float) -> dict[str, Any]:
     shares = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "slowest_ms": 1.0}
     at = {name: round(_at(log, share)) for name, share in shares.items()}
     counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "answers": len(log.acknowledged)}

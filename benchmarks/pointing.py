@@ -47,10 +47,13 @@ class Photograph:
 
 def photographs(folder: Path, classifier: Classifier) -> list[Photograph]:
     """Load the photographs that ``folder/targets.json`` lists, with their boxes."""
-    return [_opened(folder, classifier, entry) for entry in json.loads((folder / "targets.json").read_text("utf-8"))]
+    return [
+        _open_photograph(folder, classifier, entry)
+        for entry in json.loads((folder / "targets.json").read_text("utf-8"))
+    ]
 
 
-def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
+def _open_photograph(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
     with Image.open(folder / entry["image"]) as image:
         x, (width, height) = classifier.preprocess(image), image.size
     inside = torch.zeros(height, width, dtype=torch.bool)
@@ -66,7 +69,7 @@ def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Phot
     return Photograph(Path(entry["image"]).name, x, int(entry["class_index"]), inside, geometry)
 
 
-def hit(photograph: Photograph, evidence: Tensor) -> bool:
+def is_hit(photograph: Photograph, evidence: Tensor) -> bool:
     """Tell whether the maximum of a heatmap (H, W) is at most 15 px of the photograph from a box."""
     place = (ranks(evidence[None])[0] == 0).nonzero()[0].numpy()
     point = torch.zeros(1, *photograph.inside.shape)
@@ -74,12 +77,12 @@ def hit(photograph: Photograph, evidence: Tensor) -> bool:
     return bool(pointing_hit(point, photograph.inside[None], tolerance=TOLERANCE)[0])
 
 
-def centre_hit(photograph: Photograph) -> bool:
+def is_centre_hit(photograph: Photograph) -> bool:
     """Tell whether the photograph's centre hits a box."""
     height, width = photograph.geometry.shape
     middle = torch.zeros(height, width)
     middle[height // 2, width // 2] = 1
-    return hit(photograph, middle)
+    return is_hit(photograph, middle)
 
 
 def chance(photograph: Photograph) -> float:

@@ -26,12 +26,12 @@ PROFILED = "saliency"
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
     """Measure bias and coverage over the studies."""
     tasks = [(per_condition, SEED, number) for number in range(studies)]
-    found = pd.concat(parallel.each(one, tasks, workers=workers), ignore_index=True)
+    found = pd.concat(parallel.each(run_study, tasks, workers=workers), ignore_index=True)
     rows = [_summary(parameter, method, part) for (parameter, method), part in found.groupby(["parameter", "method"])]
     return {"studies": studies, "people": 4 * per_condition, "parameters": rows}
 
 
-def one(task: tuple[int, int, int]) -> pd.DataFrame:
+def run_study(task: tuple[int, int, int]) -> pd.DataFrame:
     """Tabulate parameter, method, true, estimate, low, high of one simulated study."""
     per_condition, *stream = task
     world = AdditiveTruth(TABLE_1)

@@ -53,7 +53,7 @@ def measure() -> dict[str, Any]:
         command = [sys.executable, "-m", "benchmarks.teaching", CHILD, name, str(torch.get_num_threads())]
         answer = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
         parts[name] = json.loads(answer.stdout.splitlines()[-1])
-    return {"scoring": _against_the_recipe(), "parts": parts, "projected": _projected(parts)}
+    return {"scoring": _against_the_recipe(), "parts": parts, "projected": _project(parts)}
 
 
 def _world(classes: int = 10) -> tuple[KroneckerPrior, Tensor, Tensor]:
@@ -110,7 +110,7 @@ def _prior_inverse() -> Callable[[], object]:
     return lambda: moments.prior(damping=0.01)
 
 
-def _choosing(sets: int | None) -> Callable[[], object]:
+def _prepare_choice(sets: int | None) -> Callable[[], object]:
     prior, features, image = _world()
     targets, alternatives = torch.arange(50), torch.arange(50, 100)
 
@@ -122,13 +122,13 @@ def _choosing(sets: int | None) -> Callable[[], object]:
     return choose
 
 
-def _answers(features: bool) -> Callable[[], object]:
+def _prepare_predictions(features: bool) -> Callable[[], object]:
     classifier = _resnet50()
     pictures = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     return lambda: classifier.features(pictures) if features else classifier.logits(pictures)
 
 
-def _map() -> Callable[[], object]:
+def _prepare_heatmap() -> Callable[[], object]:
     classifier = _resnet50()
     picture = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     return lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=SHOWN)
@@ -137,15 +137,15 @@ def _map() -> Callable[[], object]:
 PARTS: dict[str, Callable[[], Callable[[], object]]] = {
     "sums of the prior, 64 pictures": _prior_sums,
     "inverse of the prior": _prior_inverse,
-    "best of 200 sets, 50 + 50 pictures": lambda: _choosing(200),
-    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _choosing(None),
-    "answers to 64 pictures": lambda: _answers(features=False),
-    "answers by features of 64 pictures": lambda: _answers(features=True),
-    "64 masks of a map": _map,
+    "best of 200 sets, 50 + 50 pictures": lambda: _prepare_choice(200),
+    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _prepare_choice(None),
+    "answers to 64 pictures": lambda: _prepare_predictions(features=False),
+    "answers by features of 64 pictures": lambda: _prepare_predictions(features=True),
+    "64 masks of a map": _prepare_heatmap,
 }
 
 
-def _projected(parts: dict[str, Any]) -> dict[str, Any]:
+def _project(parts: dict[str, Any]) -> dict[str, Any]:
     """Project the hours of the paper's build on this machine, by part: one process, without decoding."""
     seconds = {name: part["seconds"] for name, part in parts.items()}
     inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 pictures"]

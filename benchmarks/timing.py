@@ -59,7 +59,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
             }
             service.researcher.open_study(write_bundle(home / "bundle", **options), per_condition=1)
         with serving(home) as server:
-            pressed = _taken_part(at_main(server, "timing", 0), delays)
+            pressed = _take_part(at_main(server, "timing", 0), delays)
             with sqlite3.connect(home / "foretell.db") as db:
                 stored = db.execute("SELECT trial_index, rt_ms, frame_hz, clock_ms FROM response ORDER BY 1").fetchall()
     errors = [rt - pressed[str(index + 1)] for index, rt, _, _ in stored]
@@ -75,7 +75,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _taken_part(link: str, delays: list[float]) -> dict[str, float]:
+def _take_part(link: str, delays: list[float]) -> dict[str, float]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 720})

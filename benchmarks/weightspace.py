@@ -39,7 +39,7 @@ class WeightSpace:
         at = np.concatenate([image, -image])
         self._probability(float(at @ found.x), float(at @ covariance @ at))
         seconds = time.perf_counter() - start
-        return self._polished(found.x, design, at), seconds
+        return self._polish(found.x, design, at), seconds
 
     def _loss(self, w: Floats, design: Floats) -> tuple[float, Floats]:
         away = self.precision @ (w - self.mean)
@@ -52,7 +52,7 @@ class WeightSpace:
         hessian: Floats = self.precision + (design.T * (self.weight * p * (1 - p))) @ design
         return hessian
 
-    def _polished(self, w: Floats, design: Floats, at: Floats) -> float:
+    def _polish(self, w: Floats, design: Floats, at: Floats) -> float:
         for _ in range(4):
             w = w - cho_solve(cho_factor(self._hessian(w, design)), self._loss(w, design)[1])
         spread = cho_solve(cho_factor(self._hessian(w, design)), at)

@@ -69,7 +69,7 @@ def _take_part(service: Service, token: str, person: SimulatedParticipant, strea
     state = _enter(service, token)
     answered = 0
     while state["stage"] in ("practice", "main"):
-        state = _answer(service, token, person, state, stream)
+        state = _respond(service, token, person, state, stream)
         answered += 1
     if state["stage"] == "questionnaire":
         state = service.participant.fill(token, _fill_questionnaire(state["items"], stream))
@@ -104,7 +104,7 @@ def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) ->
     return QuestionnaireResponses(answers=answers)
 
 
-def _answer(
+def _respond(
     service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
     """Respond to one trial; the randomness depends on the participant and the trial alone, not on earlier trials."""

@@ -16,14 +16,14 @@ ManifestOf = Callable[[Row], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
 
 
-def unplayable(manifest: Manifest) -> Iterator[str]:
+def find_unplayable(manifest: Manifest) -> Iterator[str]:
     """Yield what a running study needs and the bundle's format does not guarantee."""
     for name in manifest.conditions:
         CONDITIONS[name]
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     for trial in (*manifest.practice, *manifest.trials):
-        yield from _unequal(manifest, trial)
+        yield from _check_assets(manifest, trial)
         if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
             yield (
                 f"Trial {trial.id!r}: its options {trial.options} are not the predicted class {trial.target!r} and the "
@@ -31,7 +31,7 @@ def unplayable(manifest: Manifest) -> Iterator[str]:
             )
 
 
-def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
+def _check_assets(manifest: Manifest, trial: Trial) -> Iterator[str]:
     """Check that all conditions load the same images: participants load `TrialAssets.every`, whatever is shown."""
     for name in manifest.conditions:
         extra = set(assets(lay_out_trial("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
@@ -43,19 +43,19 @@ def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
             )
 
 
-def faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
+def find_faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
     """Yield one sentence per wrong row, in the order chain, participants, places, audit."""
     yield from responses.find_broken_links(db)
     for session in repository.every_session(db):
         try:
-            yield from _person(db, session, manifest_of(session))
+            yield from _check_session(db, session, manifest_of(session))
         except ForetellError as error:
             yield f"Session {session['session_id']} cannot be checked: {error}"
-    yield from _places(db)
+    yield from _check_places(db)
     yield from audit.find_broken_entries(db)
 
 
-def _person(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
+def _check_session(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
     """Compare the plan with a new one from condition, sides and order; each response with the plan; their count."""
     name = f"Session {session['session_id']}"
     planned = repository.list_planned_trials(db, session["session_id"], 0, session["practice"] + session["main"] + 1)
@@ -66,16 +66,16 @@ def _person(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
     if not planned and session["stage"] == "expired":
         return  # expired before allocation, in a preview
     expected = plan(manifest, session["condition"], session["side_flip"], session["order_seed"])
-    yield from _plan(name, planned, expected)
+    yield from _check_plan(name, planned, expected)
     answers = responses.of_session(db, session["session_id"])
-    yield from _answers(name, answers, {row["trial_index"]: row for row in planned})
+    yield from _check_responses(name, answers, {row["trial_index"]: row for row in planned})
     if [row["trial_index"] for row in answers] != list(range(session["position"])):
         yield f"{name} is at trial {session['position']} but has responses to {len(answers)} trials."
     if session["stage"] == "done" and len(answers) != len(expected):
         yield f"{name} is done with {len(answers)} of {len(expected)} responses."
 
 
-def _plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
+def _check_plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
     if len(planned) != len(expected):
         yield f"{name} has a plan of {len(planned)} trials but the study has {len(expected)}."
         return
@@ -86,7 +86,7 @@ def _plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iter
             return
 
 
-def _answers(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator[str]:
+def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator[str]:
     for row in answers:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
@@ -95,7 +95,7 @@ def _answers(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator
             yield f"{name}, trial {row['trial_index']}: the choice does not match the side that was pressed."
 
 
-def _places(db: Connection) -> Iterator[str]:
+def _check_places(db: Connection) -> Iterator[str]:
     people = {session["session_id"]: session for session in repository.every_session(db)}
     for slot in repository.all_slots(db):
         if slot["state"] == "open":

@@ -43,7 +43,7 @@ class Monitor:
     Attributes
     ----------
     people
-        participant, where, stage, trial, of, minutes (since last heard of), flags (in words); newest first.
+        participant, where, stage, trial, of, minutes (since the last activity), flags (in words); newest first.
     places
         condition, places, open, held, done.
     throughput
@@ -77,19 +77,19 @@ class Monitor:
 def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
     """Summarise the real participants of a study."""
     answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
-    rows, crowds, excluded = [], _crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
+    rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     for session in reversed(repository.sessions(db, study, ["live"])):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
         allowed = missed.get(session_id, 0) - road.catch_allowed
-        said = [*(["excluded"] if session_id in excluded else []), *flags(answers.get(session_id), allowed)]
+        said = [*(["excluded"] if session_id in excluded else []), *describe_flags(answers.get(session_id), allowed)]
         if session_id in crowds:
             said.append(f"one of {crowds[session_id]} from one address within {CROWD_NS // 60 // 10**9} minutes")
-        rows.append(_person(session, said, now))
+        rows.append(_describe_participant(session, said, now))
     columns = ["participant", "where", "stage", "trial", "of", "minutes", "flags"]
     return Monitor(
         pd.DataFrame(rows, columns=columns),
-        _places(db, study),
-        _throughput(watch.count_responses_by_time(db, study, STEP_NS)),
+        _tabulate_places(db, study),
+        _tabulate_throughput(watch.count_responses_by_time(db, study, STEP_NS)),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),
@@ -97,7 +97,7 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
     )
 
 
-def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
+def describe_flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
     """Describe unusual features of a participant's responses, without their correctness."""
     found = [f"attention checks failed beyond the allowed number: {missed}"] if missed > 0 else []
     if answers is None or not answers["answers"]:
@@ -111,7 +111,7 @@ def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
     return found
 
 
-def _crowds(db: Connection, study: str) -> dict[str, int]:
+def _find_crowds(db: Connection, study: str) -> dict[str, int]:
     """Find participants who started among unusually many from one address, and how many those were."""
     by_origin: dict[str, list[Row]] = {}
     for row in guests.origins(db, study):
@@ -130,14 +130,14 @@ def _crowds(db: Connection, study: str) -> dict[str, int]:
     return found
 
 
-def _person(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
+def _describe_participant(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
     total = session["practice"] + session["main"]
     minutes = round((now - session["last_seen"]) / 60e9, 1)
     said = "; ".join(flagged)
-    return pseudonym(session), _where(session, now), session["stage"], session["position"], total, minutes, said
+    return pseudonym(session), _find_where(session, now), session["stage"], session["position"], total, minutes, said
 
 
-def _where(session: Row, now: int) -> Where:
+def _find_where(session: Row, now: int) -> Where:
     if session["stage"] == "done":
         return "finished"
     if session["stage"] not in (*UNDER_WAY, "consent"):
@@ -147,7 +147,7 @@ def _where(session: Row, now: int) -> Where:
     return "answering" if session["stage"] in ("practice", "main") else "waiting"
 
 
-def _places(db: Connection, study: str) -> pd.DataFrame:
+def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:
     """Tabulate places of all versions by condition name: the order of allocation must not show."""
     mine = {version["study_hash"] for version in repository.versions(db) if version["name"] == study}
     counts = pd.DataFrame(
@@ -160,7 +160,7 @@ def _places(db: Connection, study: str) -> pd.DataFrame:
     return table.rename_axis(columns=None).reset_index()
 
 
-def _throughput(rows: list[Row]) -> pd.DataFrame:
+def _tabulate_throughput(rows: list[Row]) -> pd.DataFrame:
     counts = {int(row["step"]): int(row["n"]) for row in rows}
     steps = range(min(counts), max(counts) + 1) if counts else range(0)
     times = [datetime.fromtimestamp(step * STEP_NS / 1e9, UTC) for step in steps]

@@ -81,7 +81,7 @@ class Provider(BaseModel):
     _secret: str = PrivateAttr("")
 
     @model_validator(mode="after")
-    def _whole(self) -> Provider:
+    def _check_sources(self) -> Provider:
         if (self.secret_file is None) == (self.secret_variable is None):
             raise ValueError("name the source of the client secret: either secret_file or secret_variable.")
         if not self.people and not self.domains:

@@ -61,7 +61,7 @@ def reconcile(
     actor: str,
 ) -> pd.DataFrame:
     """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
-    theirs = _theirs(statuses)
+    theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
     sessions = {row["ext_person"]: ours[row["participant_id"]] for row in people if row["participant_id"] in ours}
     found = []
@@ -70,14 +70,14 @@ def reconcile(
         session = sessions.get(person)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             repository.free_slot(db, session["session_id"])
-        matter = _matter(status, code, session, manifest_of)
+        matter = _describe_difference(status, code, session, manifest_of)
         if matter:
             found.append((person, status or "", session["stage"] if session else "", matter))
     audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
     return pd.DataFrame(found, columns=["person", "recruiter", "here", "matter"])
 
 
-def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
+def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
     """Read status and code by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
     person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
@@ -94,7 +94,9 @@ def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
     return frame[~frame.index.duplicated(keep="last")]
 
 
-def _matter(status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]) -> str | None:
+def _describe_difference(
+    status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]
+) -> str | None:
     """Describe a disagreement; None if there is none."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"

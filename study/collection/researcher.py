@@ -14,10 +14,10 @@ from study.bundle import Bundle
 from study.collection import interim, outcomes, recruiting
 from study.collection.frames import response_frame
 from study.collection.guests import Guests
-from study.collection.integrity import faults, unplayable
+from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
 from study.collection.monitor import Monitor, build_monitor
-from study.collection.persons import participant_frame
+from study.collection.participants import participant_frame
 from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.answer import Recruit
@@ -43,7 +43,7 @@ class Researcher(Guests):
         """
         if per_condition < 1:
             raise ForetellError(f"per_condition is {per_condition}. A study needs at least 1 participant in each.")
-        bundle = _sound(bundle_folder)
+        bundle = _open_verified_bundle(bundle_folder)
         manifest = bundle.manifest
 
         def work(db: Connection) -> None:
@@ -57,7 +57,7 @@ class Researcher(Guests):
 
     def add_study(self, bundle_folder: Path) -> str:
         """Verify a bundle for simulated participants without opening it; return its name. An open study stays open."""
-        bundle = _sound(bundle_folder)
+        bundle = _open_verified_bundle(bundle_folder)
         manifest, folder = bundle.manifest, str(bundle.folder)
         row = manifest.study_hash, manifest.name, folder, self.workspace.clock()
         self.workspace.store.write(lambda db: repository.add_version(db, *row))
@@ -181,7 +181,7 @@ class Researcher(Guests):
     def verify(self) -> list[str]:
         """List the faults of the database, the first wrong row first: ends, chain, plans, counts, places, audit."""
         return self.workspace.store.read(
-            lambda db: [*self.workspace.find_lost_rows(db), *faults(db, self.workspace.manifest_of)]
+            lambda db: [*self.workspace.find_lost_rows(db), *find_faults(db, self.workspace.manifest_of)]
         )
 
     def last_response(self) -> str:
@@ -249,11 +249,11 @@ class Researcher(Guests):
         return StudyStatus(version["name"], title, study_hash, folder, state, counts[0], counts[1], version["access"])
 
 
-def _sound(bundle_folder: Path) -> Bundle:
+def _open_verified_bundle(bundle_folder: Path) -> Bundle:
     """Open a bundle whose bytes are complete and which every condition can run."""
     bundle = Bundle(bundle_folder.resolve())
     for complaint in bundle.find_damage():
         raise ForetellError(complaint)
-    for complaint in unplayable(bundle.manifest):
+    for complaint in find_unplayable(bundle.manifest):
         raise ForetellError(complaint)
     return bundle

@@ -46,7 +46,7 @@ class AssertionQuery:
 
     file: Path
     model: str = "scenes"
-    pictures: str | None = None
+    images: str | None = None
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     limit: float = LIMIT_S
@@ -56,7 +56,7 @@ class AssertionQuery:
 class LabelledImages:
     """Images; for a labelled set, also the label of each and the digest of the set."""
 
-    pictures: ImageCollection
+    images: ImageCollection
     labels: tuple[str, ...] | None = None
     digest: str | None = None
 
@@ -89,13 +89,13 @@ def assertion_files(
     """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
     with closing(RuleProcess(request.file, COLUMNS)) as rules:
         classifier = open_classifier(request.model, Path.cwd())
-        asserted = assertions(classifier, rules, request, _pictures(request), out / "parts", progress)
+        asserted = assertions(classifier, rules, request, _open_images(request), out / "parts", progress)
     stem = f"{classifier.name}.{request.file.stem}"
     return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
 
-def _pictures(request: AssertionQuery) -> LabelledImages:
-    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
+def _open_images(request: AssertionQuery) -> LabelledImages:
+    pictures, images = open_requested(request.images, request.image_set, request.settings)
     return LabelledImages(pictures) if images is None else load_judged_set(images)
 
 
@@ -121,7 +121,7 @@ def assertions(
     ForetellError
         An assertion fails, does not end, returns anything but True, False, None or a number >= 0, or always None.
     """
-    pictures, found, facts = judged.pictures, rules.says, _facts(classifier, request, judged)
+    pictures, found, facts = judged.images, rules.says, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     judge = partial(_judge_block, classifier, rules, request, judged, progress)
     try:
@@ -159,14 +159,14 @@ def _judge_block(
     rows: range,
 ) -> dict[str, NDArray[Any]]:
     """Compute the columns of a block of images: `PREDICTED`, `CONFIDENCE`, and the severity of each assertion."""
-    opened = [judged.pictures.open(i) for i in rows]
+    opened = [judged.images.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
     severities: dict[str, list[float]] = {name: [] for name in rules.says}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
-        progress(i, len(judged.pictures), WHAT)  # rules may be slow: a run can be stopped between two images
+        progress(i, len(judged.images), WHAT)  # rules may be slow: a run can be stopped between two images
         answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
         for name, values in severities.items():
-            values.append(rules.severity(name, picture, answer, judged.pictures.ids[i], request.limit))
+            values.append(rules.severity(name, picture, answer, judged.images.ids[i], request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 
@@ -210,8 +210,8 @@ def _facts(classifier: Classifier, request: AssertionQuery, judged: LabelledImag
     own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
-        "pictures": judged.pictures.name,
+        "pictures": judged.images.name,
         "digest": judged.digest,
-        "count": len(judged.pictures),
+        "count": len(judged.images),
     }
     return facts_of(classifier, own)

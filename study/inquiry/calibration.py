@@ -86,7 +86,9 @@ class CalibrationResults:
 
     def bins(self) -> pd.DataFrame:
         """Tabulate the accuracy, with its limits, in each bin of confidence that has predictions."""
-        return pd.DataFrame([row for name, one in self.predictions.items() for row in _bins(name, one.calibration)])
+        return pd.DataFrame(
+            [row for name, one in self.predictions.items() for row in _tabulate_bins(name, one.calibration)]
+        )
 
     def measures(self) -> pd.DataFrame:
         """Tabulate each measure of the predictions, with its 95 % interval if it has one."""
@@ -138,23 +140,23 @@ def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.in
         Fewer than `LEAST` images.
     """
     if len(labels) < LEAST:
-        raise ForetellError(too_few(len(labels)))
+        raise ForetellError(explain_too_few(len(labels)))
     right = probabilities.argmax(1) == labels
     accuracy = share_of(int(right.sum()), len(right))
-    one_sided = _one_sided(right)
+    one_sided = _explain_one_sided(right)
     if one_sided:
         return CalibrationResults(
             len(right), accuracy, _describe_confidence(probabilities, labels, None), None, None, (one_sided,)
         )
     lacking: list[str] = []
-    found = _try_measure(lambda: error_detection(_unsure(probabilities), ~right), lacking)
+    found = _try_measure(lambda: error_detection(_compute_uncertainty(probabilities), ~right), lacking)
     given = _describe_confidence(probabilities, labels, found)
     fitted = _try_measure(lambda: cross_fit_temperatures(probabilities, labels), lacking)
     if fitted is None:
         return CalibrationResults(len(right), accuracy, given, None, None, tuple(lacking))
     temperatures, cooled = fitted
     # Each half has its own temperature, so confidence cannot be ranked across halves.
-    found = _try_measure(lambda: detection_by_halves(_unsure(cooled), ~right), lacking)
+    found = _try_measure(lambda: detection_by_halves(_compute_uncertainty(cooled), ~right), lacking)
     return CalibrationResults(
         len(right), accuracy, given, _describe_confidence(cooled, labels, found), temperatures, tuple(lacking)
     )
@@ -169,7 +171,7 @@ def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
         return None
 
 
-def too_few(count: int) -> str:
+def explain_too_few(count: int) -> str:
     """Explain why so few labelled images say nothing about calibration."""
     return (
         f"Calibration needs at least {LEAST} images whose labels are classes of the AI; there are {count}. Name the "
@@ -177,7 +179,7 @@ def too_few(count: int) -> str:
     )
 
 
-def _one_sided(right: NDArray[np.bool_]) -> str:
+def _explain_one_sided(right: NDArray[np.bool_]) -> str:
     """Explain why there is nothing to compare if all predictions are correct, or all wrong."""
     if right.all():
         return (
@@ -192,7 +194,7 @@ def _one_sided(right: NDArray[np.bool_]) -> str:
     return ""
 
 
-def _unsure(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+def _compute_uncertainty(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
     unsure: NDArray[np.float64] = 1 - probabilities.max(1).astype(np.float64)
     return unsure
 
@@ -204,17 +206,17 @@ def _describe_confidence(
     return ConfidenceCalibration(
         calibration(probabilities, labels),
         float(sure.mean()),
-        _gap(sure - (probabilities.argmax(1) == labels)),
+        _compute_gap(sure - (probabilities.argmax(1) == labels)),
         detection,
     )
 
 
-def _gap(differences: NDArray[np.float64]) -> Gap:
+def _compute_gap(differences: NDArray[np.float64]) -> Gap:
     value, error = float(differences.mean()), float(differences.std(ddof=1)) / len(differences) ** 0.5
     return Gap(value, value - 1.96 * error, value + 1.96 * error)
 
 
-def _bins(name: str, found: Calibration) -> list[dict[str, object]]:
+def _tabulate_bins(name: str, found: Calibration) -> list[dict[str, object]]:
     rows = []
     for k in np.flatnonzero(found.count):
         count = int(found.count[k])

@@ -22,7 +22,7 @@ from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.inquiry.conceptsets import Concept, material, parse_concepts
+from study.inquiry.conceptsets import Concept, draw_inputs, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels, open_classifier, plain, set_named
@@ -41,7 +41,7 @@ class ConceptQuery:
 
     ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
     images; then ``random`` is a folder of other images. Empty ``layers``: the last layer with spatial positions.
-    ``pictures`` is the number of images that show a concept.
+    ``count`` is the number of images that show a concept.
     """
 
     model: str
@@ -51,7 +51,7 @@ class ConceptQuery:
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
-    pictures: int = 30
+    count: int = 30
     runs: int = 10
     seed: int = 0
 
@@ -90,8 +90,8 @@ def concepts(
     ForetellError
         An unknown class, concept or layer, or too few images.
     """
-    if request.pictures < LEAST:
-        raise ForetellError(f"count={request.pictures}: a concept is learned from images: give {LEAST} or more.")
+    if request.count < LEAST:
+        raise ForetellError(f"count={request.count}: a concept is learned from images: give {LEAST} or more.")
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
     sought = parse_concepts(images, request.concepts, request.random)
     layers = [*request.layers] or [select_layer(classifier, "")]
@@ -128,7 +128,7 @@ def _facts(classifier: Classifier, request: ConceptQuery, images: ImageSet, laye
         "concepts": list(request.concepts),
         "random": request.random,
         "layers": layers,
-        "pictures": request.pictures,
+        "pictures": request.count,
         "runs": request.runs,
         "seed": request.seed,
     }
@@ -146,7 +146,7 @@ def _test_concept(
     layer: str,
 ) -> Columns:
     """Test one concept at one layer (TCAV), its p-value corrected for all tests of the query."""
-    seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)
+    seen = draw_inputs(classifier, concept, images, labels, target, request.count, request.seed)
     (found,) = tcav(
         classifier,
         [layer],

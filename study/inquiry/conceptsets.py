@@ -23,12 +23,12 @@ OTHERS = 3
 
 @dataclass(frozen=True)
 class Concept:
-    """A ``value`` of a ``factor`` of a set, or the ``pictures`` of a folder against ``others``."""
+    """A ``value`` of a ``factor`` of a set, or the ``images`` of a folder against ``others``."""
 
     name: str
     factor: str | None = None
     value: str = ""
-    pictures: ImageCollection | None = None
+    images: ImageCollection | None = None
     others: ImageCollection | None = None
 
 
@@ -49,13 +49,13 @@ def parse_concepts(images: ImageSet, names: Iterable[str], random: str | None) -
     ForetellError
         No concept, an unknown value, a missing folder, or a folder without ``random`` images.
     """
-    found = [concept for name in names for concept in _one(images, name, random)]
+    found = [concept for name in names for concept in _parse_concept(images, name, random)]
     if not found:
         raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of images.")
     return list({concept.name: concept for concept in found}.values())
 
 
-def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
+def _parse_concept(images: ImageSet, name: str, random: str | None) -> list[Concept]:
     factor, _, value = name.partition("=")
     if factor in images.factors:
         values = images.factors[factor].values
@@ -69,10 +69,10 @@ def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
         )
     if random is None:
         raise ForetellError(f"The concept {name!r} is a folder: also give a folder of other images (random).")
-    return [Concept(Path(name).name, pictures=open_images(name), others=open_images(random))]
+    return [Concept(Path(name).name, images=open_images(name), others=open_images(random))]
 
 
-def material(
+def draw_inputs(
     classifier: Classifier, concept: Concept, images: ImageSet, labels: np.ndarray, target: int, count: int, seed: int
 ) -> ConceptInputs:
     """Draw images with the concept and without it, and those of the class.
@@ -133,7 +133,7 @@ def _from_folders(
 ) -> tuple[list[Image.Image], list[Image.Image]]:
     shown, others = (
         [] if pictures is None else [pictures.open(int(i)) for i in rng.permutation(len(pictures))[:most]]
-        for pictures, most in ((concept.pictures, count), (concept.others, OTHERS * count))
+        for pictures, most in ((concept.images, count), (concept.others, OTHERS * count))
     )
     if len(others) < 2 * len(shown):
         raise ForetellError(

@@ -156,7 +156,7 @@ def label_evidence(found: DebuggingResults, i: int) -> list[str]:
     assert found.labels is not None
     assert found.near is not None
     predictions, labels, names = found.predictions, found.labels, found.class_names
-    own, other = int(predictions.truth[i]), _rather(found, i)
+    own, other = int(predictions.truth[i]), _find_other_class(found, i)
     near = predictions.truth[found.near.indices[i].numpy()]
     return [
         f"labelled {found.label_names[i]}, rather {names[other]}",
@@ -169,7 +169,7 @@ def label_evidence(found: DebuggingResults, i: int) -> list[str]:
     ]
 
 
-def _rather(found: DebuggingResults, i: int) -> int:
+def _find_other_class(found: DebuggingResults, i: int) -> int:
     """Name the other class suggested by the evidence against the label; the predictions' evidence comes first."""
     evidence = [one for one in (found.labels, found.read) if one is not None]
     return int(next(one for one in evidence if one.likely[i]).instead[i])

@@ -79,8 +79,8 @@ class Exemplars:
 
     unit: Unit
     set_name: str
-    looked_through: int
-    found: tuple[Exemplar, ...]
+    n_searched: int
+    exemplars: tuple[Exemplar, ...]
     warnings: tuple[str, ...]
 
 
@@ -130,13 +130,13 @@ def exemplars(
         ranked = _rank_images(classifier, unit, pictures, count, report_progress)
     else:
         ranked = _strongest_places(classifier, unit, pictures, count, report_progress)
-    found, warnings = [], _alike([activation for _, _, activation in ranked])
+    found, warnings = [], _warn_of_ties([activation for _, _, activation in ranked])
     for i, at, activation in ranked:
         one, said = _exemplar(classifier, at, pictures, i, activation)
         found.append(one)
         warnings |= dict.fromkeys(said)
         progress(len(found), len(ranked), "projections")
-    warnings |= _blind(classifier, ranked[0][1], found[0].projection)
+    warnings |= _warn_without_switches(classifier, ranked[0][1], found[0].projection)
     return Exemplars(unit, pictures.name, total, tuple(found), tuple(warnings))
 
 
@@ -171,7 +171,7 @@ def _blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tenso
         yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])
 
 
-def _alike(activations: list[float]) -> dict[str, None]:
+def _warn_of_ties(activations: list[float]) -> dict[str, None]:
     if len(activations) < 2 or activations[0] > activations[-1]:
         return {}
     return {
@@ -180,7 +180,7 @@ def _alike(activations: list[float]) -> dict[str, None]:
     }
 
 
-def _blind(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
+def _warn_without_switches(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
     """Warn that without max-pooling switches a deconvnet shows the weights alone (Springenberg et al. 2014,
     arXiv:1412.6806, section 3.4)."""
     if projected is None or not torch.equal(projected, projection(classifier, at, classifier.fill("mean"))[0]):

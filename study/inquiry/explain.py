@@ -54,20 +54,20 @@ class Outcome:
     ``notes`` count the heatmaps whose drawing is incomplete, by reason.
     """
 
-    made: int = 0
-    kept: int = 0
+    n_made: int = 0
+    n_kept: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
     def done_count(self) -> int:
         """Number of heatmaps that need no more work."""
-        return self.made + self.kept + self.faults.total()
+        return self.n_made + self.n_kept + self.faults.total()
 
     def add(self, other: Outcome) -> Outcome:
         """Sum two outcomes."""
         return Outcome(
-            self.made + other.made, self.kept + other.kept, self.faults + other.faults, self.notes + other.notes
+            self.n_made + other.n_made, self.n_kept + other.n_kept, self.faults + other.faults, self.notes + other.notes
         )
 
     def complain(self, total: int) -> None:
@@ -313,8 +313,8 @@ class _BatchRun:
         return report
 
     def _count(self, made: int = 0, kept: int = 0) -> None:
-        self.outcome.made += made
-        self.outcome.kept += kept
+        self.outcome.n_made += made
+        self.outcome.n_kept += kept
         self._report(self.outcome.done_count)
 
     def _report(self, done: int) -> None:

@@ -50,7 +50,7 @@ def _expand_path(path: Path) -> list[tuple[Path, str]]:
     else:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         raise ForetellError(f"There is no image {path}.{f' Did you mean {near[0]}?' if near else ''}")
-    pictures = _pictures(root.glob(pattern))
+    pictures = _list_images(root.glob(pattern))
     if not pictures:
         raise ForetellError(f"There is no image in {path}: file names must end in {', '.join(EXTENSIONS)}.")
     return [(file, _name_file(file, root)) for file in pictures]
@@ -66,12 +66,12 @@ def _split(path: Path) -> tuple[Path, str]:
     return Path(*path.parts[:first]), str(Path(*path.parts[first:]))
 
 
-def _pictures(files: Iterable[Path]) -> list[Path]:
+def _list_images(files: Iterable[Path]) -> list[Path]:
     known = (file for file in files if file.suffix.lower() in EXTENSIONS and not file.name.startswith("."))
-    return sorted(file for file in known if file.is_file() and not _is_a_map(file))
+    return sorted(file for file in known if file.is_file() and not _is_heatmap(file))
 
 
-def _is_a_map(file: Path) -> bool:
+def _is_heatmap(file: Path) -> bool:
     return all(file.with_suffix(ending).is_file() for ending in (".npy", ".json"))
 
 

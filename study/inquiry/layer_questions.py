@@ -146,7 +146,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     tables = []
     for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
 
-        def without(block: range, layer: str = layer) -> dict[str, np.ndarray]:
+        def delete_units(block: range, layer: str = layer) -> dict[str, np.ndarray]:
             rows = shown[list(block)]
             found = predict_without_units(
                 inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent
@@ -154,7 +154,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
             return {name: values.numpy() for name, values in found._asdict().items()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
-        columns = kept.join(without, progress, f"deleting units of {layer}")
+        columns = kept.join(delete_units, progress, f"deleting units of {layer}")
         found = by_class(UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
         units = range(len(found.drop))
         tables.append(

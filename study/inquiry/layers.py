@@ -138,10 +138,10 @@ def blocks(classifier: Classifier) -> tuple[str, ...]:
         for name, child in module.named_children():
             inner = [f"{name}.{part}" for part, _ in child.named_children()] if isinstance(child, nn.Sequential) else []
             names += inner or [name]
-    return tuple(name for name in names if _speaks(classifier, name))
+    return tuple(name for name in names if _has_channels(classifier, name))
 
 
-def _speaks(classifier: Classifier, name: str) -> bool:
+def _has_channels(classifier: Classifier, name: str) -> bool:
     with suppress(ForetellError):
         find_layer_shape(classifier, Unit(0, name))
         return True

@@ -98,7 +98,7 @@ def margins(
             own = int(answers[i])
             spans: list[Tensor | None] = [None]
             if own in labels:
-                apart = _apart(inputs, labels, own, order[i].tolist(), directions)
+                apart = _draw_directions(inputs, labels, own, order[i].tolist(), directions)
                 draws = torch.Generator().manual_seed(inspected.request.seed + i)
                 spans += [apart, torch.randn(apart.shape, generator=draws)]
             walks = [float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans]
@@ -114,7 +114,7 @@ def margins(
     return table
 
 
-def _apart(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
+def _draw_directions(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
     """Compute directions between images of the class ``own`` and those of the next likeliest class in the set."""
     other = next(k for k in likeliest if k != own and k in labels)
     return directions_between(inputs, labels, own, other)[:most]

@@ -39,13 +39,13 @@ PLAIN, AVERAGED = "plain", "averaged"
 class UncertaintyQuery:
     """A network, the images, and the sampler of predictions under noise.
 
-    ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
+    ``parameters`` are texts, checked against the sampler's declaration; ``images`` a folder or pattern, or else None
     and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the command
     ``prior``, for samplers that draw from one.
     """
 
     model: str
-    pictures: str | None = None
+    images: str | None = None
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     sampler: str = "mc_dropout"
@@ -76,7 +76,7 @@ def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress =
     """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request."""
     classifier = open_classifier(request.model, Path.cwd())
     parts = out / "parts"
-    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
+    pictures, images = open_requested(request.images, request.image_set, request.settings)
     truth = None if images is None else class_of_labels(images, classifier)
     found = uncertainty(classifier, request, pictures, truth, parts, progress)
     stem = f"{classifier.name}.{request.sampler}"

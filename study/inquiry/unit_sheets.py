@@ -44,18 +44,18 @@ def tile_maximised(maximised: MaximisedImages) -> list[Tile]:
 
 def tile_exemplars(exemplars: Exemplars) -> list[Tile]:
     """Make a tile for each image found, with the parts that `parts` names."""
-    whole = _whole(exemplars)
-    return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.found]
+    whole = _is_whole_image(exemplars)
+    return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.exemplars]
 
 
 def parts(exemplars: Exemplars) -> str:
     """Describe the parts of a found image's tile."""
-    return WHOLES if _whole(exemplars) else PARTS
+    return WHOLES if _is_whole_image(exemplars) else PARTS
 
 
-def _whole(exemplars: Exemplars) -> bool:
+def _is_whole_image(exemplars: Exemplars) -> bool:
     """Tell whether the unit's receptive field is all of every image."""
-    return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.found)
+    return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.exemplars)
 
 
 def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Image:

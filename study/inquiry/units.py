@@ -63,7 +63,7 @@ class UnitQuery:
     unit: str | None = None
     category: str | None = None
     settings: VisualisationSettings = VisualisationSettings()
-    pictures: str | None = None
+    images: str | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     check(request)
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
-    pictures = open_images(request.pictures) if request.pictures else None
+    pictures = open_images(request.images) if request.images else None
     found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
     made = request.settings.make(classifier, unit, progress)
     files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
@@ -174,8 +174,8 @@ def describe_activation(classifier: Classifier, unit: Unit) -> str:
 
 def describe_exemplars(found: Exemplars) -> str:
     """Describe the images found for a unit, and the parts shown of each."""
-    most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
-    of = f"The strongest {len(found.found)} of {found.looked_through:,} images of {found.set_name}{most}."
+    most = ", each by its strongest place" if found.unit.row is None and found.exemplars[0].place else ""
+    of = f"The strongest {len(found.exemplars)} of {found.n_searched:,} images of {found.set_name}{most}."
     return f"{of} Shown of each: {unit_sheets.parts(found)}."
 
 
@@ -187,11 +187,11 @@ def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
         "trace": made.trace.numpy(),
     }
     if found is not None:
-        arrays["top_indices"] = np.array([one.index for one in found.found])
-        arrays["top_activations"] = np.array([one.activation for one in found.found], dtype=np.float32)
-        arrays["top_boxes"] = np.array([one.box for one in found.found])
-        projections = [one.projection.numpy() for one in found.found if one.projection is not None]
-        if len(projections) == len(found.found):
+        arrays["top_indices"] = np.array([one.index for one in found.exemplars])
+        arrays["top_activations"] = np.array([one.activation for one in found.exemplars], dtype=np.float32)
+        arrays["top_boxes"] = np.array([one.box for one in found.exemplars])
+        projections = [one.projection.numpy() for one in found.exemplars if one.projection is not None]
+        if len(projections) == len(found.exemplars):
             arrays["top_projections"] = np.stack(projections)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -228,9 +228,9 @@ def facts(
 def _list_exemplar_facts(found: Exemplars) -> dict[str, Any]:
     pictures = [
         {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
-        for one in found.found
+        for one in found.exemplars
     ]
-    listed = {"set": found.set_name, "looked_through": found.looked_through, "pictures": pictures}
+    listed = {"set": found.set_name, "looked_through": found.n_searched, "pictures": pictures}
     return listed | {"warnings": list(found.warnings)}
 
 

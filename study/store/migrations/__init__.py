@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
 from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages
-from study.store.migrations.translation import Migrations, Statements, translated
+from study.store.migrations.translation import Migrations, Statements, translate
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
@@ -64,7 +64,7 @@ def _rebuilding(connection: Connection) -> Iterator[None]:
 def _applied(connection: Connection, known: int, schema: str) -> set[int]:
     record: Statements = (_RECORD,)
     if connection.dialect.name == "postgresql":
-        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translated(record))
+        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translate(record))
     for statement in record:
         connection.exec_driver_sql(statement)
     versions = set(connection.execute(text("SELECT version FROM schema_version")).scalars())

@@ -17,14 +17,14 @@ _WORDS = (
 )
 
 
-def translated(statements: Statements) -> Statements:
+def translate(statements: Statements) -> Statements:
     """Translate CREATE TABLE, CREATE INDEX and ALTER TABLE ADD COLUMN into PostgreSQL's dialect."""
-    return tuple(_translated(statement) for statement in statements)
+    return tuple(_translate_statement(statement) for statement in statements)
 
 
 def in_both(*versions: Statements) -> Migrations:
     """Use the same statements for both databases."""
-    return {"sqlite": versions, "postgresql": tuple(translated(version) for version in versions)}
+    return {"sqlite": versions, "postgresql": tuple(translate(version) for version in versions)}
 
 
 def guards(table: str, verb: str, function: str) -> Statements:
@@ -37,7 +37,7 @@ def guards(table: str, verb: str, function: str) -> Statements:
     return made, whole
 
 
-def _translated(statement: str) -> str:
+def _translate_statement(statement: str) -> str:
     for pattern, word in _WORDS:
         statement = re.sub(pattern, word, statement)
     return statement

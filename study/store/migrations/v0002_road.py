@@ -7,7 +7,7 @@ for erasure after a withdrawal: it needs a row in ``withdrawal`` and leaves each
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translated
+from study.store.migrations.translation import guards, translate
 
 _ERASABLE = ("response", "response_conflict", "event", "trial_plan", "comprehension", "questionnaire")
 _LASTING = ("erased_answer", "withdrawal", "audit")
@@ -111,7 +111,7 @@ _STAGES = (
 _CHANGED = (
     "ALTER TABLE session DROP CONSTRAINT session_stage_check",
     f"ALTER TABLE session ADD CONSTRAINT session_stage_check CHECK(stage IN ({_STAGES}))",
-    *translated(
+    *translate(
         tuple(
             f"ALTER TABLE session ADD COLUMN {column}"
             for column in (
@@ -138,7 +138,7 @@ _OLDER = ("response", "response_conflict", "event", "trial_plan")
 
 POSTGRESQL = (
     *_CHANGED,
-    *translated(_ADDED),
+    *translate(_ADDED),
     _ERASABLE_FUNCTION,
     *(f"DROP TRIGGER {table}_no_{end} ON {table}" for table in _OLDER for end in ("delete", "truncate")),
     *(made for table in _ERASABLE for made in guards(table, "DELETE", "erasable")),

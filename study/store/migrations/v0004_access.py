@@ -6,7 +6,7 @@ empty for participants of earlier versions.
 
 from __future__ import annotations
 
-from study.store.migrations.translation import translated
+from study.store.migrations.translation import translate
 
 STATEMENTS = (
     "ALTER TABLE session ADD COLUMN browser_hash TEXT",
@@ -26,4 +26,4 @@ CREATE TABLE time_mark(
   id INTEGER PRIMARY KEY CHECK(id = 1), reached INTEGER NOT NULL, since INTEGER, latest INTEGER) STRICT""",
 )
 
-POSTGRESQL = translated(STATEMENTS)
+POSTGRESQL = translate(STATEMENTS)

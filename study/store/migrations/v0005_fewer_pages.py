@@ -12,7 +12,7 @@ the view ``event`` shows both. A screen that many participants see is stored onc
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translated
+from study.store.migrations.translation import guards, translate
 
 _WITHDRAWN = " WHEN NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.session_id = OLD.session_id)"
 
@@ -86,7 +86,7 @@ CREATE TABLE page_event(
 )
 
 POSTGRESQL = (
-    *translated(_SCREENS),
+    *translate(_SCREENS),
     "CREATE INDEX screen_by_content ON screen USING hash (screen_json)",
     *(made for verb in ("UPDATE", "DELETE") for made in guards("screen", verb, "append_only")),
     "ALTER TABLE trial_plan ADD COLUMN screen_id BIGINT REFERENCES screen",

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.collection.monitor import LONGEST_RUN, SILENT_NS, flags
+from study.collection.monitor import LONGEST_RUN, SILENT_NS, describe_flags
 from study.participation.answer import TrialResponse
 from study.service import Service
 from study.store import audit
@@ -117,8 +117,8 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
 
 def test_a_missed_catch_trial_is_flagged_and_an_allowed_one_is_not() -> None:
     fine = {"answers": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
-    assert flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
-    assert flags(fine, 0) == flags(None, -1) == []
+    assert describe_flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
+    assert describe_flags(fine, 0) == describe_flags(None, -1) == []
 
 
 def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
@@ -128,7 +128,7 @@ def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
         for index in range(TRIALS + 1):
             answer(watched, token, index)
     people = watched.researcher.load_participants("demo")
-    missed = watched.researcher.monitor("demo").people["flags"].str.contains("catch").iloc[::-1].tolist()
+    missed = watched.researcher.monitor("demo").people["flags"].str.contains("attention").iloc[::-1].tolist()
     assert missed == (people["catch_missed"] > 0).tolist()
     assert 0 < sum(missed) < 6 or len(set(missed)) == 1
 

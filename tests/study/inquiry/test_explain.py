@@ -85,20 +85,20 @@ def test_a_map_does_not_depend_on_who_is_explained_with_it(folder, tmp_path, mon
 
 def test_what_is_there_is_kept_and_any_change_makes_it_anew(folder, tmp_path):
     out = tmp_path / "out"
-    assert explain_files(GRADIENT, [folder], out) == Outcome(made=5)
-    assert explain_files(GRADIENT, [folder], out) == Outcome(kept=5)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_made=5)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_kept=5)
     (out / "0.gradient.npy").unlink()
     (out / "1.gradient.json").write_text("{")
     (folder / "2.png").write_bytes((folder / "3.png").read_bytes())
-    assert explain_files(GRADIENT, [folder], out) == Outcome(made=3, kept=2)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_made=3, n_kept=2)
     for other in (
         ExplanationQuery("scenes", ("gradient",), target="boat"),
         ExplanationQuery("scenes", ("gradient",), "boat", {}, 1),
     ):
-        assert explain_files(other, [folder], out) == Outcome(made=5)
+        assert explain_files(other, [folder], out) == Outcome(n_made=5)
     assert explain_files(
         ExplanationQuery("scenes", ("gradient", "input_x_gradient"), "boat", {}, 1), [folder], out
-    ) == Outcome(made=5, kept=5)
+    ) == Outcome(n_made=5, n_kept=5)
 
 
 def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_path, monkeypatch):
@@ -115,7 +115,7 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
         explain_files(ExplanationQuery("scenes", ("gradient",), target="boat"), [picture], out)
     monkeypatch.undo()
     assert not np.array_equal(np.load(out / "0.gradient.npy"), expected)
-    assert explain_files(GRADIENT, [picture], out) == Outcome(made=1)
+    assert explain_files(GRADIENT, [picture], out) == Outcome(n_made=1)
     np.testing.assert_array_equal(np.load(out / "0.gradient.npy"), expected)
 
 
@@ -201,4 +201,4 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     assert written[0] == written[1] == written[2]
     assert said[0] == said[1] == said[2]
     again = explain_files(request, sorted(folder.glob("[0-7].png")), Path("two"), workers=2)
-    assert (again.made, again.kept) == (0, 16)
+    assert (again.n_made, again.n_kept) == (0, 16)
