@@ -232,9 +232,9 @@ def _check_detection(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _check_times(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Simulate log times with an effect of saliency; each study draws its own categories."""
-    person = {name: rng.normal(0, 0.3) for name in frame["participant"].unique()}
+    participant = {name: rng.normal(0, 0.3) for name in frame["participant"].unique()}
     category = {name: rng.normal(0, 0.1) for name in frame["category"].unique()}
-    log = 7.5 + frame["participant"].map(person) + frame["category"].map(category) + LOG_EFFECT * frame["saliency"]
+    log = 7.5 + frame["participant"].map(participant) + frame["category"].map(category) + LOG_EFFECT * frame["saliency"]
     timed = frame.assign(log_rt=log + rng.normal(0, LOG_SD, len(frame)))
     formula = f"log_rt ~ {nested.FIXED['interaction']} + {nested.RANDOM}"
     table = wald(mixed.fit(timed, formula, family="gaussian", reml=True))

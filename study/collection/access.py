@@ -33,7 +33,7 @@ MOST_TRIES_IN_ALL = 100
 PASSWORD, DEVICE = "password", "device"
 
 LoginState = Literal["in", "out"]
-"""Whether the caller is logged in: no address and no header opens the researcher's pages."""
+"""Result of a check of the caller's token: no address and no header opens the researcher's pages."""
 Way = Literal["password", "sso"]
 
 
@@ -142,14 +142,14 @@ class Access:
         provider = self.provider
         if provider is None:
             raise Refusal(403, "No login provider is set up.")
-        person = claims.get("email")
-        if claims.get("email_verified") is not True or not isinstance(person, str) or not is_address(person):
+        email = claims.get("email")
+        if claims.get("email_verified") is not True or not isinstance(email, str) or not is_address(email):
             self.refuse("no verified e-mail address")
             raise Refusal(403, f"{provider.name} has verified no e-mail address of yours. Ask {provider.contact}.")
-        if not provider.allows(person):
+        if not provider.allows(email):
             self.refuse("not on the list")
-            raise Refusal(403, f"{person} may not see these pages. Ask {provider.contact} for access.")
-        return self._log_in(self._source("sso", address), plain(person))
+            raise Refusal(403, f"{email} may not see these pages. Ask {provider.contact} for access.")
+        return self._log_in(self._source("sso", address), plain(email))
 
     def refuse(self, why: str) -> None:
         """Record a refused login by the provider, without the name, as it may not be a researcher's."""
@@ -157,9 +157,9 @@ class Access:
 
     def logout(self, token: str) -> None:
         """End a login."""
-        person = self.find_address(token)
+        email = self.find_address(token)
         if self.workspace.identities.write(lambda db: logins.close_login(db, _hash_token(token))):
-            self._note("logged out", {}, person)
+            self._note("logged out", {}, email)
 
     def _ways(self, db: Connection) -> tuple[Way, ...]:
         by_password: tuple[Way, ...] = () if logins.password_hash(db) is None else ("password",)
@@ -172,20 +172,20 @@ class Access:
             return login
         return login if self.provider is not None and self.provider.allows(login["person"]) else None
 
-    def _log_in(self, source: str | None, person: str | None) -> str:
+    def _log_in(self, source: str | None, email: str | None) -> str:
         token, now = secrets.token_urlsafe(32), self.workspace.clock()
 
         def work(db: Connection) -> None:
             if source is not None:
                 logins.forget_tries(db, source)
-            logins.open_login(db, _hash_token(token), person, now, now + LOGIN_NS)
+            logins.open_login(db, _hash_token(token), email, now, now + LOGIN_NS)
 
         self.workspace.identities.write(work)
-        self._note("logged in", {}, person)
+        self._note("logged in", {}, email)
         return token
 
-    def _note(self, act: str, detail: Mapping[str, Any], person: str | None = None) -> None:
-        self.workspace.note(person or audit.RESEARCHER, act, detail)
+    def _note(self, act: str, detail: Mapping[str, Any], email: str | None = None) -> None:
+        self.workspace.note(email or audit.RESEARCHER, act, detail)
 
     def _source(self, way: str, address: str) -> str:
         hashed = hmac.new(self.workspace.key, f"{way}\0{address}".encode(), "sha256").hexdigest()

@@ -43,7 +43,7 @@ class Guests:
         """
         if access not in ACCESS:
             raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
-        who = [self.workspace.pseudonym_of(study, source, person) for person in ids for source in ("link", "prolific")]
+        who = [self.workspace.pseudonym_of(study, source, id_) for id_ in ids for source in ("link", "prolific")]
 
         def work(db: Connection) -> int:
             if not guests.set_access(db, study, access):

@@ -96,11 +96,11 @@ def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> 
 
 
 def _check_places(db: Connection) -> Iterator[str]:
-    people = {session["session_id"]: session for session in repository.every_session(db)}
+    participants = {session["session_id"]: session for session in repository.every_session(db)}
     for slot in repository.all_slots(db):
         if slot["state"] == "open":
             continue
-        holder = people[slot["session_id"]]
+        holder = participants[slot["session_id"]]
         same = all(holder[key] == slot[key] for key in ("condition", "side_flip", "order_seed", "study_hash", "mode"))
         if not same or (slot["state"] == "done") != (holder["stage"] == "done"):
             yield f"Place {slot['slot_id']} ({slot['condition']}) does not match session {slot['session_id']}."

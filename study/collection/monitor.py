@@ -42,7 +42,7 @@ class Monitor:
 
     Attributes
     ----------
-    people
+    participants
         participant, where, stage, trial, of, minutes (since the last activity), flags (in words); newest first.
     places
         condition, places, open, held, done.
@@ -56,7 +56,7 @@ class Monitor:
         Size of a clock jump of more than an hour, else 0; until it is confirmed, nothing expires or is erased.
     """
 
-    people: pd.DataFrame
+    participants: pd.DataFrame
     places: pd.DataFrame
     throughput: pd.DataFrame
     incidents: pd.DataFrame
@@ -66,7 +66,7 @@ class Monitor:
 
     def count(self, *where: Where) -> int:
         """Number of participants."""
-        return int(self.people["where"].isin(where).sum())
+        return int(self.participants["where"].isin(where).sum())
 
     @property
     def disk_is_low(self) -> bool:

@@ -15,9 +15,9 @@ def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
     audit.append(db, now, actor, "unblinded", {"study": study, "reason": reason.strip()})
 
 
-def table(answers: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+def table(answers: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
     """Tabulate ``condition, begun, done, answers, accuracy`` (share of correct predictions) and ``median_rt_ms``."""
-    given = people[people["condition"].notna()].groupby("condition")
+    given = participants[participants["condition"].notna()].groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
     found = answers.groupby("condition").agg(
         answers=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")

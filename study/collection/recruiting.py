@@ -33,14 +33,16 @@ class Batch:
     without_id: int
 
 
-def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
+def bonus_batch(
+    db: Connection, study: str, identities: Sequence[Row], batch: int | None, now: int, actor: str
+) -> Batch:
     """Return the bonuses without a batch, assigning one, or those of an earlier batch. One row per participant."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
     if batch is not None and batch not in known:
         listed = ", ".join(map(str, sorted(known))) or "none"
         raise ForetellError(f"There is no batch {batch} of bonuses of {study!r} (there are: {listed}). Name one.")
-    ids = {row["participant_id"]: row["ext_person"] for row in people}
+    ids = {row["participant_id"]: row["ext_person"] for row in identities}
     mine = [row for row in owed if row["batch"] == batch and row["minor_units"] > 0]
     payable = [row for row in mine if row["participant_id"] in ids]
     if batch is None and payable:
@@ -54,7 +56,7 @@ def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | 
 def reconcile(
     db: Connection,
     study: str,
-    people: Sequence[Row],
+    identities: Sequence[Row],
     statuses: pd.DataFrame,
     manifest_of: Callable[[Row], Manifest],
     now: int,
@@ -63,16 +65,16 @@ def reconcile(
     """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
     theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
-    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in people if row["participant_id"] in ours}
+    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in identities if row["participant_id"] in ours}
     found = []
-    for person in sorted({*theirs.index, *sessions}):
-        status, code = theirs.loc[person] if person in theirs.index else (None, "")
-        session = sessions.get(person)
+    for participant in sorted({*theirs.index, *sessions}):
+        status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
+        session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             repository.free_slot(db, session["session_id"])
         matter = _describe_difference(status, code, session, manifest_of)
         if matter:
-            found.append((person, status or "", session["stage"] if session else "", matter))
+            found.append((participant, status or "", session["stage"] if session else "", matter))
     audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
     return pd.DataFrame(found, columns=["person", "recruiter", "here", "matter"])
 
@@ -80,8 +82,10 @@ def reconcile(
 def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
     """Read status and code by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
-    person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
-    if person is None or status is None:
+    participant, status = (
+        next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS)
+    )
+    if participant is None or status is None:
         raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
     code = next((columns[n] for n in CODE if n in columns), None)
     frame = pd.DataFrame(
@@ -89,7 +93,7 @@ def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
             "status": statuses[status].astype(str).str.strip().str.upper().str.replace("_", "-"),
             "code": "" if code is None else statuses[code].fillna("").astype(str).str.strip(),
         }
-    ).set_axis(statuses[person].astype(str).str.strip())
+    ).set_axis(statuses[participant].astype(str).str.strip())
     frame["status"] = frame["status"].replace("AWAITING-REVIEW", "AWAITING REVIEW")
     return frame[~frame.index.duplicated(keep="last")]
 

@@ -120,10 +120,10 @@ class Researcher(Guests):
         self.workspace.store.write(lambda db: outcomes.note(db, study, reason, self.workspace.clock(), self.actor))
         return outcomes.table(self.responses(study), self.load_participants(study))
 
-    def personal_links(self, study: str, persons: Sequence[str]) -> list[str]:
+    def personal_links(self, study: str, participants: Sequence[str]) -> list[str]:
         """Make the path of a signed link for each id; links cannot be forged, and each starts one participation."""
         self.workspace.require_study(study)
-        return [sign_path(self.workspace.key, study, Recruit(person=person).person) for person in persons]
+        return [sign_path(self.workspace.key, study, Recruit(person=id_).person) for id_ in participants]
 
     def load_interim_status(self, study: str) -> InterimStatus | None:
         """Load the state of the newest version's interim analyses; None if its plan declares none."""
@@ -205,18 +205,18 @@ class Researcher(Guests):
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
         """Return the bonuses not handed over yet, and mark them; or those of an earlier batch."""
         self.workspace.require_study(study)
-        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        known = self.workspace.identities.read(lambda db: identities.of_study(db, study))
         return self.workspace.store.write(
-            lambda db: recruiting.bonus_batch(db, study, people, batch, self.workspace.clock(), self.actor)
+            lambda db: recruiting.bonus_batch(db, study, known, batch, self.workspace.clock(), self.actor)
         )
 
     def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
         """Compare a recruiter's list with ours, free the places of returned participations, and list differences."""
         self.workspace.require_study(study)
-        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        known = self.workspace.identities.read(lambda db: identities.of_study(db, study))
         return self.workspace.store.write(
             lambda db: recruiting.reconcile(
-                db, study, people, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
+                db, study, known, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
             )
         )
 

@@ -32,7 +32,7 @@ LIMIT_S = 60.0
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network predicts for an image: the second argument of an assertion.
+    """A network's prediction for an image: the second argument of an assertion.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class RuleProcess:
         if time.monotonic() - began >= limit:
             raise Endless(
                 f"{title} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is "
-                "kept."
+                "saved."
             )
         if isinstance(said, ForetellError):
             raise said

@@ -57,10 +57,10 @@ def forget_tries(db: Connection, source: str) -> None:
     db.execute(delete(login_try).where(login_try.c.source == source))
 
 
-def open_login(db: Connection, token_hash: str, person: str | None, now: int, until: int) -> None:
+def open_login(db: Connection, token_hash: str, email: str | None, now: int, until: int) -> None:
     """Open a login for a time, and forget expired ones."""
     db.execute(delete(login).where(login.c.expires_at <= now))
-    db.execute(insert(login).values(token_hash=token_hash, person=person, opened_at=now, expires_at=until))
+    db.execute(insert(login).values(token_hash=token_hash, person=email, opened_at=now, expires_at=until))
 
 
 def add_link(db: Connection, token_hash: str, now: int, until: int) -> None:

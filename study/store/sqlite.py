@@ -19,7 +19,7 @@ _PRAGMAS = (
     "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=32768",
 )  # fmt: skip
 PATIENCE_MS = 1000
-"""How long emptying the log may block writers while another process reads an older state, e.g. for a backup."""
+"""Time for which emptying the log may block writers while another process reads, e.g. for a backup."""
 
 
 def create_write_engine(url: URL, _: str) -> Engine:

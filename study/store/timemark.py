@@ -16,7 +16,7 @@ from study.store.upsert import insert_or
 FURTHEST_NS = 3600 * 10**9
 """A clock farther than this from the mark has jumped."""
 LIVED_NS = 600 * 10**9
-"""How long participants must have responded under the new time."""
+"""Time for which participants must have responded under the new time."""
 STEP_NS = 60 * 10**9
 """Shortest time between two writes of the mark, which need not be saved at every response."""
 

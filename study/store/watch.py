@@ -67,7 +67,7 @@ def _longest_runs(study: str) -> Select[tuple[object, ...]]:
 
 
 def _islands(study: str) -> Subquery:
-    person, order = response.c.session_id, response.c.trial_index
-    place = func.row_number().over(partition_by=person, order_by=order)
-    among_side = func.row_number().over(partition_by=(person, response.c.side), order_by=order)
-    return _of_study(select(person, response.c.side, (place - among_side).label("island")), study).subquery()
+    participant, order = response.c.session_id, response.c.trial_index
+    place = func.row_number().over(partition_by=participant, order_by=order)
+    among_side = func.row_number().over(partition_by=(participant, response.c.side), order_by=order)
+    return _of_study(select(participant, response.c.side, (place - among_side).label("island")), study).subquery()
