@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
 PROBE_SIDE = 256
+PROBE_SHAPE = (97, 131, 3)
+"""An image of noise that is neither square nor of a usual size: every resize, crop and normalisation shows in it."""
 COLOURS = 3
 REPEATS = 16
 """How often one image is transformed to find out whether the transforms are random."""
@@ -153,6 +156,18 @@ class Classifier:
         if kind not in colours:
             raise ForetellError(f"Unknown fill {kind!r}. Use 'mean' or 'black'.")
         return self.preprocess(Image.new("RGB", (PROBE_SIDE, PROBE_SIDE), colours[kind]))
+
+    @cached_property
+    def transforms_digest(self) -> str:
+        """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
+
+        Empty where they are random: then no digest can tell two of them apart.
+        """
+        if self.transforms_vary:
+            return ""
+        noise = np.random.default_rng(0).integers(0, 256, PROBE_SHAPE, dtype=np.uint8)
+        seen = self.preprocess(Image.fromarray(noise))
+        return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
 
     @cached_property
     def transforms_vary(self) -> bool:

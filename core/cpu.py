@@ -1,4 +1,4 @@
-"""What makes float32 networks fast on a CPU: oneDNN's own programs in place of PyTorch's choice.
+"""Fast float32 networks on a CPU: oneDNN's own programs in place of PyTorch's choice.
 
 All names of PyTorch that it does not document are used here and nowhere else. Where one is gone, or oneDNN is not
 there, the network itself runs, with the same numbers and more slowly: `core.inference` tries each fused program before

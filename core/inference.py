@@ -75,7 +75,7 @@ def make_fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
     """Copy a network of `make_faster_copy` for predictions only, each layer fused with the next operations.
 
     About twice as fast on a CPU (docs/decisions/0040-fused-layers.md). The copy itself where it may take several
-    ways (only what was traced symbolically takes one), on other devices, and where the answers are not the same.
+    ways (only what was traced symbolically takes one), on other devices, and where the outputs are not the same.
     """
     if not isinstance(network, fx.GraphModule) or probe.device.type != "cpu":
         return network

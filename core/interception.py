@@ -49,7 +49,7 @@ class Call:
         return self.func(*args, **named)
 
     def __call__(self) -> Any:
-        """The result; the arguments stay as they are, also of an in-place call."""
+        """Return the result; the arguments stay as they are, also of an in-place call."""
         if not self.overwrites:
             return self.func(*self.args, **self.named)
         copy = self.args[0].clone()
@@ -57,11 +57,11 @@ class Call:
         return copy
 
     def on(self, first: Any, **named: Any) -> Any:
-        """The result with another first argument, and further arguments by name."""
+        """Return the result with another first argument, and further arguments by name."""
         return replace(self, args=(first, *self.args[1:]), named=self.named | named)()
 
     def name_arguments(self, names: Sequence[str]) -> dict[str, Any]:
-        """The arguments by name; ``names`` are those of the arguments by position, further ones are left out."""
+        """Return the arguments by name; ``names`` are those of the arguments by position, further ones are left out."""
         return dict(zip(names, self.args, strict=False)) | self.named
 
 

@@ -29,7 +29,7 @@ _repair: torch.library.Library | None = None  # alive as long as the process: dr
 def import_torchvision() -> ModuleType:
     """Import torchvision, also where torch is a CPU build.
 
-    The wheels of torchvision link CUDA; beside a CPU build of torch their compiled operators do not load and
+    The wheels of torchvision link CUDA; with a CPU build of torch their compiled operators do not load and
     the import fails for want of ``torchvision::nms``. Declaring the missing operators, after that failure only,
     lets models, weights' metadata, transforms and folders work; calling the operators themselves still fails.
     """
@@ -189,7 +189,7 @@ def execute_file(path: Path) -> ModuleType:
 
 
 def imagenet_transforms(image: Image.Image) -> Tensor:
-    """(3, 224, 224): short side to 256, centre 224, ImageNet's mean and standard deviation: the usual default."""
+    """Make inputs (3, 224, 224): short side to 256, centre 224, normalised as for ImageNet, the usual default."""
     import_torchvision()
     functional = importlib.import_module("torchvision.transforms.functional")
     resized = functional.center_crop(functional.resize(image.convert("RGB"), 256), 224)

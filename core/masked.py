@@ -1,6 +1,6 @@
 """The masked-forward engine: images x masks -> the classifier's predictions, streamed.
 
-Every method that asks "what would it say if it saw only this part?" stands on it.
+Every method that asks "what would it predict if it saw only this part?" builds on it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def iterate_masked_logits(
         Blocks (n, H, W) with values in [0, 1]; every image gets the same masks, so that images and classes
         compare under common random numbers.
     fill
-        (C, H, W) or (C, 1, 1), what stands where the mask is 0, in the network's input space. The masked image is
+        (C, H, W) or (C, 1, 1), what is shown where the mask is 0, in the network's input space. The masked image is
         ``fill + m * (x - fill)``: under the linear normalisation this is the product m * x of the paper for
         black fill.
     chunk
@@ -67,7 +67,7 @@ def iterate_masked_probabilities(
     fill: Tensor,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """`iterate_masked_logits` as softmax probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
+    """Yield `iterate_masked_logits` as probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
     for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
         yield block, logits.softmax(2)
 
@@ -82,17 +82,17 @@ def iterate_masked_scores(
     output: Output,
     chunk: int | None = None,
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """`iterate_masked_logits` of the target classes (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
+    """Yield `iterate_masked_logits` of the targets (B,) alone: (n, H, W) float32 and (B, n) float64 for each block."""
     for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
         yield block, select_output(logits, targets[:, None].expand(-1, len(block)), output)
 
 
 def scores(classifier: Classifier, inputs: Tensor, targets: Tensor, output: Output) -> Tensor:
-    """f(x) of whole inputs (B, C, H, W) for targets (B,), (B,) float64: the unmasked end of `iterate_masked_scores`."""
+    """Compute f(x) (B,) float64 of whole inputs (B, C, H, W) for targets (B,): `iterate_masked_scores` unmasked."""
     return select_output(classifier.logits(inputs).double(), targets, output)
 
 
 def select_output(logits: Tensor, targets: Tensor, output: Output) -> Tensor:
-    """The output of the target class: logits (..., K) and targets (...) -> (...)."""
+    """Return the output of the target class: logits (..., K) and targets (...) -> (...)."""
     answers = logits.softmax(-1) if output == "probability" else logits
     return answers.gather(-1, targets[..., None])[..., 0]

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from core.errors import ForetellError
 
 NOT_PARAMETERS = {"generator", "progress", "references", "prior"}
-"""What a caller from Python alone can give: no form, command line or study file holds a generator or tensors."""
+"""Arguments from Python alone: no form, command line or study file contains a generator or tensors."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def summary(method: Callable[..., Any]) -> str:
 
 
 def parse_parameters(method: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """``given`` (texts or values) as the types ``method`` declares.
+    """Return ``given`` (texts or values) as the types ``method`` declares.
 
     Raises
     ------

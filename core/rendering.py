@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 from torch import Tensor
 
+from core.sheet import ImageItem, Sheet, Words, render_png
 from core.types import Explanation
 
 FOR = np.array([230, 97, 1], dtype=np.float32)
@@ -35,7 +36,7 @@ class Scale:
     limit: float
 
     def normalise_map(self, values: Tensor, error: Tensor | None = None) -> PixelArray:
-        """Heatmap values (H, W) on the scale, clipped to [-1, 1]; with their standard errors, shrunk towards zero.
+        """Scale heatmap values (H, W), clipped to [-1, 1]; shrink them towards zero where standard errors are given.
 
         The factor v^2 / (v^2 + (2 se)^2) leaves clear evidence alone and fades what chance explains.
         """
@@ -69,7 +70,7 @@ def _noise_limit(explanation: Explanation, i: int) -> float:
 
 
 def heatmap(values: Tensor, scale: Scale, size: tuple[int, int]) -> Image.Image:
-    """The heatmap (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
+    """Draw the heatmap (H, W) alone, ``size`` = (width, height) px: orange above zero, blue below, near-white at it."""
     signed = _resize_map(scale.normalise_map(values), size)
     strength = np.abs(signed)[..., None]
     colour = np.where(signed[..., None] >= 0, FOR, AGAINST)
@@ -88,23 +89,24 @@ def overlay(image: Image.Image, signed: PixelArray, size: tuple[int, int], opaci
     return _to_image(grey + strength * (colour - grey))
 
 
+def draw_colour_bar(width: int, height: int) -> Image.Image:
+    """Draw the colours of a scale from its lower to its upper end."""
+    ramp = np.linspace(-1, 1, max(width, 2), dtype=np.float32)[None, :, None].repeat(height, 0)
+    colour = np.where(ramp >= 0, FOR, AGAINST)
+    return _to_image(NEUTRAL + np.abs(ramp) * (colour - NEUTRAL))
+
+
 def with_scale(picture: Image.Image, scale: Scale, caption: str) -> Image.Image:
-    """The image with a colour bar under it that names its ends, its zero and its caption."""
-    bar, margin = 14, 8
-    font = ImageFont.load_default(size=12)
-    sheet = Image.new("RGB", (picture.width, picture.height + bar + 3 * margin + 30), "white")
-    sheet.paste(picture, (0, 0))
-    ramp = np.linspace(-1, 1, max(picture.width - 2 * margin, 2), dtype=np.float32)[None].repeat(bar, 0)
-    colour = np.where(ramp[..., None] >= 0, FOR, AGAINST)
-    top = picture.height + margin
-    sheet.paste(_to_image(NEUTRAL + np.abs(ramp)[..., None] * (colour - NEUTRAL)), (margin, top))
-    draw = ImageDraw.Draw(sheet)
-    under = top + bar + 2
-    ends = ((scale.zero - scale.limit, margin, "la"), (scale.zero, sheet.width // 2, "ma"))
-    for value, x, anchor in (*ends, (scale.zero + scale.limit, sheet.width - margin, "ra")):
-        draw.text((x, under), f"{value:.3g}", fill="black", font=font, anchor=anchor)
-    draw.text((margin, under + 16), caption, fill="black", font=font)
-    return sheet
+    """Add a colour bar under the image that names its ends, its zero and its caption."""
+    bar, margin, (width, height) = 14, 8, picture.size
+    under = height + margin + bar + 2
+    ends = ((scale.zero - scale.limit, margin, "start"), (scale.zero, width // 2, "middle"))
+    values = (*ends, (scale.zero + scale.limit, width - margin, "end"))
+    words = [Words(x, under, f"{value:.3g}", 12, "black", anchor) for value, x, anchor in values]
+    colours = draw_colour_bar(width - 2 * margin, bar)
+    images = ImageItem(0, 0, width, height, picture), ImageItem(margin, height + margin, *colours.size, colours)
+    under_bar = Words(margin, under + 16, caption, 12, "black")
+    return render_png(Sheet(width, height + bar + 3 * margin + 30, (*images, *words, under_bar)), pixels=1)
 
 
 def _resize_map(signed: PixelArray, size: tuple[int, int]) -> PixelArray:

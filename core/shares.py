@@ -16,6 +16,6 @@ class Share(NamedTuple):
 
 
 def share_of(chosen: int, among: int) -> Share:
-    """``chosen`` images of ``among``, which are at least one."""
+    """Return ``chosen`` images of ``among``, which are at least one."""
     limits = binomtest(chosen, among).proportion_ci(method="wilson")
     return Share(chosen / among, float(limits.low), float(limits.high))

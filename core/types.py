@@ -65,7 +65,7 @@ class Certificate:
     versions: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The certificate as JSON-ready plain values."""
+        """Return the certificate as JSON-ready plain values."""
         return asdict(self)
 
 

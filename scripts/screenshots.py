@@ -55,7 +55,7 @@ MADE = {
 
 @contextmanager
 def served(home: Path) -> Iterator[str]:
-    """Start a server over a workspace with the demo study, built and filled first if it is missing; its address."""
+    """Start a server over a workspace with the demo study, built first if it is missing; yield its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

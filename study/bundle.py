@@ -33,7 +33,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-"""An asset's name is joined to a folder: nothing else may stand there, whoever wrote the manifest."""
+"""An asset's name is joined to a folder: nothing else may be there, whoever wrote the manifest."""
 STUDY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 
 
@@ -57,7 +57,7 @@ class Record(BaseModel):
 
 
 Number = int | float
-"""As it was frozen: 128 and 128.0 have different hashes."""
+"""A number as it was frozen: 128 and 128.0 have different hashes."""
 
 
 class Facts(Record):
@@ -69,7 +69,7 @@ class Facts(Record):
 
 
 class TeachingFacts(Facts):
-    """What is known of a trial's teaching set.
+    """Facts about a trial's teaching set.
 
     ``p_prior`` and ``p_learner`` are the learner's probability of the AI's prediction before and after the examples,
     ``gain`` their difference in log-odds, ``rank`` the share of the random sets that do not teach better, ``curve``
@@ -88,7 +88,7 @@ class TeachingFacts(Facts):
 
 
 class HeatmapFacts(Facts):
-    """What is known of the target's heatmap: its certificate, and the areas of its deletion and insertion curves.
+    """Facts about the target's heatmap: its certificate, and the areas of its deletion and insertion curves.
 
     ``relevance_on`` says what counted as the object, ``drawing`` what does not lie where the network looked.
     """
@@ -122,7 +122,7 @@ class StratumFacts(Facts):
 
 
 class Example(Record):
-    """One teaching example: its category as the AI calls it, its image and its image with the map."""
+    """One teaching example: its category as the AI predicts it, its image and its image with the heatmap."""
 
     category: str
     source: str
@@ -131,9 +131,9 @@ class Example(Record):
 
 
 class ConditionAssets(Record):
-    """A trial's own pictures of a condition that is beside the two factors, and what a simulated person makes of them.
+    """A trial's own images of a condition outside the two factors, and what a simulated participant makes of them.
 
-    ``examples`` are images by the option they stand beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
+    ``examples`` are images by the option they are shown beneath, ``sources`` their ids; ``relevance`` and ``gain`` are
     of what is shown, as `Trial.relevance` and ``Trial.teaching.gain`` are of the true explanation.
     """
 
@@ -178,9 +178,9 @@ class TrialAssets(Record):
 class Trial(Record):
     """One question: which of two categories did the AI choose?
 
-    ``target`` is the AI's answer, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
+    ``target`` is the AI's prediction, ``alternative`` the foil, ``truth`` the ground truth, ``options`` the two
     categories as (a, b) in an order drawn by the study's seed. ``relevance`` is the share of the heatmap's evidence
-    on the object where an object mask exists, else None; ``stratum`` ("doubt" in the JSON) that of a study that
+    on the object where an object mask exists, else None; ``stratum`` (`doubt` in the JSON) that of a study that
     spreads its targets over a measure of their images (`study.building.measures`).
     """
 
@@ -235,7 +235,7 @@ class Manifest(Record):
         return self
 
     def compute_hash(self) -> str:
-        """SHA-256 of the canonical manifest, the study hash itself and the environment left out.
+        """Hash (SHA-256) the canonical manifest without the study hash itself and the environment.
 
         The environment (library versions, machine) is provenance, not content: the same bytes built on
         another machine are the same study.
@@ -250,7 +250,7 @@ def significant(value: float) -> float:
 
 
 def canonical(content: Any) -> bytes:
-    """JSON with sorted keys and no spaces: one text per content."""
+    """Write JSON with sorted keys and no spaces: one text per content."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
@@ -275,13 +275,13 @@ class Bundle:
         return self.manifest.study_hash
 
     def asset(self, sha256: str) -> Path:
-        """Path of an asset of this bundle; what the manifest does not list is refused, and a link that leads out."""
+        """Return an asset's path; refuse one that the manifest does not list, and a link that leads out."""
         if sha256 not in self.manifest.assets:
             raise ForetellError(f"Asset {sha256[:12]}… is not part of study {self.manifest.name!r}.")
         return self._within(self.folder / "assets" / f"{sha256}.webp")
 
     def find_damage(self) -> Iterator[str]:
-        """One sentence per link that leads out, and per asset that is missing or whose bytes changed since the freeze.
+        """Describe each link that leads out, and each asset that is missing or changed since the freeze, in a sentence.
 
         Links of any name: a backup copies the whole folder, with what they lead to.
         """
@@ -308,7 +308,7 @@ class Bundle:
 
 
 def _leads_nowhere(path: Path) -> bool:
-    """Whether a link is to a folder, which may hold the link itself: a copy would never end."""
+    """Tell whether a link is to a folder, which may hold the link itself: a copy would never end."""
     try:
         return not path.is_file()
     except OSError:

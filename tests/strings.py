@@ -27,7 +27,12 @@ def list_strings(path: Path) -> list[tuple[str, str]]:
     return [(f"{path.name}:{line}", _strip_code(text)) for line, text in texts if re.search(r"[a-z]\w*\W* ", text)]
 
 
+PARAMETER = re.compile(r"^( *)\w+(?:, \w+)*\n(?=\1 {4}\S)", re.MULTILINE)
+"""A name, or several, above its meaning: a line of a numpydoc section."""
+
+
 def _strip_code(text: str) -> str:
+    text = PARAMETER.sub("\n", text)
     return re.sub(r"``.*?``|`[^`]*`", "", text, flags=re.DOTALL)
 
 

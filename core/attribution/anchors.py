@@ -53,9 +53,9 @@ def anchors(
 
     Ribeiro et al. 2018 (doi:10.1609/aaai.v32i1.11491), algorithm 2 on the cells of a grid: a beam search that adds cell
     to cell, the ``beam`` best of each size picked by KL-LUCB (Kaufmann & Kalyanakrishnan 2013). An anchor's precision
-    is the probability that the class holds: that it is the classifier's first answer or, with ``share`` above 0, that
+    is the probability that the class holds: that it is the classifier's prediction or, with ``share`` above 0, that
     its probability is at least this share of the whole image's (for a class that never is or always is the first).
-    It stands when fresh draws show it to be at least ``tau`` with confidence 1 - ``delta``. Covered cells show the
+    It counts when fresh draws show it to be at least ``tau`` with confidence 1 - ``delta``. Covered cells show the
     fill, not another image. The heatmap has at each pixel of an anchor's cell the precision that the cell added, in the
     order of the search, and 0 elsewhere. Costs at most ``samples`` forward passes an image. The certificate's
     parameters hold the anchor's ``cells`` (row, column), its ``precision`` with ``lower`` and ``upper`` bound, and its

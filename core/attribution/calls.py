@@ -48,7 +48,7 @@ KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 
 
 def find_operands(call: Call) -> tuple[Any, Any]:
-    """Both operands; those of einsum behind its equation."""
+    """Return both operands; those of einsum come behind its equation."""
     given = [*call.args, *(call.named[key] for key in ("other", "mat2") if key in call.named)]
     if call.name == "einsum":
         given = list(given[1]) if isinstance(given[1], (list, tuple)) else given[1:]
@@ -58,12 +58,12 @@ def find_operands(call: Call) -> tuple[Any, Any]:
 
 
 def multiply(call: Call, a: Tensor, b: Tensor) -> Tensor:
-    """The bilinear function of a call at other operands."""
+    """Return the bilinear function of a call at other operands."""
     return torch.einsum(call.args[0], a, b) if call.name == "einsum" else torch.matmul(a, b)
 
 
 def unpack_layer_arguments(call: Call) -> tuple[Tensor, Tensor, Tensor | None, tuple[Any, ...], dict[str, Any]]:
-    """Input, weight, bias, and the other arguments by position and by name."""
+    """Return the input, weight, bias, and the other arguments by position and by name."""
     named = dict(call.named)
     given = list(call.args[:3])
     given += [named.pop(key, None) for key in ("input", "weight", "bias")[len(given) :]]
@@ -71,7 +71,7 @@ def unpack_layer_arguments(call: Call) -> tuple[Tensor, Tensor, Tensor | None, t
 
 
 def softmax_dim(input: Tensor, dim: int = -1, *_: Any, **__: Any) -> int:  # noqa: ARG001
-    """Over what a softmax sums to 1."""
+    """Return the axis over which a softmax sums to 1."""
     return dim
 
 
@@ -85,7 +85,7 @@ def batch_norm(
     momentum: float = 0.1,  # noqa: ARG001 - PyTorch's own arguments
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Input, factor and shift (C,) of a batch norm; None where they come from the batch itself."""
+    """Return the input, factor and shift (C,) of a batch norm; None where they come from the batch itself."""
     if training or running_mean is None or running_var is None:
         return None
     scale = (running_var + eps).rsqrt()
@@ -101,14 +101,14 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Sequence[int], Tensor | None, Tensor | None, float]:
-    """The arguments of a layer norm."""
+    """Return the arguments of a layer norm."""
     return input, normalized_shape, weight, bias, eps
 
 
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> tuple[Tensor, int, Tensor | None, Tensor | None, float]:
-    """The arguments of a group norm."""
+    """Return the arguments of a group norm."""
     return input, num_groups, weight, bias, eps
 
 
@@ -123,7 +123,7 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`torch.nn.functional.scaled_dot_product_attention` (..., L, E), written out."""
+    """Compute `torch.nn.functional.scaled_dot_product_attention` (..., L, E), written out."""
     if is_causal or enable_gqa:
         raise NotImplementedError("causal or grouped attention")
     weights = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
@@ -149,7 +149,7 @@ def multi_head_attention(
     out_proj_bias: Tensor | None,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """`torch.nn.functional.multi_head_attention_forward` of (L, B, E), written out; gives no attention weights."""
+    """Compute `torch.nn.functional.multi_head_attention_forward` of (L, B, E), without attention weights."""
     masked = any(options.get(name) is not None for name in ("key_padding_mask", "attn_mask"))
     apart = options.get("use_separate_proj_weight") or bias_k is not None or bias_v is not None or add_zero_attn
     if masked or apart or options.get("need_weights", True):

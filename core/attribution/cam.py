@@ -26,7 +26,7 @@ CamSign = Literal["positive", "signed"]
 def cam(query: Query) -> Explanation:
     """Weight feature maps by the class's weights in the last layer: exact after global average pooling.
 
-    Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the mean of the coarse map plus the bias is the logit. Needs a
+    Zhou et al. 2016 (arXiv:1512.04150), eq. 2: signed; the coarse heatmap's mean plus the bias is the logit. Needs a
     network that ends in global average pooling and one linear layer, and says so of any other.
     """
     classifier = query.classifier
@@ -88,7 +88,7 @@ def grad_cam_plus_plus(query: Query, *, layer: str = "", sign: CamSign = "positi
     """Weight feature maps by the locations that raise the logit, so that several objects of a class all show.
 
     Chattopadhyay et al. 2018 (arXiv:1710.11063), eq. 19 for the class score exp(logit). Its factor exp(logit), the
-    same for the whole map, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
+    same for the whole heatmap, is left out: it overflows and changes no comparison of places. ``layer`` and ``sign`` as
     in `grad_cam`.
     """
     return _explain(query, layer, sign, _grad_cam_plus_plus)
@@ -143,6 +143,6 @@ def warnings(found: Tensor, layer: str, sign: CamSign) -> tuple[str, ...]:
 
 
 def enlarge_maps(coarse: Tensor, inputs: Tensor) -> Tensor:
-    """(B, h, w) -> (B, H, W)."""
+    """Enlarge (B, h, w) to (B, H, W)."""
     size = list(inputs.shape[2:])
     return F.interpolate(coarse[:, None], size, mode="bilinear", align_corners=False)[:, 0]

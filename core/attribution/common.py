@@ -86,6 +86,6 @@ def shortfall(missed: float | None, remedy: str) -> tuple[str, ...]:
 
 
 def residual(attribution: Tensor, start: float, end: float) -> float | None:
-    """(sum of the heatmap - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
+    """Return (sum of the heatmap - (f(x) - f(baseline))) / |f(x) - f(baseline)|; None where the difference is 0."""
     difference = end - start
     return (float(attribution.double().sum()) - difference) / abs(difference) if difference else None

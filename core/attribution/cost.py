@@ -1,6 +1,6 @@
 """Cost of a heatmap before it is computed: passes through the network, and seconds on this machine.
 
-Read from the parameters a method declares, which are named alike in all methods; what these names do not tell stands
+Read from the parameters a method declares, which are named alike in all methods; what these names do not tell is
 in `SPECIAL`. A count is of one image and leaves out the few passes that every heatmap takes.
 """
 
@@ -57,7 +57,7 @@ class Pace:
 
 
 def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> Cost:
-    """The passes of one map of ``classifier`` by the method ``method`` with its ``parameters``.
+    """Return the passes of one map of ``classifier`` by the method ``method`` with its ``parameters``.
 
     Raises
     ------

@@ -180,7 +180,7 @@ class Differences(Propagation):
         self._way: list[tuple[str, list[Tensor]]] = []
 
     def logits(self, module: nn.Module, inputs: Tensor, references: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits (B, K) of inputs (B, C, H, W), differentiable by multipliers, and those of the references."""
+        """Return logits (B, K) of inputs (B, C, H, W), differentiable by multipliers, and those of the references."""
         if len(references) > 1 and bool((references == references[:1]).all()):
             # One pass for all, unless the network mixes the images of a batch: then each needs its own.
             with contextlib.suppress(ForetellError):
@@ -215,7 +215,7 @@ class Differences(Propagation):
         )
 
     def _references(self, *values: Tensor) -> tuple[Tensor, ...]:
-        """On the reference's pass, remember its values; on the input's, recall them."""
+        """Remember values on the reference's pass; recall them on the input's."""
         if self._remembering:
             self._memory.append(tuple(value.detach() for value in values))
             return ()
@@ -265,7 +265,7 @@ class Differences(Propagation):
 
 
 def _fits(reference: Tensor, value: Tensor) -> bool:
-    """Of the same shape, or one reference for a whole batch."""
+    """Tell whether shapes are equal, or one reference serves a whole batch."""
     return reference.shape in (value.shape, (1, *value.shape[1:]))
 
 
@@ -281,7 +281,7 @@ def contributions(
     propagation: Differences,
     chosen: Callable[[Tensor], Tensor],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Contributions (B, C, H, W) to the difference of ``chosen(logits)`` (B,), and the logits (B, K) of both ends."""
+    """Compute contributions (B, C, H, W) to the difference of ``chosen(logits)`` (B,), and both ends' logits (B, K)."""
     leaf = inputs.detach().requires_grad_()
     logits, start = propagation.logits(module, leaf, references)
     with torch.enable_grad():
@@ -297,6 +297,6 @@ def _derivative(function: Callable[[Tensor], Tensor], at: Tensor) -> Tensor:
 
 
 def _scatter_values(values: Tensor, places: Tensor, like: Tensor) -> Tensor:
-    """``values`` summed at their flat ``places`` in each map of ``like`` (B, C, ...)."""
+    """Sum ``values`` at their flat ``places`` in each channel of ``like`` (B, C, ...)."""
     flat = torch.zeros_like(like).flatten(2)
     return flat.scatter_add(2, places.flatten(2), values.flatten(2)).view_as(like)

@@ -115,7 +115,7 @@ class Units:
         return self.shape[0] if self.kind == "channel" else self.shape[1:].numel()
 
     def without(self, output: Tensor, chosen: Tensor) -> Tensor:
-        """A copy of output (n, K, ...) whose row i has unit chosen[i] set to 0."""
+        """Return a copy of output (n, K, ...) whose row i has unit chosen[i] set to 0."""
         erased = output.clone(memory_format=torch.contiguous_format)
         rows, chosen = torch.arange(len(output)), chosen.to(output.device)
         if self.kind == "channel":
@@ -128,7 +128,7 @@ class Units:
 def relative_surprise(
     classifier: Classifier, inputs: Tensor, targets: Tensor, units: Units, progress: Progress
 ) -> tuple[Tensor, Tensor]:
-    """(S without a unit - S) / S of each image and unit, (B, units), and S itself, (B,); both float64."""
+    """Return (S without a unit - S) / S of each image and unit, (B, units), and S itself, (B,); both float64."""
     whole = surprise(classifier.logits(inputs), targets)
     if bool((whole < torch.finfo(torch.float32).tiny).any()):
         raise ForetellError(
@@ -146,14 +146,14 @@ def relative_surprise(
 
 
 def surprise(logits: Tensor, targets: Tensor) -> Tensor:
-    """-log p of the target, (n,) float64, from logits (n, K); exact also where p rounds to 1."""
+    """Return -log p of the target, (n,) float64, from logits (n, K); exact also where p rounds to 1."""
     logits = logits.double()
     others = logits.scatter(1, targets[:, None], -torch.inf).logsumexp(1)
     return F.softplus(others - logits.gather(1, targets[:, None])[:, 0], threshold=100)
 
 
 def compute_erased_logits(classifier: Classifier, x: Tensor, units: Units, chosen: Tensor) -> Tensor:
-    """Logits (n, K), on the CPU, of one input (C, H, W) with each of the units ``chosen`` (n,) erased."""
+    """Compute logits (n, K), on the CPU, of one input (C, H, W) with each of the units ``chosen`` (n,) erased."""
     if units.layer == INPUT:
         return classifier.logits(units.without(x.expand(len(chosen), -1, -1, -1), chosen))
 

@@ -33,8 +33,8 @@ LOSING = AlphaBeta(0, -1)
 def excitation_backpropagation(query: Query, *, layer: str = "") -> Explanation:
     """Compute marginal winning probabilities: how likely a top-down search for the class ends at each location.
 
-    Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with a map
-    of places) and enlarged bilinearly. A probability: never negative, no evidence against.
+    Zhang et al. 2016 (arXiv:1608.00507), eq. 1 to 4, summed over the channels of ``layer`` (``""``: the last with
+    places) and enlarged bilinearly. A probability: never negative, no evidence against.
     """
     return _explain(query, layer)
 

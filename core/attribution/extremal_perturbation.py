@@ -28,7 +28,7 @@ REACH = 5
 """How far a cell's spot is followed, in cells: there it has come down to 2 %."""
 
 TEMPERATURE = 1 / 20
-"""Of the smooth maximum."""
+"""Temperature of the smooth maximum."""
 
 FIRST, LAST = 1.0, 3000.0
 """The weight of the area, from the first step to the last: the class chooses the place before the area binds."""
@@ -100,7 +100,7 @@ def _areas(areas: str) -> list[float]:
 
 
 def _mask(game: FadedImage, share: float, grid: int, iterations: int, report: Callable[[int], None]) -> Tensor:
-    """The mask (H, W) of one area."""
+    """Return the mask (H, W) of one area."""
     spots = Spots(grid)
 
     def cost(values: Tensor, step: int) -> Tensor:
@@ -111,18 +111,18 @@ def _mask(game: FadedImage, share: float, grid: int, iterations: int, report: Ca
 
 
 def area_weight(step: int, iterations: int) -> float:
-    """The weight of the area at a step: FIRST to LAST, by the same factor each time."""
+    """Return the weight of the area at a step: FIRST to LAST, by the same factor each time."""
     return float(FIRST * (LAST / FIRST) ** (step / max(1, iterations - 1)))
 
 
 def objective(game: FadedImage, spots: Spots, values: Tensor, share: float, weight: float) -> Tensor:
-    """A number with the gradient of eq. 4, as a cost, with respect to the cells' values (grid, grid)."""
+    """Return a number with the gradient of eq. 4, as a cost, with respect to the cells' values (grid, grid)."""
     mask = spots.join_spots(values)
     return weight * off_area(mask, share) - game.pull(full_size(mask, game.size))
 
 
 def off_area(mask: Tensor, share: float) -> Tensor:
-    """mean((sorted mask - template)^2), the R_a of eq. 4 a cell: 0 for ones on this share and zeros elsewhere."""
+    """Compute R_a of eq. 4 per cell, mean((sorted mask - template)^2): 0 for ones on this share, zeros elsewhere."""
     ones = max(1, round(share * mask.numel()))
     template = torch.zeros(mask.numel())
     template[-ones:] = 1
@@ -148,7 +148,7 @@ class Spots:
         return self._around(torch.ones(self.grid, self.grid)) == 0
 
     def join_spots(self, values: Tensor) -> Tensor:
-        """smax_v k(u - v) values(v) at each cell u, (grid, grid)."""
+        """Return smax_v k(u - v) values(v) at each cell u, (grid, grid)."""
         spots = self.heights[:, None] * self._around(values)
         weights = (spots / TEMPERATURE).masked_fill(self.outside, -torch.inf).softmax(0)
         return (weights * spots).sum(0).view(self.grid, self.grid)

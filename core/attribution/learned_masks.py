@@ -91,6 +91,6 @@ def descend(
 
 
 def full_size(coarse: Tensor, size: tuple[int, int]) -> Tensor:
-    """(..., h, w) -> (..., H, W), bilinearly."""
+    """Enlarge (..., h, w) to (..., H, W), bilinearly."""
     flat = F.interpolate(coarse.reshape(-1, 1, *coarse.shape[-2:]), list(size), mode="bilinear", align_corners=False)
     return flat.view(*coarse.shape[:-2], *size)

@@ -59,20 +59,20 @@ def lime(
 
 
 def coalitions(players: int, samples: int, seed: int) -> Iterator[Tensor]:
-    """Random coalitions in blocks (n <= 64, players) bool, each from its own stream: each player is in by a coin."""
+    """Draw coalitions in blocks (n <= 64, players) bool, each from its own stream: each player is in by a coin."""
     for block, start in enumerate(range(0, samples, BLOCK)):
         coins = torch.rand(BLOCK, players, generator=stream(seed, block))
         yield (coins < 0.5)[: samples - start]
 
 
 def proximity(shown: Tensor, width: float) -> Tensor:
-    """pi_x of coalitions (m, n), section 3.3: exp(-D^2 / width^2), D their cosine distance to all ones; (m,)."""
+    """Return pi_x of coalitions (m, n), section 3.3: exp(-D^2 / width^2), D their cosine distance to all ones; (m,)."""
     distance = 1 - shown.double().mean(1).sqrt()
     return torch.exp(-((distance / width) ** 2))
 
 
 def local_model(shown: Tensor, values: Tensor, weights: Tensor, ridge: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Weighted ridge regression of values (B, m) on coalitions (m, n), the intercept free.
+    """Return the weighted ridge regression of values (B, m) on coalitions (m, n), the intercept free.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The linear layers of a network as what a relevance rule needs: a map, its weight, its bias, its transpose."""
+"""The linear layers of a network as what a relevance rule needs: a function, its weight, its bias, its transpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import grad as gradients
 
 MapKind = Literal["dense", "convolution", "other"]
-"""What a composite of rules tells apart; ``"other"`` adds up without trained weights (pooling, residual sums)."""
+"""Kinds of layers in a composite; ``"other"`` adds up without trained weights (pooling, residual sums)."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LinearMap:
     foldable: bool = False
 
     def fold_affine(self, scale: Tensor, shift: Tensor) -> LinearMap:
-        """This map with z * scale + shift (C,) behind it, of a `foldable` one."""
+        """Follow this layer, if `foldable`, by z * scale + shift, (C,) both."""
         weight = self.weight * scale.view(-1, *[1] * (self.weight.ndim - 1))
         ndim = self.weight.ndim if self.kind == "convolution" else 2
         folded = along_channels(shift, ndim)
@@ -51,14 +51,14 @@ class LinearMap:
 
 
 def along_channels(values: Tensor, ndim: int) -> Tensor:
-    """(C,) so that it broadcasts over (B, C, ...) of ``ndim`` axes."""
+    """Reshape (C,) so that it broadcasts over (B, C, ...) of ``ndim`` axes."""
     return values.view(1, -1, *[1] * (ndim - 2))
 
 
 def convolution(
     func: Callable[..., Tensor], weight: Tensor, bias: Tensor | None, *rest: Any, **named: Any
 ) -> LinearMap:
-    """The map of ``func(x, weight, bias, *rest, **named)``, one of PyTorch's convolutions."""
+    """Make the layer of ``func(x, weight, bias, *rest, **named)``, one of PyTorch's convolutions."""
     weight = weight.detach()
     bias = None if bias is None else along_channels(bias.detach(), weight.ndim)
 
@@ -77,7 +77,7 @@ def convolution(
 
 
 def dense(weight: Tensor, bias: Tensor | None) -> LinearMap:
-    """The map of ``torch.nn.functional.linear``."""
+    """Make the layer of ``torch.nn.functional.linear``."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return x @ w.T
@@ -89,13 +89,13 @@ def dense(weight: Tensor, bias: Tensor | None) -> LinearMap:
 
 
 def product(func: Callable[[Tensor, Tensor], Tensor], weight: Tensor) -> LinearMap:
-    """The map of ``func(x, weight)`` for a bilinear ``func``: a matrix product with something that is no activation."""
+    """Make the layer of a bilinear ``func(x, weight)``: a matrix product with something that is no activation."""
     kind: MapKind = "dense" if weight.ndim <= 2 else "other"
     return LinearMap(func, _derive_transpose(func), weight.detach(), None, kind)
 
 
 def scaling(scale: Tensor, shift: Tensor | None) -> LinearMap:
-    """The map x -> x * scale + shift, each broadcast to x: a batch norm on its own."""
+    """Make the layer x -> x * scale + shift, each broadcast to x: a batch norm on its own."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return x * w
@@ -107,7 +107,7 @@ def scaling(scale: Tensor, shift: Tensor | None) -> LinearMap:
 
 
 def summing(func: Callable[[Tensor], Tensor], like: Tensor) -> LinearMap:
-    """The map of a sum without trained weights, such as a pooling; ``like`` gives type and device."""
+    """Make the layer of a sum without trained weights, such as a pooling; ``like`` gives type and device."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return func(x) * w
@@ -118,7 +118,7 @@ def summing(func: Callable[[Tensor], Tensor], like: Tensor) -> LinearMap:
 
 
 def pairing(like: Tensor) -> LinearMap:
-    """The map of two tensors in a stack to their sum."""
+    """Make the layer of two tensors in a stack to their sum."""
 
     def apply(x: Tensor, w: Tensor) -> Tensor:
         return x.sum(0) * w
@@ -130,7 +130,7 @@ def pairing(like: Tensor) -> LinearMap:
 
 
 def _derive_transpose(apply: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """The transpose of any linear map, by differentiating it once."""
+    """Derive the transpose of any linear function by differentiating it once."""
 
     def transpose(s: Tensor, x: Tensor, w: Tensor) -> Tensor:
         with torch.enable_grad():

@@ -96,7 +96,7 @@ def meaningful_perturbation(
 
 
 def regular(mask: Tensor, sparsity: float, smoothness: float) -> Tensor:
-    """What a mask (n, n) costs in itself: its deleted share and its total variation, sum |difference|^3, over n."""
+    """Compute a mask's own cost: its deleted share and its total variation, sum |difference|^3, over n; (n, n)."""
     steps = torch.cat([mask.diff(dim=0).flatten(), mask.diff(dim=1).flatten()])
     return sparsity * (1 - mask).mean() + smoothness * steps.abs().pow(BETA).sum() / len(mask)
 
@@ -107,7 +107,7 @@ def _shift(reach: int, seed: int, step: int) -> tuple[int, int]:
 
 
 def shift_mask(mask: Tensor, down: int, right: int) -> Tensor:
-    """The mask (H, W) moved by some px; its edge follows."""
+    """Return the mask (H, W) moved by some px; its edge follows."""
     reach = max(abs(down), abs(right))
     padded = F.pad(mask[None, None], (reach,) * 4, mode="replicate")[0, 0]
     height, width = mask.shape
@@ -115,7 +115,7 @@ def shift_mask(mask: Tensor, down: int, right: int) -> Tensor:
 
 
 def first_disc(game: FadedImage, grid: int) -> Tensor:
-    """The smallest disc in the middle, (grid, grid) of 0 within and 1 around, that deletes 99 % of what can be."""
+    """Find the smallest central disc, (grid, grid) of 0 within and 1 around, that deletes 99% of what can be."""
     centre = (torch.arange(grid) + 0.5) / grid - 0.5
     distance = (centre[:, None].square() + centre.square()).sqrt()
     discs = (distance > torch.linspace(0.05, 0.75, DISCS)[:, None, None]).float()

@@ -1,4 +1,4 @@
-"""What every heatmap method has in common: checked inputs, a random seed, certificates."""
+"""The common parts of every heatmap method: checked inputs, a random seed, certificates."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ random stream and is the same for all images, so that images and classes compare
 
 
 def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progress, what: str) -> tuple[Tensor, Tensor]:
-    """Mean and unbiased variance (B, ...) over the draws 0 ... ``samples`` - 1, float64."""
+    """Return the mean and unbiased variance (B, ...) over the draws 0 ... ``samples`` - 1, float64."""
     sums: list[Tensor] = []
     done = 0
 

@@ -86,7 +86,7 @@ class Windows:
         return list(itertools.product(self._along(self.height), self._along(self.width)))
 
     def blocks(self) -> Iterator[Tensor]:
-        """Masks (n <= 64, H, W), float32: 0 under the window, 1 elsewhere."""
+        """Return masks (n <= 64, H, W), float32: 0 under the window, 1 elsewhere."""
         for start in range(0, len(self.places), BLOCK):
             part = self.places[start : start + BLOCK]
             masks = torch.ones(len(part), self.height, self.width)

@@ -78,7 +78,7 @@ def along(
 
 
 def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:
-    """Points (steps,) in [0, 1] and the bounds (steps + 1,) of the steps they represent, from 0 to 1; float64."""
+    """Return points (steps,) in [0, 1] and bounds (steps + 1,) of the steps they represent, from 0 to 1; float64."""
     if quadrature == "midpoint":
         bounds = torch.arange(steps + 1, dtype=torch.float64) / steps
         return (bounds[1:] + bounds[:-1]) / 2, bounds

@@ -58,7 +58,7 @@ def _check_named_layer(classifier: Classifier, module: nn.Module, name: str) -> 
     found = [output for output in outputs if output.name == name]
     if not found or not _is_map(found[0].shape):
         raise ForetellError(
-            f"Layer {name!r} of {classifier.name} gives no maps (B, K, h, w) of more than one place, which "
+            f"Layer {name!r} of {classifier.name} gives no feature maps (B, K, h, w) of more than one place, which "
             "this needs. Choose a layer before the pooling, such as the last convolution."
         )
     if not _keeps_places(classifier, module, found[0], outputs):
@@ -71,7 +71,7 @@ def _last(classifier: Classifier, module: nn.Module) -> str:
     if _sum(outputs, TOKENS) > _sum(outputs, MAPS):
         raise ForetellError(
             f"{classifier.name} holds the places of an image as a list of tokens, as vision transformers do, and "
-            "not as maps (B, K, h, w), which this needs. Use a method that needs no layer, such as smoothgrad, "
+            "not as feature maps (B, K, h, w), which this needs. Use a method that needs no layer, such as smoothgrad, "
             "occlusion or bayesian_teaching."
         )
     for output in reversed([one for one in outputs if _is_map(one.shape)]):
@@ -80,7 +80,7 @@ def _last(classifier: Classifier, module: nn.Module) -> str:
                 return output.name
             raise _no_places(classifier, output)
     raise ForetellError(
-        f"{classifier.name} has no layer that gives maps (B, K, h, w) and that everything passes through, which this "
+        f"{classifier.name} has no layer with feature maps (B, K, h, w) that everything passes through, which this "
         "needs. Use a method that needs none, such as smoothgrad or bayesian_teaching."
     )
 
@@ -123,7 +123,7 @@ def _outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
 
 
 def _probes(classifier: Classifier, count: int) -> Tensor:
-    """Inputs (count, C, H, W) of noise around the mean colour."""
+    """Return inputs (count, C, H, W) of noise around the mean colour."""
     base = classifier.fill("mean")
     noise = torch.randn(count, *base.shape, generator=torch.Generator().manual_seed(0))
     return (base + noise).to(classifier.device)

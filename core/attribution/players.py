@@ -47,11 +47,11 @@ class Cells:
         return row[:, None] * self.grid + column
 
     def masks(self, coalitions: Tensor) -> Tensor:
-        """Masks (n, H, W) float32 that show the cells present in coalitions (n, players), of 0 and 1."""
+        """Return masks (n, H, W) float32 that show the cells present in coalitions (n, players), of 0 and 1."""
         return coalitions.float()[:, self.index]
 
     def spread(self, values: Tensor) -> Tensor:
-        """Values per cell (B, players) shared out equally to the cell's pixels, (B, H, W): the sum stays."""
+        """Return values per cell (B, players) shared out equally to the cell's pixels, (B, H, W): the sum stays."""
         area = torch.bincount(self.index.flatten(), minlength=self.players)
         return (values / area)[:, self.index]
 
@@ -80,7 +80,7 @@ class Game:
         return scores(self.classifier, nothing, self.targets, self.output)
 
     def values(self, coalitions: Iterable[Tensor]) -> Iterator[Tensor]:
-        """v of each block of coalitions (n, players), (B, n) float64, masked 64 at a time."""
+        """Return v of each block of coalitions (n, players), (B, n) float64, masked 64 at a time."""
         for block in coalitions:
             masks = (self.cells.masks(part) for part in torch.split(block, BLOCK))
             answers = iterate_masked_scores(
@@ -95,7 +95,7 @@ class Game:
             yield torch.cat([values for _, values in answers], 1)
 
     def evaluate_coalitions(self, coalitions: Tensor, progress: Progress) -> Tensor:
-        """v of all coalitions (m, n), (B, m) float64."""
+        """Return v of all coalitions (m, n), (B, m) float64."""
         found: list[Tensor] = []
         done = 0
         for values in self.values(torch.split(coalitions, BLOCK)):
@@ -106,5 +106,5 @@ class Game:
 
 
 def all_coalitions(players: int) -> Tensor:
-    """Every coalition of n players, (2^n, n) bool: player i is in coalition k where bit i of k is set."""
+    """List every coalition of n players, (2^n, n) bool: player i is in coalition k where bit i of k is set."""
     return (torch.arange(2**players)[:, None] >> torch.arange(players) & 1).bool()

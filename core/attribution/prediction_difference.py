@@ -1,6 +1,6 @@
 """Prediction difference analysis: the prediction if the classifier did not know a part of the image.
 
-Not to know is no colour: the part is drawn from what could stand there, given what stands around it, and the answers
+Not to know is no colour: the part is drawn from what could be there, given what is around it, and the predictions
 are averaged. Zintgraf, Cohen, Adel & Welling 2017 (arXiv:1702.04595).
 """
 
@@ -93,12 +93,12 @@ class Odds:
     classes: int
 
     def bits(self, p: Tensor) -> Tensor:
-        """log2(p / (1 - p)) of the corrected p."""
+        """Return log2(p / (1 - p)) of the corrected p."""
         # Both from counts: 1 - p of the corrected p would cancel.
         return torch.log2((self.pictures * p + 1) / (self.pictures * (1 - p) + self.classes - 1))
 
     def slope(self, p: Tensor) -> Tensor:
-        """d bits / d p."""
+        """Return d bits / d p."""
         ours, others = self.pictures * p + 1, self.pictures * (1 - p) + self.classes - 1
         return self.pictures * (1 / ours + 1 / others) / math.log(2)
 
@@ -155,13 +155,13 @@ class Part:
 
 
 def parts(windows: Windows, context: int) -> list[Part]:
-    """The windows, those alike in their surroundings one after the other."""
+    """Return the windows, those alike in their surroundings one after the other."""
     found = [Part(*place, windows.height, windows.width, context) for place in windows.places]
     return sorted(found, key=lambda part: part.layout)
 
 
 def fillings(image: Tensor, parts: Sequence[Part], samples: int, seed: int) -> Iterator[tuple[int, slice, Tensor]]:
-    """For each window, in blocks of samples: its number, which samples, and the images (n <= 16, C, H, W)."""
+    """Yield by window and block of samples: the window's number, the samples, the images (n <= 16, C, H, W)."""
     texture = Texture(image)
     low, high = image.amin((1, 2))[:, None, None], image.amax((1, 2))[:, None, None]
     for block, start in enumerate(range(0, samples, BLOCK)):
@@ -202,7 +202,7 @@ class Texture:
         return (NUGGET * self.covariance[:, :, 0, 0].diagonal()).clamp(min=1e-12)
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """Random images (count, C, H, W), float64, of this distribution: the image convolved with white noise."""
+        """Draw images (count, C, H, W), float64, of this distribution: the image convolved with white noise."""
         channels, height, width = self.image.shape
         noise = torch.randn(BLOCK, 1, *self._size, dtype=torch.float64, generator=generator)[:count]
         grain = torch.randn(BLOCK, channels, height, width, dtype=torch.float64, generator=generator)[:count]
@@ -221,7 +221,7 @@ class Texture:
         return drawn + (wrong @ self.regression(part)).view_as(drawn)
 
     def regression(self, part: Part) -> Tensor:
-        """Coefficients (values around, values within) of a window on its surroundings."""
+        """Return coefficients (values around, values within) of a window on its surroundings."""
         if part.layout not in self._regressions:
             unknown, known = self._points(part.window_mask), self._points(~part.window_mask)
             own = self.between(known, known) + torch.diag(self.nugget[known[:, 0]])
@@ -235,11 +235,11 @@ class Texture:
         return {}
 
     def _points(self, chosen: Tensor) -> Tensor:
-        """(channel, row, column) of each value chosen by (h, w) bool, channel by channel."""
+        """Return (channel, row, column) of each value chosen by (h, w) bool, channel by channel."""
         return chosen.expand(len(self.image), -1, -1).nonzero()
 
     def between(self, one: Tensor, other: Tensor) -> Tensor:
-        """Covariances (n, m) of the values at points (n, 3) and (m, 3), each (channel, row, column)."""
+        """Return covariances (n, m) of the values at points (n, 3) and (m, 3), each (channel, row, column)."""
         lag = other[None, :, 1:] - one[:, None, 1:]
         return self.covariance[one[:, None, 0], other[None, :, 0], lag[..., 0], lag[..., 1]]
 

@@ -50,18 +50,18 @@ class Mark:
 
 
 def mark_of(tensor: Any) -> Mark | None:
-    """The mark of an activation; None for weights and constants."""
+    """Return the mark of an activation; None for weights and constants."""
     return getattr(tensor, "_foretell_mark", None)
 
 
 def mark_tensor(tensor: Tensor, mark: Mark) -> Tensor:
-    """The tensor, known as an activation."""
+    """Return the tensor, known as an activation."""
     tensor._foretell_mark = mark  # type: ignore[attr-defined]
     return tensor
 
 
 def _end(i: int) -> Callable[[Tensor], Tensor]:
-    """An activation's lower (0) or upper (1) bound in its place."""
+    """Return an activation's lower (0) or upper (1) bound in its place."""
 
     def end(tensor: Tensor) -> Tensor:
         mark = mark_of(tensor)
@@ -86,39 +86,39 @@ class Propagation(Interception):
         self._written: dict[int, tuple[Tensor, Tensor]] = {}
 
     def linear(self, x: Tensor, layer: LinearMap, value: Callable[[], Tensor]) -> Tensor:
-        """A linear layer; ``value()`` is the network's own output."""
+        """Handle a linear layer; ``value()`` is the network's own output."""
         raise NotImplementedError
 
     def pointwise(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A function of each value alone, such as an activation."""
+        """Handle a function of each value alone, such as an activation."""
         raise NotImplementedError
 
     def scale(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A product with a constant, which may broadcast; a sum with one of what is still the input."""
+        """Handle a product with a constant, which may broadcast, or the input's sum with one."""
         return self.pointwise(x, function)
 
     def bilinear(self, function: Callable[[Tensor, Tensor], Tensor], a: Tensor, b: Tensor) -> Tensor:
-        """A product of two activations, element by element or of matrices."""
+        """Handle a product of two activations, element by element or of matrices."""
         raise NotImplementedError
 
     def divide(self, a: Tensor, b: Tensor) -> Tensor:
-        """A quotient of two activations."""
+        """Handle a quotient of two activations."""
         raise NotImplementedError
 
     def maximum(self, function: Callable[..., Any], x: Tensor) -> Tensor:
-        """A max-pooling; ``function(x, return_indices=True)`` gives the values and their flat places in each map."""
+        """Max-pool; ``function(x, return_indices=True)`` gives the values and their flat places in each channel."""
         raise NotImplementedError
 
     def softmax(self, x: Tensor, dim: int) -> Tensor:
-        """A softmax within the network."""
+        """Handle a softmax within the network."""
         raise NotImplementedError
 
     def normalise(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:
-        """(x - mean) / sqrt(variance + eps) over ``dims``: what a layer norm does before its weights."""
+        """Normalise (x - mean) / sqrt(variance + eps) over ``dims``, as a layer norm does before its weights."""
         raise NotImplementedError
 
     def output(self, module: torch.nn.Module, inputs: Tensor, bounds: Bounds | None = None) -> Tensor:
-        """The network's logits (B, K) for inputs (B, C, H, W), whose way back goes by the methods of this class."""
+        """Compute logits (B, K) for inputs (B, C, H, W); the methods of this class are their backward pass."""
         self._written.clear()
         with self:
             logits = module(mark_tensor(inputs.clone(), Mark(bounds=bounds)))
@@ -149,7 +149,7 @@ class Propagation(Interception):
         return tensor
 
     def dispatch_call(self, call: Call) -> Any:
-        """What the network gets for a call that has an activation among its arguments."""
+        """Return what the network gets for a call that has an activation among its arguments."""
         answer = calls.KINDS.get(call.name)
         if answer is not None:
             return getattr(self, f"_{answer}")(call)
@@ -170,7 +170,7 @@ class Propagation(Interception):
         return tree_map_only(Tensor, Tensor.detach, result)
 
     def _shape(self, call: Call) -> Any:
-        """Values only move, or are left out: PyTorch's own way back is right."""
+        """Leave the backward pass to PyTorch: values only move, or are left out."""
         moved = call()
         known = [mark.bounds for leaf in tree_leaves(call.args) if (mark := mark_of(leaf)) is not None]
         if None in known or not isinstance(moved, Tensor):
@@ -179,7 +179,7 @@ class Propagation(Interception):
         return mark_tensor(moved, Mark(bounds=(low, high)))
 
     def _pointwise(self, call: Call) -> Tensor:
-        """One activation among the arguments, anywhere."""
+        """Handle a function with one activation among its arguments, anywhere."""
         self._only_first(call)
         return mark_tensor(self.pointwise(call.args[0], call.on), Mark())
 
@@ -188,7 +188,7 @@ class Propagation(Interception):
             raise self._make_unsupported_error(f"computes {call.name}() with other activations as its arguments")
 
     def _rescale(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """A product with a constant, or its sum with one: the input stays the input."""
+        """Scale by a constant, or add one to what is still the input."""
         mark = mark_of(x)
         ends = None if mark is None or mark.bounds is None else [function(bound) for bound in mark.bounds]
         # A negative factor turns the ends around.
@@ -268,7 +268,7 @@ class Propagation(Interception):
         return self._layer(x, dense(weight, bias), call)
 
     def _total(self, call: Call) -> Tensor:
-        """Sums and averages of places: pooling, mean, enlarging."""
+        """Sum or average places: pooling, mean, enlarging."""
         self._only_first(call)
         return mark_tensor(self.linear(call.args[0], summing(call.on, call.args[0]), call), Mark())
 

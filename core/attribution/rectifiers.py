@@ -1,6 +1,6 @@
 """Another backward pass for the ReLUs of a network, however they are written and however often they are used.
 
-The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are answered by one with
+The network runs as it is: while `Rectifiers` is active, this thread's calls of ReLU functions are replaced by one with
 a backward pass of our own, the calls that `torch.nn.ReLU` makes included. Nothing is hooked, copied or traced, so
 shared, in-place and functional ReLUs and a forward pass with Python control flow are all met.
 """
@@ -18,7 +18,7 @@ from core.interception import Call, Interception
 
 RectifierRule = Literal["plain", "deconvnet", "guided"]
 RectifierForm = tuple[Tensor, float]
-"""What is rectified, and the ceiling."""
+"""The rectified tensor, and the ceiling."""
 
 OTHERS = frozenset(
     {"celu", "elu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid"}
@@ -75,7 +75,7 @@ def _hardtanh(z: Tensor, min_val: float = -1.0, max_val: float = 1.0, **_: Any) 
 
 
 def _maximum(z: Tensor, other: Any = None, **_: Any) -> RectifierForm | None:
-    """The larger of z and 0."""
+    """Return the larger of z and 0."""
     if not isinstance(other, Tensor) or bool(other.any()) or other.ndim > z.ndim or other.numel() > z.numel():
         return None
     return z, math.inf
@@ -92,7 +92,7 @@ FORMS: Mapping[str, Callable[..., RectifierForm | None]] = {
     "max": _maximum,
     "fmax": _maximum,
 }
-"""What computes min(max(z, 0), ceiling) in PyTorch, by name; `torch.nn.ReLU6` is a hardtanh."""
+"""Functions by name that compute min(max(z, 0), ceiling) in PyTorch; `torch.nn.ReLU6` is a hardtanh."""
 
 
 class Rectifiers(Interception):

@@ -27,7 +27,7 @@ STABILISER = 1e-6
 
 @dataclass(frozen=True)
 class Composite:
-    """Which rule goes where.
+    """A rule for each kind of layer.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Composite:
     first
         For the layers that the image itself enters; None is the rule of their kind.
     other
-        For sums without trained weights and for batch norms that stand alone.
+        For sums without trained weights and for batch norms on their own.
     bias_absorbs
         Whether biases take a share of the relevance, which then is lost: without it the sum is kept.
     """
@@ -167,7 +167,7 @@ def relevance_of_inputs(
     propagation: Relevance,
     bounds: Bounds,
 ) -> tuple[Tensor, Tensor]:
-    """Relevance of inputs (B, C, H, W) when the target's logit starts as its own relevance, and the logits (B, K)."""
+    """Compute the inputs' relevance (B, C, H, W), the target's logit being its own relevance, and logits (B, K)."""
     inputs = inputs.detach().requires_grad_()
     with torch.enable_grad():
         logits = propagation.output(module, inputs, bounds)

@@ -40,10 +40,10 @@ class Flow:
 
 
 class Rule(Protocol):
-    """How one linear layer shares out relevance."""
+    """A rule by which one linear layer distributes relevance."""
 
     def __call__(self, flow: Flow) -> Tensor:
-        """The relevance of x, shaped like it."""
+        """Return the relevance of x, shaped like it."""
 
 
 @dataclass(frozen=True)
@@ -128,17 +128,17 @@ class ZBox:
 
 
 def per(relevance: Tensor, total: Tensor) -> Tensor:
-    """relevance / total, and 0 where the total is."""
+    """Divide relevance by its total, 0 where the total is."""
     return (relevance / total).masked_fill_(total == 0, 0)
 
 
 def stabilise(z: Tensor, epsilon: float) -> Tensor:
-    """z + epsilon sign z, where 0 counts as positive."""
+    """Add epsilon sign z to z, where 0 counts as positive."""
     return z + torch.copysign(torch.full((), epsilon, dtype=z.dtype, device=z.device), z) if epsilon else z
 
 
 def compute_signed_sums(layer: LinearMap, x: Tensor) -> tuple[Tensor, Tensor]:
-    """z^+ and z^-: the sums of the positive and of the negative contributions, the bias by its own sign."""
+    """Compute z^+ and z^-: the sums of the positive and of the negative contributions, the bias by its own sign."""
     up, down = layer.weight.clamp(min=0), layer.weight.clamp(max=0)
     rising, falling = (layer.apply(x.clamp(min=0), w) for w in (up, down))
     if bool((x < 0).any()):
@@ -164,6 +164,6 @@ def compute_signed_shares(layer: LinearMap, x: Tensor, rising: Tensor, falling: 
 
 
 def _blind(flow: Flow, weight: Tensor) -> Tensor:
-    """Shares in proportion to a weight that is not negative, whatever the input."""
+    """Return shares in proportion to a weight that is not negative, whatever the input."""
     total = flow.layer.apply(torch.ones_like(flow.x), weight)
     return flow.layer.transpose(per(flow.relevance, total), flow.x, weight)

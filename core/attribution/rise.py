@@ -38,7 +38,7 @@ def rise(
 ) -> Explanation:
     """Average random masks, each weighted by the target's output for what it leaves visible.
 
-    Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that does not mind a pixel
+    Petsiuk et al. 2018 (arXiv:1806.07421), eq. 6: S = sum_i q_i m_i / (N p). A classifier that ignores a pixel
     gives it E[q], not 0, so the heatmap of the paper (``estimator="plain"``) has its zero at the mean output over the
     masks, another for each image (`Explanation.zero`, and the certificate's ``level``). The default,
     ``"centred"``, is S less that level, cov(q, m) / p: its zero is 0, and the noise of the masks themselves, equal for
@@ -104,7 +104,7 @@ class GridMasks:
             raise ForetellError(f"p={self.p} is out of range: give a probability between 0 and 1.")
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """``count`` masks (count, H, W), float32 in [0, 1]."""
+        """Return ``count`` masks (count, H, W), float32 in [0, 1]."""
         cells = [-(-side // self.grid) for side in (self.height, self.width)]
         coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float()
         fine = F.interpolate(coarse, [(self.grid + 1) * cell for cell in cells], mode="bilinear", align_corners=False)
@@ -114,6 +114,6 @@ class GridMasks:
         return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops])
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
-        """``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
+        """Return ``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
         for block, start in enumerate(range(0, count, BLOCK)):
             yield self.sample(BLOCK, stream(seed, block))[: count - start]

@@ -117,19 +117,19 @@ def _game(query: Query, grid: int, fill: Fill, output: Output, chunk: int) -> Ga
 
 
 def _orders(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
-    """Random orders of the players, each from its own stream."""
+    """Return random orders of the players, each from its own stream."""
     for pair in range(pairs):
         yield torch.randperm(game.cells.players, generator=stream(seed, pair))
 
 
 def _ways(game: Game, pairs: int, seed: int) -> Iterator[Tensor]:
-    """The coalitions of each order and of its reverse, (2 (n - 1), n)."""
+    """Return the coalitions of each order and of its reverse, (2 (n - 1), n)."""
     for one in _orders(game, pairs, seed):
         yield torch.cat([prefixes(one), prefixes(one.flip(0))])
 
 
 def _draw_pair_blocks(players: int, pairs: int, seed: int) -> Tensor:
-    """``pairs`` pairs of coalitions, in fixed blocks each from its own stream."""
+    """Draw ``pairs`` pairs of coalitions, in fixed blocks each from its own stream."""
     half = BLOCK // 2
     blocks = [draw_pairs(players, half, stream(seed, block)) for block in range(-(-pairs // half))]
     return torch.cat(blocks)[: 2 * pairs]

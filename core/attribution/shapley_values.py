@@ -16,7 +16,7 @@ from core.errors import ForetellError
 
 
 def exact(values: Tensor) -> Tensor:
-    """Shapley values (..., n) of a game given by all its values (..., 2^n), ordered as `all_coalitions`.
+    """Return Shapley values (..., n) of a game given by all its values (..., 2^n), ordered as `all_coalitions`.
 
     phi_i = sum over S without i of |S|! (n - |S| - 1)! / n! (v(S + i) - v(S)).
     """
@@ -52,13 +52,13 @@ def marginals(order: Tensor, values: Tensor, empty: Tensor, full: Tensor) -> Ten
 
 
 def size_weights(players: int) -> Tensor:
-    """Total Shapley kernel weight of the coalitions of sizes 1 ... n - 1, not normalised: (n - 1) / (k (n - k))."""
+    """Compute the Shapley kernel's total weight at sizes 1 ... n - 1, not normalised: (n - 1) / (k (n - k))."""
     k = torch.arange(1, players, dtype=torch.float64)
     return (players - 1) / (k * (players - k))
 
 
 def kernel_weights(coalitions: Tensor) -> Tensor:
-    """The Shapley kernel pi of coalitions (m, n), neither empty nor full, eq. of theorem 2: (m,) float64."""
+    """Return the Shapley kernel pi of coalitions (m, n), neither empty nor full, eq. of theorem 2: (m,) float64."""
     players = coalitions.shape[1]
     total = size_weights(players)
     each = torch.tensor([float(total[k - 1]) / comb(players, k) for k in range(1, players)], dtype=torch.float64)
@@ -66,7 +66,7 @@ def kernel_weights(coalitions: Tensor) -> Tensor:
 
 
 def draw_pairs(players: int, pairs: int, generator: torch.Generator) -> Tensor:
-    """Coalitions drawn by the Shapley kernel, each followed by its complement: (2 pairs, n) bool.
+    """Draw coalitions by the Shapley kernel, each followed by its complement: (2 pairs, n) bool.
 
     A complement has the same kernel weight, and pairing takes out the even part of the noise (Covert & Lee 2021,
     arXiv:2012.01536).
@@ -78,7 +78,7 @@ def draw_pairs(players: int, pairs: int, generator: torch.Generator) -> Tensor:
 
 
 def kernel_regression(coalitions: Tensor, values: Tensor, weights: Tensor, empty: Tensor, full: Tensor) -> Tensor:
-    """Shapley values (B, n) as the weighted least squares fit of v(S) ~ v(0) + sum of phi_i in S.
+    """Return Shapley values (B, n) as the weighted least squares fit of v(S) ~ v(0) + sum of phi_i in S.
 
     The constraint sum phi = full - empty is kept exactly by putting the last player's value in terms of the others'.
 
@@ -101,7 +101,7 @@ def kernel_regression(coalitions: Tensor, values: Tensor, weights: Tensor, empty
 
 
 def kernel_error(coalitions: Tensor, values: Tensor, found: Tensor, empty: Tensor) -> Tensor:
-    """Standard error (B, n) of `kernel_regression` on unweighted `draw_pairs`, clustered by pair.
+    """Return the standard error (B, n) of `kernel_regression` on unweighted `draw_pairs`, clustered by pair.
 
     The sandwich G^-1 (sum g g^T) G^-1 with g the score of a pair, scaled by pairs / (pairs - players): White 1980
     (doi:10.2307/1912934) with the usual correction for clusters.

@@ -1,4 +1,4 @@
-"""How strongly the prediction for a single image rises along a concept."""
+"""Conceptual sensitivity: how strongly the prediction for a single image rises along a concept."""
 
 from __future__ import annotations
 

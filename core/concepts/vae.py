@@ -88,7 +88,7 @@ def fit_vae(
 
     The noise of the images has the variance that makes them likeliest (sigma-VAE, Rybkin et al. 2020,
     arXiv:2006.13202, eq. 3), so that nothing weighs one part of the bound against the other. Everything that goes with
-    the concept and moves the answer should be a condition, the class above all: z knows of it otherwise, and what it
+    the concept and changes the prediction should be a condition, the class above all: else z knows of it, and what it
     does is taken for the concept's.
 
     Raises

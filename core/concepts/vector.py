@@ -82,7 +82,7 @@ class Activations:
         return CombinedVector(combination, float(right[~learned].double().mean()))
 
     def _scale_products(self, rows: Tensor, learned: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Of n images, less the mean of those learned from, divided by the spread of all the numbers of these.
+        """Scale products of n images: less the mean of those learned from, divided by the spread of all their numbers.
 
         Inner products (n, n); what makes activations such differences (n, n); the spread.
         """

@@ -21,7 +21,7 @@ class LabelErrors:
     Attributes
     ----------
     thresholds
-        (K,): how sure the network is of each class on average over the images labelled with it; NaN without any.
+        (K,): the network's mean confidence in each class over the images labelled with it; NaN without any.
     counted
         (K, K): the confident joint, images labelled with the row and counted as the column.
     joint
@@ -51,13 +51,13 @@ def confident_learning(probabilities: ArrayLike, labels: ArrayLike) -> LabelErro
     """Judge ``labels`` (N,), -1 where there is none, by predictions (N, K).
 
     Northcutt et al. 2021 (arXiv:1911.00068): thresholds of equation 2, confident joint of equation 1, its calibration
-    of equation 3, errors from off its diagonal (their method 2). It assumes answers to images that the network was
+    of equation 3, errors from off its diagonal (their method 2). It assumes predictions for images that the network was
     not trained on, and that it errs less often than it is sure: where it is sure and wrong, right labels are named.
 
     Raises
     ------
     ForetellError
-        Answers and labels do not belong together, or fewer than two classes are among the labels.
+        Predictions and labels do not belong together, or fewer than two classes are among the labels.
     """
     p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.int64)
     if p.ndim != 2 or len(p) != len(y):

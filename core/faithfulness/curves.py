@@ -115,7 +115,7 @@ def _values(
     chunk: int,
     progress: Progress,
 ) -> tuple[Tensor, Tensor]:
-    """Values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` says which pixels are the image's."""
+    """Compute values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` selects the image's pixels."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     order, pixels = ranks(fitting(maps, inputs)), inputs[0, 0].numel()
     if not 1 <= steps <= pixels:
@@ -136,6 +136,6 @@ def _values(
 
 
 def _blocks(rank: Tensor, counts: Tensor, shown: Callable[[Tensor, Tensor], Tensor]) -> Iterator[Tensor]:
-    """Masks (n <= 64, H, W) float32, one per point."""
+    """Return masks (n <= 64, H, W) float32, one per point."""
     for start in range(0, len(counts), BLOCK):
         yield shown(rank, counts[start : start + BLOCK, None, None]).float()

@@ -44,6 +44,6 @@ def effect(
 
 
 def share(one: Tensor, other: Tensor) -> Tensor:
-    """``one`` as a share of both, (B,) in [0, 1], where effects below 0 count as none; NaN where both do."""
+    """Return ``one`` as a share of both, (B,) in [0, 1], where effects below 0 count as none; NaN where both do."""
     given, rest = one.clamp_min(0), other.clamp_min(0)
     return given / (given + rest)

@@ -1,7 +1,7 @@
 """Infidelity: does a heatmap predict how far the output falls when parts of the image are removed?
 
 Yeh et al. 2019 (arXiv:1901.09392), section 2, with the presence of each pixel as the input: it is
-1 in the image and 0 where the substrate stands, so that a heatmap (B, H, W) says what each pixel's presence gives.
+1 in the image and 0 where the substrate is, so that a heatmap (B, H, W) says what each pixel's presence gives.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BLOCK = 64
 
 @dataclass(frozen=True)
 class Infidelity:
-    """How far a heatmap's prediction misses the actual fall of the output.
+    """Distance of a heatmap's prediction from the actual fall of the output.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ def _check(samples: int, side: float, noise: float) -> None:
 def _present(
     perturbation: Perturbation, one: Tensor, samples: int, seed: int, side: float, noise: float
 ) -> Iterator[Tensor]:
-    """What is left of each pixel, (n <= 64, H, W) float32: 1 all, 0 nothing."""
+    """Compute how much is left of each pixel, (n <= 64, H, W) float32: 1 all, 0 nothing."""
     height, width = one.shape
     edge = max(1, round(side * min(height, width)))
     for start in range(0, samples, BLOCK):
@@ -137,6 +137,6 @@ def _present(
 
 
 def _mark_covered(size: int, first: Tensor, edge: int) -> Tensor:
-    """1 at the ``edge`` places from each ``first`` (n,) on, else 0: (n, size)."""
+    """Return 1 at the ``edge`` places from each ``first`` (n,) on, else 0: (n, size)."""
     places = torch.arange(size) - first[:, None]
     return ((places >= 0) & (places < edge)).float()

@@ -27,7 +27,7 @@ class Sensitivity:
     method, radius, seed
         The settings it was made with.
     distances
-        (S, B) float64: Euclidean distance of each sample's map from the image's own, in the heatmap's unit.
+        (S, B) float64: Euclidean distance of each sample's heatmap from the image's own, in the heatmap's unit.
     norms
         (B,) float64: length of the image's own heatmap, from its zero.
     """

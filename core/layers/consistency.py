@@ -16,7 +16,7 @@ ORDERS = 2
 STEPS, PATIENCE, RATE = 600, 60, 5e-3
 LEAST_WIDTH = 64
 RIDGE = 1e-3
-"""Of the variance, added to each direction of the linear part."""
+"""Share of the variance added to each direction of the linear part."""
 PARTS = 4
 """Images are split into four parts: two for training, one for early stopping, one for the report."""
 
@@ -28,12 +28,12 @@ class Consistency:
     Attributes
     ----------
     shares
-        (orders + 1,) float64: what the map of each order explains beyond those below it. Order 0 is linear, order k
+        (orders + 1,) float64: what the mapping of each order explains beyond those below it. Order 0 is linear, order k
         has k hidden layers of rectified units.
     errors
         (orders + 1,) standard errors of `shares` over the held-out images.
     inconsistent
-        The rest: what of the layer the other does not hold (or a small map cannot find there).
+        The rest: what of the layer the other does not represent (or a small mapping cannot find there).
     """
 
     shares: Tensor
@@ -90,7 +90,7 @@ def consistency(
 
 
 def _standardise(values: Tensor, train: Tensor) -> Tensor:
-    """Centred by the mean of the training rows, and of mean variance 1 over the channels."""
+    """Centre by the mean of the training rows, and scale to mean variance 1 over the channels."""
     values = values.double().flatten(1)
     values = values - values[train].mean(0)
     size = values[train].square().mean().sqrt()
@@ -100,7 +100,7 @@ def _standardise(values: Tensor, train: Tensor) -> Tensor:
 
 
 def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:
-    """Mean over the rows of each image of the squared length of what is left, (images,)."""
+    """Return the mean over the rows of each image of the squared length of what is left, (images,)."""
     own = torch.unique(owner, return_inverse=True)[1]
     sums = torch.zeros(int(own.max()) + 1, dtype=rest.dtype).index_add(0, own, rest.square().sum(1))
     mean: Tensor = sums / own.bincount()
@@ -108,7 +108,7 @@ def _loss_by_picture(rest: Tensor, owner: Tensor) -> Tensor:
 
 
 def _linear(x: Tensor, y: Tensor, train: Tensor) -> Tensor:
-    """Ridge regression of y on x, trained on some rows, said of all."""
+    """Regress y on x by ridge regression, trained on some rows, for all."""
     inside = x[train]
     gram = inside.T @ inside
     ridge = RIDGE * gram.diagonal().mean() * torch.eye(len(gram), dtype=gram.dtype)
@@ -117,7 +117,7 @@ def _linear(x: Tensor, y: Tensor, train: Tensor) -> Tensor:
 
 
 def _nonlinear(x: Tensor, y: Tensor, train: Tensor, stop: Tensor, depth: int, generator: torch.Generator) -> Tensor:
-    """What a map of ``depth`` hidden layers makes of y; stopped where other rows are explained best, at 0 if never."""
+    """Regress y on x by ``depth`` hidden layers, trained until other rows are explained best; 0 if they never are."""
     x, y = x.float(), y.float()
     network = _perceptron(x.shape[1], y.shape[1], depth, generator)
     optimiser = torch.optim.Adam(network.parameters(), lr=RATE)
@@ -141,7 +141,7 @@ def _nonlinear(x: Tensor, y: Tensor, train: Tensor, stop: Tensor, depth: int, ge
 
 
 def _perceptron(inputs: int, outputs: int, depth: int, generator: torch.Generator) -> nn.Sequential:
-    """``depth`` hidden layers as wide as the wider end (`LEAST_WIDTH` at least), and an output that begins at 0."""
+    """Make ``depth`` hidden layers as wide as the wider end (`LEAST_WIDTH` at least); the output begins at 0."""
     widths: Sequence[int] = [inputs, *[max(inputs, outputs, LEAST_WIDTH)] * depth]
     layers: list[nn.Module] = []
     for before, after in pairwise(widths):

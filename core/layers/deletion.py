@@ -80,7 +80,7 @@ def predict_without_units(
     channels: Tensor | None = None,
     progress: Progress = silent,
 ) -> UnitDeletions:
-    """What the network answers to each image without each unit: `delete_units`, image by image.
+    """Predict each image without each unit: `delete_units`, image by image.
 
     ``channels`` (K,) are the units to delete; all of them by default.
     """
@@ -98,7 +98,7 @@ def predict_without_units(
 
 
 def by_class(answers: UnitDeletions, labels: Tensor) -> Deletion:
-    """Means over the images of each class."""
+    """Return means over the images of each class."""
     classes = torch.unique(labels)
     drops, rights, wholes = ([part[labels == k] for k in classes] for part in answers)
     return Deletion(

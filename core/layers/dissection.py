@@ -67,7 +67,7 @@ def dissect(
     """Compute the agreement of activation maps (N, K, h, w) with concept masks (N, M, H, W), bool, of the same images.
 
     Bau et al. 2017 (arXiv:1704.05796), section 2: a unit's threshold is exceeded by the share ``top`` of its
-    activations over all images and places; the map, enlarged to the masks bilinearly, is lit above it.
+    activations over all images and places; the activation map, enlarged to the masks bilinearly, is lit above it.
 
     Raises
     ------

@@ -35,5 +35,5 @@ def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Pro
 
 
 def means_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:
-    """`maps_of`, each channel's mean over its places: (N, K)."""
+    """Return `maps_of`, each channel's mean over its places: (N, K)."""
     return maps_of(classifier, inputs, layer, progress=progress).mean((2, 3))

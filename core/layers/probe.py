@@ -72,7 +72,7 @@ def out_of_fold(
     generator: torch.Generator | None = None,
     progress: Progress = silent,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """The labels there are (L,), each image's among them (N,), and (N, L) the probabilities that a reader gives it.
+    """Predict labels out of fold: the labels (L,), each image's index (N,), and the probe's probabilities (N, L).
 
     The readers of `linear_probe`: each image's was trained without its fold, so that it has not seen its label.
     """
@@ -98,7 +98,7 @@ def out_of_fold(
 
 
 def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDArray[np.int64]:
-    """A fold for each image, each label spread evenly over the folds."""
+    """Return a fold for each image, each label spread evenly over the folds."""
     order = torch.randperm(len(y), generator=generator).numpy()
     fold = np.empty(len(y), dtype=np.int64)
     for label in range(y.max() + 1):
@@ -110,7 +110,7 @@ def _folds(y: NDArray[np.int64], folds: int, generator: torch.Generator) -> NDAr
 def _fit_weights(
     x: Floats, y: NDArray[np.int64], labels: int, penalty: float, step: Callable[[], None] = lambda: None
 ) -> tuple[Floats, Floats]:
-    """Weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).
+    """Return weights (D, labels) and biases with the least mean cross-entropy + penalty |W|^2 / (2 N).
 
     The best weights are sums of the images (representer theorem), so the search is within their span where that is
     smaller than all D. ``step`` is called at each step of the search; what it raises ends it.

@@ -10,7 +10,7 @@ from torch import Tensor
 from core.errors import ForetellError
 
 SHARE = 0.99
-"""Of the variance, kept before the correlations: the rest is taken for noise."""
+"""Share of the variance kept before the correlations: the rest is taken for noise."""
 SHUFFLES = 20
 
 
@@ -67,7 +67,7 @@ def svcca(one: Tensor, other: Tensor, *, share: float = SHARE, generator: torch.
 
 
 def _directions(values: Tensor, share: float) -> Tensor:
-    """Orthonormal columns (N, d): the images along the directions that hold ``share`` of the variance."""
+    """Return orthonormal columns (N, d): the images along the directions that hold ``share`` of the variance."""
     centred = values.double().flatten(1)
     centred = centred - centred.mean(0)
     left, sizes, _ = torch.linalg.svd(centred, full_matrices=False)
@@ -81,6 +81,6 @@ def _directions(values: Tensor, share: float) -> Tensor:
 
 
 def _correlations(one: Tensor, other: Tensor) -> Tensor:
-    """Of orthonormal columns the canonical correlations are the singular values of their products."""
+    """Compute the canonical correlations of orthonormal columns: the singular values of their products."""
     found: Tensor = torch.linalg.svdvals(one.T @ other).clamp(max=1)
     return found

@@ -15,4 +15,4 @@ ATTACKS = Registry(
         "langevin": "core.robustness.attacks:langevin",
     },
 )
-"""From the cheapest to the most thorough."""
+"""Searches by name, from the cheapest to the most thorough."""

@@ -22,7 +22,7 @@ Step = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What was found.
+    """The result of a search.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def langevin(
     """Take steps in the gradient's sign with normal noise, both as shares of the radius, past the end of FGSM.
 
     Langevin adversarial sample search (Arpit et al. 2017, arXiv:1706.05394, algorithm 1), with the gradient where the
-    search is and not where it began, and away from the answer: the printed line 4 has neither.
+    search is and not where it began, and away from the prediction: the printed line 4 has neither.
     """
     _refuse_steps(steps, 1)
     search, draws = _start_search(classifier, images, targets, radius, generator, pixels=pixels)
@@ -124,7 +124,7 @@ class _Search:
         self.result = _judge_attack(classifier, inputs, classes)
 
     def walk(self, begun: Tensor, steps: int, moved: Step, progress: Progress, number: int, of: int) -> None:
-        """At most so many steps of every image that is not fooled yet."""
+        """Take at most so many steps of every image that is not fooled yet."""
         place = torch.where(_each(self.result.fooled), self.result.images, begun)
         for k in range(steps):
             if bool(self.result.fooled.all()):
@@ -145,7 +145,7 @@ def _start_search(
     *,
     pixels: bool,
 ) -> tuple[_Search, torch.Generator]:
-    """A search from the images in the box around them, and the draws of all its steps."""
+    """Return a search from the images in the box around them, and the draws of all its steps."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     search = _Search(classifier, inputs, classes, around(classifier, inputs, radius, pixels=pixels))
     return search, torch.Generator().manual_seed(draw_seed(generator or torch.Generator().manual_seed(0)))
@@ -156,7 +156,7 @@ def _each(chosen: Tensor) -> Tensor:
 
 
 def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: Progress) -> Tensor:
-    """Gradient of the cross-entropy of ``classes`` by the inputs."""
+    """Return the gradient of the cross-entropy of ``classes`` by the inputs."""
 
     def part(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         x = x.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()

@@ -63,7 +63,7 @@ def margins(
     Ortiz-Jimenez et al. 2020 (arXiv:2002.06349), definitions 1 and 2, by DeepFool (Moosavi-Dezfooli et al. 2015,
     arXiv:1511.04599) with its gradients projected, among the ``candidates`` likeliest other classes; then the last
     stretch is halved until the boundary is met to 1e-4 of the distance. An upper bound of the least one; infinite where
-    no other answer is met in ``steps`` steps. In the unit of the network's input.
+    no other class is met in ``steps`` steps. In the unit of the network's input.
     """
     if directions is not None and (directions.ndim != 4 or directions.shape[1:] != images.shape[1:]):
         raise ForetellError(f"Directions {tuple(directions.shape)} are not (S, C, H, W) of {tuple(images.shape[1:])}.")
@@ -130,7 +130,7 @@ def _apply_change(inputs: Tensor, change: Tensor) -> Tensor:
 
 
 def directions_between(images: Tensor, labels: Sequence[int], first: int, second: int) -> Tensor:
-    """Differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
+    """Return differences (S, C, H, W) of images of two classes, in pairs: the directions that tell them apart."""
     chosen = [images[torch.tensor([label == k for label in labels])] for k in (first, second)]
     size = min(map(len, chosen))
     if not size:

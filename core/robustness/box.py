@@ -21,16 +21,16 @@ class Box:
     scale: Tensor
 
     def clamp(self, inputs: Tensor) -> Tensor:
-        """The nearest inputs inside."""
+        """Return the nearest inputs inside."""
         return inputs.clamp(self.low, self.high)
 
     def sample(self, generator: torch.Generator) -> Tensor:
-        """Uniform draws (B, C, H, W) from the box, one for each image."""
+        """Return uniform draws (B, C, H, W) from the box, one for each image."""
         return self.low + torch.rand(self.low.shape, generator=generator) * (self.high - self.low)
 
 
 def around(classifier: Classifier, images: Tensor, radius: float, *, pixels: bool = True) -> Box:
-    """The box of ``radius`` (a share of the range) around images (B, C, H, W), within what pixels can be.
+    """Return the box of ``radius`` (a share of the range) around images (B, C, H, W), within what pixels can be.
 
     ``pixels=False`` leaves out the last condition: for networks whose inputs are no images.
     """

@@ -24,7 +24,7 @@ class ByRadius:
 
 
 def components(images: Tensor, radius: float) -> tuple[Tensor, Tensor]:
-    """Parts (B, C, H, W) with frequencies up to ``radius`` cycles per image, and above; together the images.
+    """Return parts (B, C, H, W) with frequencies up to ``radius`` cycles per image, and above; together the images.
 
     Wang et al. 2019 (arXiv:1905.13545), section 3.1: a disc in the centred spectrum of each channel.
     """

@@ -48,7 +48,7 @@ class _ScoredSets:
     probabilities: Tensor
 
     def extreme(self, sign: int) -> int:
-        """The largest (1) or smallest (-1); of equals the first by its images, whatever the order of scoring."""
+        """Return the largest (1) or smallest (-1); of equals the first by its images, whatever the order of scoring."""
         values = sign * self.probabilities
         equal = torch.nonzero(values >= values.max() - TIE)[:, 0]
         base = int(self.sets.max()) + 1
@@ -121,7 +121,7 @@ def choose_examples(
 
 
 def _draw_sets(targets: int, alternatives: int, sets: int | None, generator: torch.Generator) -> Tensor:
-    """(S, 4) local indices: pairs of the first ``targets``, then pairs of those after them."""
+    """Draw local indices (S, 4): pairs of the first ``targets``, then pairs of those after them."""
     for count in (targets, alternatives):
         if count < PER_CATEGORY:
             raise ForetellError(
@@ -170,7 +170,7 @@ class _Exchange:
         self.probability, self.scored = 0.0, 0
 
     def run(self) -> tuple[Tensor, float, tuple[tuple[int, float], ...]]:
-        """The set that no exchange of one image makes better, its probability, and its curve."""
+        """Return the set that no exchange of one image makes better, its probability, and its curve."""
         for place in range(len(self.sides)):
             image, self.probability = self._best(place)
             self.chosen.append(image)
@@ -190,7 +190,7 @@ class _Exchange:
         return self.probability > before
 
     def _best(self, place: int) -> tuple[int, float]:
-        """The best image for a place, the others as they are, and the probability with it."""
+        """Return the best image for a place, the others as they are, and the probability with it."""
         others = [image for k, image in enumerate(self.chosen) if k != place]
         free = torch.tensor([i for i in self.of_side[self.sides[place]] if i not in others])
         size = max(len(self.chosen), place + 1)
@@ -204,12 +204,12 @@ class _Exchange:
 
 
 def _curve(probabilities: Tensor) -> tuple[tuple[int, float], ...]:
-    """The best probability after 1, 2, 4, ... and all sets scored."""
+    """Return the best probability after 1, 2, 4, ... and all sets scored."""
     running = probabilities.cummax(0).values
     counts = [2**k for k in range((len(running) - 1).bit_length())] + [len(running)]
     return tuple((count, float(running[count - 1])) for count in counts)
 
 
 def _log_odds(p: float) -> float:
-    """Finite also where a probability rounds to 0 or 1."""
+    """Compute log-odds that stay finite where a probability rounds to 0 or 1."""
     return float(torch.logit(torch.tensor(p, dtype=torch.float64), eps=1e-15))

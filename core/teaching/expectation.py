@@ -48,16 +48,16 @@ class WeightedMasks:
         return self.q**2 / self.q2.clamp(min=SMALLEST)
 
     def estimate_plain(self) -> tuple[Tensor, Tensor]:
-        """sum q m / sum q, as in the paper, and its standard error by the delta method; both (B, H, W)."""
+        """Estimate sum q m / sum q, as in the paper, and its standard error by the delta method; both (B, H, W)."""
         estimate, influence = self._ratio()
         return estimate.view(self.shape), (influence.sqrt() / self.count).view(self.shape)
 
     def estimate_controlled(self) -> tuple[Tensor, Tensor]:
-        """The same expectation with the masks' own mean as control variate, and its standard error.
+        """Estimate the same expectation with the masks' own mean as control variate, and its standard error.
 
         With a_i = q_i (m_i - E) / mean(q), the ratio's influence, and c_i = m_i - mean(m), whose expectation is known,
         E - beta (mean(m) - E[m]) with beta = sum a c / sum c^2 has variance (sum a^2 - beta^2 sum c^2) / n^2, never
-        above the plain one's: for a classifier that hardly minds the masks, where plain heatmaps are mostly the noise
+        above the plain one's: for a classifier that barely depends on the masks, where plain heatmaps are mostly noise
         of the masks themselves, it is close to 0.
         """
         estimate, influence = self._ratio()
@@ -70,7 +70,7 @@ class WeightedMasks:
         return better.view(self.shape), (variance.sqrt() / self.count).view(self.shape)
 
     def _ratio(self) -> tuple[Tensor, Tensor]:
-        """The ratio (B, H*W) and the sum of its squared influences."""
+        """Return the ratio (B, H*W) and the sum of its squared influences."""
         total = self.q[:, None].clamp(min=SMALLEST)
         estimate = self.qm / total
         squares = self.q2m2 - 2 * estimate * self.q2m + estimate * estimate * self.q2[:, None]

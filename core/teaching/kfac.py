@@ -21,7 +21,7 @@ LEAST_SHRINKAGE, MOST_SHRINKAGE = 0.001, 0.999
 
 
 def with_bias(features: Tensor) -> Tensor:
-    """Features (N, M) with the constant 1 of the bias appended, (N, M + 1), float64."""
+    """Return features (N, M) with the constant 1 of the bias appended, (N, M + 1), float64."""
     return torch.cat([features.double(), torch.ones(len(features), 1, dtype=torch.float64)], 1)
 
 
@@ -55,16 +55,16 @@ class KroneckerPrior:
     damping: float = 0.0
 
     def scale(self, target: int, alternative: int) -> float:
-        """s = (e_c - e_c')^T V^+ (e_c - e_c'): the prior variance of the two rows' difference along V."""
+        """Return s = (e_c - e_c')^T V^+ (e_c - e_c'): the prior variance of the two rows' difference along V."""
         v = self.class_covariance
         return float(v[target, target] + v[alternative, alternative] - 2 * v[target, alternative])
 
     def mean(self, features: Tensor, target: int, alternative: int) -> Tensor:
-        """Prior mean (N,) of the log-odds target : alternative for features (N, M)."""
+        """Return the prior mean (N,) of the log-odds target : alternative for features (N, M)."""
         return with_bias(features) @ (self.head[target] - self.head[alternative])
 
     def kernel(self, a: Tensor, b: Tensor, target: int, alternative: int) -> Tensor:
-        """Prior covariance (N, L) of the log-odds of features a (N, M) and b (L, M): s z^T U^-1 z'."""
+        """Return the prior covariance (N, L) of the log-odds of features a (N, M) and b (L, M): s z^T U^-1 z'."""
         return self.scale(target, alternative) * (with_bias(a) @ self.feature_covariance @ with_bias(b).T)
 
 
@@ -163,7 +163,7 @@ def fit_prior(head: Tensor, batches: Iterable[Tensor], *, tau: float = 0.0, damp
 
 
 def _dead(values: Tensor) -> bool:
-    """Whether some direction never varies, by the ascending eigenvalues of U."""
+    """Tell whether some direction never varies, by the ascending eigenvalues of U."""
     return bool(values[0] <= RANK_TOLERANCE * values[-1])
 
 

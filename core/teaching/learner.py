@@ -49,7 +49,7 @@ def learn(
     weight: float,
     normal: Tensor | None = None,
 ) -> LearnerPrediction:
-    """The learner's prediction for one target image after each of S teaching sets of n examples.
+    """Return the learner's prediction for one target image after each of S teaching sets of n examples.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def learn(
 
 
 def _mode(kernel: Tensor, mean: Tensor, y: Tensor, weight: float) -> tuple[Tensor, Tensor]:
-    """alpha = K^-1 (f - mean) at the posterior mode, and sigmoid(f), both (S, n): damped Newton, all sets at once."""
+    """Find alpha = K^-1 (f - mean) at the posterior mode, and sigmoid(f), both (S, n), by damped Newton steps."""
     eye = torch.eye(kernel.shape[-1]).to(kernel)
     alpha = torch.zeros_like(mean)
     f = mean.clone()
@@ -122,7 +122,7 @@ def _objective(f: Tensor, alpha: Tensor, mean: Tensor, y: Tensor, weight: float)
 
 
 def compute_expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
-    """E[sigmoid(N(mean, variance))] to 1e-13; any shape, float64.
+    """Compute E[sigmoid(N(mean, variance))] to 1e-13; any shape, float64.
 
     Where the Gaussian is narrow, Gauss-Hermite quadrature. Where it is wide, that sees too little of the sigmoid's
     bend; but a sigmoid is the distribution function of a logistic variable L, so that the same expectation is
@@ -140,7 +140,7 @@ def compute_expected_sigmoid(mean: Tensor, variance: Tensor) -> Tensor:
 
 
 def estimate_expected_sigmoid(mean: Tensor, variance: Tensor, normal: Tensor) -> tuple[Tensor, Tensor]:
-    """The same expectation as the paper has it, by Monte Carlo, and its standard error, both (S,).
+    """Estimate the same expectation as the paper has it, by Monte Carlo, and its standard error, both (S,).
 
     ``normal`` (s,) are standard normal draws, the same for all sets, so that the sets compare.
     """

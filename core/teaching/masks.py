@@ -80,25 +80,25 @@ class MaskPrior:
         return rows.shape[1], columns.shape[1]
 
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """``count`` masks (count, H, W), float32 in [0, 1]."""
+        """Return ``count`` masks (count, H, W), float32 in [0, 1]."""
         return self.masks(torch.randn(count, *self.rank, generator=generator))
 
     def masks(self, normal: Tensor) -> Tensor:
-        """The masks (n, H, W), float32 in [0, 1], of coefficients (n, *rank), which are standard normal under p(m)."""
+        """Compute masks (n, H, W), float32 in [0, 1], of coefficients (n, *rank), standard normal under p(m)."""
         rows, columns = self._factors
         field = torch.einsum("hr,nrc,wc->nhw", rows, normal, columns)
         return torch.sigmoid_(field.mul_(self.amplitude).add_(self.mean))
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
-        """``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
+        """Return ``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
         for block, start in enumerate(range(0, count, BLOCK)):
             yield self.sample(BLOCK, stream(seed, block))[: count - start]
 
 
 def elsewhere(values: Tensor, generator: torch.Generator) -> Tensor:
-    """Flat places (H, W) from which a heatmap takes its own values so that a random mask decides where they stand.
+    """Return flat places (H, W) from which a heatmap takes its own values so that a random mask arranges them.
 
-    The largest of ``values`` (H, W) stands where a mask of the prior is most open, the smallest where it is least: the
+    The largest of ``values`` (H, W) is where a mask of the prior is most open, the smallest where it is least: the
     same values, as smooth as a mask, in places that know nothing of the image. The mask's standard deviation is 1
     here, which changes no order: with the prior's 100 most pixels are closed alike.
     """
@@ -110,7 +110,7 @@ def elsewhere(values: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def _factor(side: int, scale: float) -> Tensor:
-    """L (side, rank), float32, with L L^T = the RBF kernel of ``side`` points to float32 precision."""
+    """Return L (side, rank), float32, with L L^T = the RBF kernel of ``side`` points to float32 precision."""
     x = torch.arange(side, dtype=torch.float64)
     kernel = torch.exp(-((x[:, None] - x[None, :]) ** 2) / (2 * scale**2))
     values, vectors = torch.linalg.eigh(kernel)

@@ -34,7 +34,7 @@ SMALLEST = RUNS * CHAIN * 4
 """Masks below which a run has fewer than four ancestors."""
 
 EFFECTIVE_SHARE = 0.5
-"""Of its effective sample size a population may lose this much from one temperature to the next."""
+"""Share of its effective sample size that a population may lose from one temperature to the next."""
 
 ACCEPTANCE = 0.3
 """Share of moves to accept: the step is adapted to it."""
@@ -145,7 +145,7 @@ class _SamplerRun:
         self.population = Population(*(torch.cat(v) for v in zip(*(vars(s).values() for s in states), strict=True)))
 
     def _move(self, state: Population, temperature: float) -> tuple[Population, float]:
-        """A Crank-Nicolson step of every chain, which leaves p(m) exp(temperature * evidence) as it is."""
+        """Take a Crank-Nicolson step of every chain, which leaves p(m) exp(temperature * evidence) as it is."""
         noise = torch.randn(state.normal.shape, generator=self.generator)
         proposed = math.sqrt(1 - self.step**2) * state.normal + self.step * noise
         heard = self._compute_evidence(proposed)
@@ -164,7 +164,7 @@ class _SamplerRun:
 
 
 def _next(now: float, evidence: Tensor) -> float:
-    """The temperature in (now, 1] at which the effective sample size falls to its allowed share, by bisection."""
+    """Find the temperature in (now, 1] at which the effective sample size falls to its allowed share, by bisection."""
 
     def enough(temperature: float) -> bool:
         weights = ((temperature - now) * evidence).softmax(0)
@@ -180,13 +180,13 @@ def _next(now: float, evidence: Tensor) -> float:
 
 
 def _systematic(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """``count`` indices, each index about weight * count times, from one uniform number."""
+    """Return ``count`` indices, each index about weight * count times, from one uniform number."""
     comb = (torch.arange(count) + torch.rand(1, generator=generator, dtype=torch.float64)) / count
     return torch.searchsorted(weights.cumsum(0), comb).clamp(max=len(weights) - 1)
 
 
 def estimate(prior: MaskPrior, populations: Sequence[Population]) -> Posterior:
-    """The mean mask of all particles of independent runs, and its standard error.
+    """Return the mean mask of all particles of independent runs, and its standard error.
 
     Particles of one first ancestor are a cluster; clusters are what is independent. With shares w_g and means m_g the
     variance is sum w_g^2 (m_g - mean)^2 / (1 - sum w_g^2). Runs that lie further apart than this says scale the error
@@ -224,7 +224,7 @@ def estimate(prior: MaskPrior, populations: Sequence[Population]) -> Posterior:
 
 
 def _moments(prior: MaskPrior, normal: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean of the masks and of their squares, (H*W,) float64 each."""
+    """Return the mean of the masks and of their squares, (H*W,) float64 each."""
     total, total2 = torch.zeros(2, prior.height * prior.width, dtype=torch.float64)
     for masks in _blocks(prior, normal):
         flat = masks.flatten(1).double()
@@ -234,6 +234,6 @@ def _moments(prior: MaskPrior, normal: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _blocks(prior: MaskPrior, normal: Tensor) -> Iterator[Tensor]:
-    """The masks of coefficients (n, *rank), so many at a time that the memory is the same for any n."""
+    """Return the masks of coefficients (n, *rank), so many at a time that the memory is the same for any n."""
     for start in range(0, len(normal), BLOCK):
         yield prior.masks(normal[start : start + BLOCK])

@@ -41,7 +41,7 @@ def predict_with_sampled_heads(
 
 
 def _root(covariance: Tensor) -> Tensor:
-    """L with L L^T = covariance, which may be singular."""
+    """Return L with L L^T = covariance, which may be singular."""
     values, vectors = torch.linalg.eigh(covariance)
     root: Tensor = vectors * values.clamp(min=0).sqrt()
     return root

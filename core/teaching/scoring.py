@@ -59,12 +59,12 @@ class Scorer:
         return float(compute_expected_sigmoid(*moments))
 
     def score(self, sets: Tensor, labels: Tensor) -> Tensor:
-        """Probabilities (S,) float64 of sets (S, n) of candidates with labels (n,): 1 target, 0 alternative."""
+        """Return probabilities (S,) float64 of sets (S, n) of candidates with labels (n,): 1 target, 0 alternative."""
         size = max(1, ENTRIES // (len(labels) * self.copies) ** 2)
         return torch.cat([self.predict_after(part, labels).probability for part in torch.split(sets, size)])
 
     def predict_after(self, sets: Tensor, labels: Tensor) -> LearnerPrediction:
-        """What the learner says of the target image after each of a few sets (S, n), all at once."""
+        """Predict the target image as the learner does after each of a few sets (S, n), all at once."""
         means, cross = (values[sets].flatten(1) for values in (self.means, self.cross))
         return learn(
             self._kernel(sets),
@@ -78,7 +78,7 @@ class Scorer:
         )
 
     def _kernel(self, part: Tensor) -> Tensor:
-        """(S, n C, n C). Of single copies from one Gram matrix of all candidates; with copies that would not fit."""
+        """Compute kernels (S, n C, n C), for single copies from one Gram matrix: with copies it would not fit."""
         if self._gram is not None:
             return self._gram[part[:, :, None], part[:, None, :]]
         z = self._whitened[part].flatten(1, 2)
@@ -87,7 +87,7 @@ class Scorer:
 
 
 def halves(size: int) -> Tensor:
-    """Labels (size,): the first half are the target's, the rest the alternative's."""
+    """Return labels (size,): the first half are the target's, the rest the alternative's."""
     return (torch.arange(size) < size // 2).double()
 
 
@@ -100,6 +100,6 @@ def score_sets(
     *,
     weight: float,
 ) -> Tensor:
-    """P_learner(Y = target | D, x), (S,) float64, of sets (S, 4) of pool indices, the target's examples first."""
+    """Score sets (S, 4) of pool indices, the target's examples first: P_learner(Y = target | D, x), (S,) float64."""
     used, local = torch.unique(sets, return_inverse=True)
     return Scorer(prior, features[used], image, classes, weight=weight).score(local, halves(sets.shape[1]))

@@ -29,19 +29,19 @@ class Draws:
         return len(self._words)
 
     def each(self) -> Iterator[Draws]:
-        """The draws of each pass alone, which go on in the same streams: for draws too large to hold for all."""
+        """Return the draws of each pass alone, which go on in the same streams: for draws too large to hold for all."""
         for words in self._words:
             alone = Draws(0, ())
             alone._words = [words]
             yield alone
 
     def draw_kept(self, shape: Sequence[int], rate: float) -> Iterator[Tensor]:
-        """For each pass (*shape) int16: 0 with probability ``rate``, a whole number of levels, and else 1."""
+        """Draw (*shape) int16 for each pass: 0 with probability ``rate``, a whole number of levels, and else 1."""
         for draws in self._levels(shape):
             yield torch.ge(draws, count_dropped_levels(rate) - LEVELS // 2, out=draws)
 
     def draw_normal(self, shape: Sequence[int], mean: float = 0.0, deviation: float = 1.0) -> Iterator[Tensor]:
-        """For each pass (*shape) float32, normal: `LEVELS` equally likely values, none beyond 4.33 deviations."""
+        """Draw normal (*shape) float32 for each pass: `LEVELS` equally likely values, none beyond 4.33 deviations."""
         table = _normals(mean, deviation)
         for draws in self._levels(shape):
             found = torch.empty(draws.shape)
@@ -50,7 +50,7 @@ class Draws:
             yield found
 
     def _levels(self, shape: Sequence[int]) -> Iterator[Tensor]:
-        """For each pass (*shape) int16, every value equally likely."""
+        """Draw (*shape) int16 for each pass, every value equally likely."""
         size = torch.Size(shape).numel()
         for words in self._words:
             yield torch.from_numpy(words.random_raw(-(-size // 4)).view(np.int16)[:size]).view(*shape)
@@ -58,16 +58,16 @@ class Draws:
 
 @lru_cache(maxsize=8)
 def _normals(mean: float, deviation: float) -> Tensor:
-    """(LEVELS,) the middles of as many equally likely parts of a normal distribution, their variance made exact."""
+    """Compute the middles (LEVELS,) of equally likely parts of a normal distribution, their variance made exact."""
     middles: Tensor = torch.special.ndtri((torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS)
     return (mean + deviation * middles / middles.std(correction=0)).float()
 
 
 def count_dropped_levels(rate: float) -> int:
-    """Of `LEVELS` how many are dropped; a rate below 1 keeps at least one."""
+    """Count how many of `LEVELS` are dropped; a rate below 1 keeps at least one."""
     return min(round(rate * LEVELS), LEVELS - 1)
 
 
 def enlargement(rate: float) -> float:
-    """What the kept values are multiplied with, so that their mean is that of all: of the probability as drawn."""
+    """Return the factor of the kept values that keeps the mean, by the probability as drawn."""
     return LEVELS / (LEVELS - count_dropped_levels(rate))

@@ -1,7 +1,7 @@
 """Measures of uncertainty from T predictions of a network for one image; natural logarithms throughout.
 
-Gal 2016, section 3.3.1, with the corrections that entropies of an even answer are ln 2 and not 0.5. ``probabilities``
-is (B, T, K): T softmax answers to each of B images.
+Gal 2016, section 3.3.1, with the corrections that entropies of an even prediction are ln 2, not 0.5. ``probabilities``
+is (B, T, K): T softmax outputs for each of B images.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def mutual_information(probabilities: Tensor) -> Estimate:
 def variation_ratio(probabilities: Tensor, *, generator: torch.Generator | None = None) -> Estimate:
     """Compute the share of T labels, one drawn from each pass, that differ from the most common one.
 
-    Labels are drawn from the answers and are not their largest: a network that says (.5, .5) every time varies. Pass t
+    Labels are drawn from the predictions, not their largest: a network that says (.5, .5) every time varies. Pass t
     draws with the same random number for every image. For many passes this goes to `doubt`.
     """
     answers = probabilities.double()
@@ -88,15 +88,15 @@ def regression_log_likelihood(outputs: Tensor, truth: Tensor, precision: float) 
 def model_precision(rate: float, length_scale: float, images: int, weight_decay: float) -> float:
     """Compute the precision tau = (1 - p) l^2 / (2 N lambda) of a network trained by dropout (Gal 2016, eq. 3.14).
 
-    ``weight_decay`` is lambda of lambda |W|^2 beside half the squared error, averaged over N images; an optimiser's
+    ``weight_decay`` is lambda of lambda |W|^2 next to half the squared error, averaged over N images; an optimiser's
     ``weight_decay`` adds w times it to the gradient and is therefore 2 lambda. ``rate`` is p of dropping, masks not
-    inverted; for PyTorch's inverted dropout 1 - p stands in the denominator.
+    inverted; for PyTorch's inverted dropout 1 - p is in the denominator.
     """
     return (1 - rate) * length_scale**2 / (2 * images * weight_decay)
 
 
 def _leave_out_each(values: Tensor) -> Tensor:
-    """Means over the passes without each, (B, T, ...)."""
+    """Return means over the passes without each, (B, T, ...)."""
     passes = values.shape[1]
     return (values.sum(1, keepdim=True) - values) / (passes - 1)
 

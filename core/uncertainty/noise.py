@@ -2,7 +2,7 @@
 
 Gal 2016 (thesis, "Uncertainty in Deep Learning"), sections 3.2.1 and 3.4: a network trained under such noise is an
 approximate Bayesian network, and a forward pass with fresh noise is a draw from its posterior. The network runs as it
-is: while `Noise` is active, this thread's calls of layers are answered with noise. No module is changed or put in
+is: while `Noise` is active, this thread's calls of layers are replaced by noisy ones. No module is changed or put in
 training mode, so that batch norms stay as they are.
 """
 
@@ -36,7 +36,7 @@ class LayerCall:
     named: dict[str, Any]
 
     def on(self, **others: Any) -> Tensor:
-        """The call's value with other arguments in place of some of its own."""
+        """Return the call's value with other arguments in place of some of its own."""
         named = self.named | others
         faster = convolve(named) if self.name == "conv2d" else None
         return self.function(**named) if faster is None else faster
@@ -48,14 +48,14 @@ class NoiseKind(Protocol):
     meets: frozenset[str]
 
     def is_silent(self, call: LayerCall, /) -> bool:
-        """Whether a call that it meets stays as it is."""
+        """Tell whether a call that it meets stays as it is."""
 
     def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
-        """The call's value under fresh noise."""
+        """Return the call's value under fresh noise."""
 
 
 class Noise(Interception):
-    """While active in this thread, layers answer under noise of one kind, from the ``first`` call it meets on.
+    """While active in this thread, layers run under noise of one kind, from the ``first`` call it meets on.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class _OnValues(_OnLayers):
         return self._noisy(product, draws, plus=_by_channel(call.named.get("bias"), product), over=True)
 
     def _noisy(self, x: Tensor, draws: Draws, *, plus: Tensor | None = None, over: bool = False) -> Tensor:
-        """As `_times` has it."""
+        """Return the noisy values as `_times` has them."""
         raise NotImplementedError
 
 
@@ -157,7 +157,7 @@ class MultiplicativeNoise(_OnValues):
 
 
 class _OnWeights(_OnLayers):
-    """Each pass has weights of its own, so that a layer is called once for each; one row of input stands for all."""
+    """Each pass has weights of its own, so that a layer is called once for each; one row of input serves all."""
 
     def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         x, weight = call.named["input"], call.named["weight"]
@@ -167,7 +167,7 @@ class _OnWeights(_OnLayers):
         return answers[0] if len(answers) == 1 else torch.cat(answers)
 
     def _noisy(self, weight: Tensor, draws: Draws) -> Tensor:
-        """The weights of the one pass of ``draws``."""
+        """Return the weights of the one pass of ``draws``."""
         raise NotImplementedError
 
 
@@ -201,7 +201,7 @@ def _drop_values(
     plus: Tensor | None = None,
     over: bool = False,
 ) -> Tensor:
-    """What each pass keeps of ``x``, enlarged, as `_times` has it.
+    """Return what each pass keeps of ``x``, enlarged, as `_times` has it.
 
     ``shape`` is that of the draws for a part where not every value has its own.
     """
@@ -213,7 +213,7 @@ def _drop_values(
 def _times(
     x: Tensor, draws: Draws, factors: Iterator[Tensor], *, plus: Tensor | None, over: bool, scale: float = 1.0
 ) -> Tensor:
-    """``x`` (n parts, ...), or the one (1, ...) of all, times the factors of each of n passes, ``plus`` a bias.
+    """Return ``x`` (n parts, ...), or the one (1, ...) of all, times the factors of each of n passes, ``plus`` a bias.
 
     ``over``: ``x`` is the caller's, to be written over where it has room. One pass at a time: its factors stay in the
     cache.
@@ -227,13 +227,13 @@ def _times(
 
 
 def _room(x: Tensor, rows: int) -> Tensor:
-    """``rows`` rows like those of ``x``, laid out as they are."""
+    """Return ``rows`` rows like those of ``x``, laid out as they are."""
     layout = torch.channels_last if _channels_last(x) else torch.contiguous_format
     return torch.empty((rows, *x.shape[1:]), dtype=x.dtype, device=x.device, memory_format=layout)
 
 
 def _parts(x: Tensor, draws: Draws) -> int:
-    """How many rows of ``x`` belong to a pass: more than one where a network cuts an image into windows."""
+    """Count the rows of ``x`` of a pass: more than one where a network cuts an image into windows."""
     if len(x) > 1 and len(x) % len(draws):
         raise ForetellError(
             f"The network gives a layer {len(x)} rows for {len(draws)} images, so that no pass has its own: use "
@@ -243,7 +243,7 @@ def _parts(x: Tensor, draws: Draws) -> int:
 
 
 def _by_channel(bias: Tensor | None, like: Tensor) -> Tensor:
-    """A bias as it is added to a convolution's output; 0 where there is none."""
+    """Return a bias as it is added to a convolution's output; 0 where there is none."""
     return like.new_zeros(()) if bias is None else bias.view(-1, *[1] * (like.ndim - 2))
 
 
@@ -252,10 +252,10 @@ def _channels_last(x: Tensor) -> bool:
 
 
 def _in_memory(x: Tensor) -> Sequence[int]:
-    """The values of a row of ``x`` in the order in which they lie in memory: draws in another would be slow."""
+    """Return the values of a row of ``x`` in the order in which they lie in memory: draws in another would be slow."""
     return (*x.shape[2:], x.shape[1]) if _channels_last(x) else x.shape[1:]
 
 
 def _match_layout(drawn: Tensor, x: Tensor) -> Tensor:
-    """Draws (parts, *`_in_memory`) as factors of ``x``."""
+    """Return draws (parts, *`_in_memory`) as factors of ``x``."""
     return drawn.to(x).movedim(-1, 1) if _channels_last(x) else drawn.to(x)

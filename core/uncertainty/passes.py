@@ -33,9 +33,9 @@ def with_noisy_values(
     *,
     last: int = 0,
 ) -> Tensor:
-    """Logits (B, T, K) of T passes with noise on values, in the ``last`` calls it meets (0: in all).
+    """Compute logits (B, T, K) of T passes with noise on values, in the ``last`` calls it meets (0: in all).
 
-    What comes before the first noisy value is the same in all passes and is computed once: there one image stands
+    What comes before the first noisy value is the same in all passes and is computed once: there one image serves
     for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
     """
     inputs, seed = prepare_passes(classifier, images, passes, generator)
@@ -55,7 +55,7 @@ def with_noisy_weights(
     *,
     last: int = 0,
 ) -> Tensor:
-    """Logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: of all), one draw for each.
+    """Compute logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: all), a draw each.
 
     Noise in the last layers alone goes image by image, as that on values does: what comes before it is computed
     once. In all layers there is nothing before, and all images of a pass share what it cost to draw.
@@ -70,7 +70,7 @@ def with_noisy_weights(
 
 class _Noisy(Protocol):
     def __call__(self, inputs: Tensor, *, rows: Sequence[int]) -> tuple[Tensor, Noise]:
-        """Logits of inputs (B, C, H, W) in passes ``rows``, and the noise that they ran under."""
+        """Return logits of inputs (B, C, H, W) in passes ``rows``, and the noise that they ran under."""
 
 
 def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
@@ -102,7 +102,7 @@ def _by_pass(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> 
 def prepare_passes(
     classifier: Classifier, images: Tensor, passes: int, generator: torch.Generator | None
 ) -> tuple[Tensor, int]:
-    """Images (B, C, H, W) on the network's device and the seed of all passes, or what is wrong in a sentence."""
+    """Return images (B, C, H, W) on the network's device and the seed of all passes, or raise an error."""
     refuse_shape(classifier, images)
     if passes < 2:
         raise ForetellError(f"passes={passes}: uncertainty measures how far predictions differ, so use at least 2.")
@@ -118,7 +118,7 @@ def _once(
 
 
 def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind, seed: int, last: int) -> int:
-    """How many calls that the noise meets come before the ``last`` (0: all), or the sentence that it meets none."""
+    """Count the noisy calls before the ``last`` (0: all), or raise the error that there are none."""
     if hides_calls(module):
         raise ForetellError(
             f"{classifier.name} has TorchScript or compiled parts, which admit no noise. Load it uncompiled, "
@@ -136,7 +136,7 @@ def _first(classifier: Classifier, module: nn.Module, x: Tensor, kind: NoiseKind
 
 
 def _probe_batching(noisy: _Noisy, x: Tensor) -> tuple[int, bool]:
-    """Passes at once, and whether one image may stand for all before the noise."""
+    """Return the passes at once, and whether one image may serve all before the noise."""
     rows = [0, 1]
     apart, _ = noisy(x.expand(2, -1, -1, -1).clone(), rows=rows)
     try:

@@ -28,14 +28,14 @@ class Calibration:
     edges
         (bins + 1,) edges of confidence.
     confidence, accuracy
-        (bins,) means of the answers in each bin; NaN where there is none.
+        (bins,) means of the predictions in each bin; NaN where there is none.
     count
-        (bins,) answers in each bin.
+        (bins,) predictions in each bin.
     expected_error
         Sum over the bins of their share times the distance of accuracy and confidence (Guo et al. 2017,
-        arXiv:1706.04599, equation 5). It is above 0 even for a perfect classifier when answers are few.
+        arXiv:1706.04599, equation 5). It is above 0 even for a perfect classifier when predictions are few.
     brier
-        Mean over the answers of the sum over the classes of (p - truth)^2: 0 is best, 2 worst.
+        Mean over the predictions of the sum over the classes of (p - truth)^2: 0 is best, 2 worst.
     """
 
     edges: Floats
@@ -62,14 +62,14 @@ def calibration(probabilities: ArrayLike, labels: ArrayLike, bins: int = 15) -> 
 
 
 def best_temperature(logits: ArrayLike, labels: ArrayLike) -> float:
-    """The T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
+    """Return the T > 0 whose softmax(logits / T) is the likeliest for ``labels`` (Guo et al. 2017, section 4.2).
 
-    Found on images that are not those it will be judged on. It changes no answer, only how sure it sounds.
+    Fit it on images other than those it will be judged on. It changes no predicted class, only the confidence.
 
     Raises
     ------
     ForetellError
-        All answers are right (or none is), so that no temperature is the best.
+        All predictions are right (or none is), so that no temperature is the best.
     """
     z, y = np.asarray(logits, np.float64), np.asarray(labels, np.int64)
     # In 1/T the likelihood of a softmax is concave, so that there is one best value.
@@ -114,9 +114,9 @@ def cross_fit_temperatures(probabilities: ArrayLike, labels: ArrayLike) -> tuple
 
 @dataclass(frozen=True)
 class Detection:
-    """How well a measure separates errors from correct predictions.
+    """Separation of errors from correct predictions by a measure.
 
-    ``area`` under the ROC curve is the chance that an error is the more uncertain of one error and one right answer:
+    ``area`` under the ROC curve is the chance that of one error and one correct prediction the error is more uncertain:
     .5 is chance, 1 perfect. ``error`` is its standard error (DeLong et al. 1988).
     """
 
@@ -132,12 +132,12 @@ class Detection:
 
 
 def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
-    """Detection of the errors ``wrong`` (N,) bool by a measure (N,) that is large where the classifier is unsure.
+    """Measure how well a measure (N,), large where the classifier is uncertain, detects errors ``wrong`` (N,) bool.
 
     Raises
     ------
     ForetellError
-        Fewer than two errors or two right answers.
+        Fewer than two errors or two correct predictions.
     """
     u, is_wrong = np.asarray(uncertainty, np.float64), np.asarray(wrong, bool)
     errors, others = _placements(u, is_wrong)
@@ -147,12 +147,12 @@ def error_detection(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
 
 
 def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
-    """As `error_detection`, within each of the `HALVES` and averaged: for a measure that is another in each.
+    """Average `error_detection` over the `HALVES`: for a measure that differs between them.
 
     Raises
     ------
     ForetellError
-        A half has fewer than two errors or two right answers.
+        A half has fewer than two errors or two correct predictions.
     """
     u, is_wrong = np.asarray(uncertainty, np.float64), np.asarray(wrong, bool)
     try:
@@ -164,7 +164,7 @@ def detection_by_halves(uncertainty: ArrayLike, wrong: ArrayLike) -> Detection:
 
 
 def compare_detection(first: ArrayLike, second: ArrayLike, wrong: ArrayLike) -> tuple[float, float]:
-    """Difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
+    """Return the difference of two measures' areas on the same images, and its standard error (DeLong et al. 1988)."""
     is_wrong = np.asarray(wrong, bool)
     placed = [_placements(np.asarray(u, np.float64), is_wrong) for u in (first, second)]
     errors, others = (placed[0][k] - placed[1][k] for k in (0, 1))

@@ -49,7 +49,7 @@ def inserted_dropout(
 
     Gal 2016, section 3.4.1; before linear layers it drops inputs. ``last`` keeps to that many of the layers nearest to
     the output (0: all). ``rate`` is rounded to a 65,536th, and what is kept is enlarged by the rate as rounded, so that
-    its mean is exact. The network was not trained for it, so its answers may be far off: see the accuracy.
+    its mean is exact. The network was not trained for it, so its predictions may be far off: see the accuracy.
     """
     refuse_rate(rate)
     kind = noise.InsertedDropout(rate)

@@ -1,4 +1,4 @@
-"""How strong noise may be: what is none, or all, is refused before anything is asked under it."""
+"""Limits of the noise's strength: none, or all, is refused before any pass."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from core.parameters import list_parameters
 
 
 def refuse_rate(rate: float) -> None:
-    """A probability of dropping between 0, which drops nothing, and 1, or the sentence that says so."""
+    """Return a probability of dropping between 0, which drops nothing, and 1, or raise an error."""
     if not 0 < rate < 1:
         raise ForetellError(f"rate={rate} is out of range: choose a probability above 0 and below 1.")
 
 
 def refuse_variance(variance: float) -> None:
-    """A variance above 0, or the sentence that says so."""
+    """Return a variance above 0, or raise an error."""
     if not (math.isfinite(variance) and variance > 0):
         raise ForetellError(f"variance={variance} gives no noise: choose a number above 0.")
 
 
 def refuse_last(last: int) -> None:
-    """A number of layers, 0 for all, or the sentence that says so."""
+    """Return a number of layers, 0 for all, or raise an error."""
     if last < 0:
         raise ForetellError(f"last={last} is not a number of layers: choose 0 for all, or more.")
 
@@ -36,7 +36,7 @@ REFUSALS: Mapping[str, Callable[[Any], None]] = {
 
 
 def refuse_strengths(sampler: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Parameters of a sampler that are no noise; its own defaults are allowed, whatever they stand for."""
+    """Refuse parameters of a sampler that are no noise; its own defaults are allowed, whatever they mean."""
     defaults = {parameter.name: parameter.default for parameter in list_parameters(sampler)}
     for name, value in given.items():
         if name in REFUSALS and value != defaults[name]:

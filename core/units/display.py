@@ -11,7 +11,7 @@ from core.errors import ForetellError
 
 
 def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
-    """The inputs (C, H, W) of a black and of a white image: between them lie all images.
+    """Return the inputs (C, H, W) of a black and of a white image: between them lie all images.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def black_and_white(classifier: Classifier) -> tuple[Tensor, Tensor]:
 
 
 def convert_to_colours(classifier: Classifier, inputs: Tensor) -> Tensor:
-    """Inputs (B, C, H, W) as colours (B, H, W, 3) uint8; what lies beyond black or white is cut off."""
+    """Return inputs (B, C, H, W) as colours (B, H, W, 3) uint8; what lies beyond black or white is cut off."""
     black, white = black_and_white(classifier)
     levels = ((inputs.cpu() - black) / (white - black)).clamp(0, 1).mul(255).round().to(torch.uint8)
     return levels.expand(-1, 3, -1, -1).permute(0, 2, 3, 1).contiguous()

@@ -48,7 +48,7 @@ class TopActivations:
 def top_activations(
     classifier: Classifier, unit: Unit, blocks: Iterable[Tensor], *, count: int = 9, progress: Progress = silent
 ) -> TopActivations:
-    """The ``count`` images of ``blocks`` (n, C, H, W) with the highest activation of a feature map anywhere in it.
+    """Find the ``count`` images of ``blocks`` (n, C, H, W) with the highest activation of a feature map.
 
     ``unit`` has no place: the places are what is found. Of equal activations the earlier image and place come first.
     """
@@ -79,7 +79,7 @@ def _maps(classifier: Classifier, unit: Unit, inputs: Tensor) -> Tensor:
 
 
 def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, int, int]:
-    """Top, left, bottom, right (px, the last two exclusive) of the part of the image a unit at one place looks at.
+    """Find the part of the image that a unit at one place sees: top, left, bottom, right (px, the last two exclusive).
 
     The smallest rectangle around all pixels with a gradient to any channel at this place, for random images; so it
     holds for every network, and where an image's own ReLUs are closed, too. It is never too large; pixels that count
@@ -105,7 +105,7 @@ def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, 
 
 
 def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tensor, tuple[str, ...]]:
-    """What drives a unit in one image (C, H, W), carried down to its pixels by a deconvnet: (C, H, W), and warnings.
+    """Project what drives a unit in one image (C, H, W) to its pixels by a deconvnet; (C, H, W), and warnings.
 
     Zeiler & Fergus 2013, section 2.1: back through the transposed layers, the switches of the max pooling and ReLUs
     that pass only what is positive, beginning with 1 at the unit (there with its activation: the same up to scale). Of
@@ -132,6 +132,6 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
 
 
 def locate_unit(unit: Unit, place: Tensor) -> Unit:
-    """The unit at one of `Top.places`."""
+    """Return the unit at one of `Top.places`."""
     row, column = place.tolist()
     return replace(unit, row=row, column=column)

@@ -33,9 +33,9 @@ class MaximisedImages:
     shown
         (S, H, W, 3) uint8, the same as colours; what ``"pixels"`` drew beyond black or white is cut off.
     activations
-        (S,) float32: what the unit answers to each image as it is.
+        (S,) float32: the unit's activation for each image as it is.
     trace
-        (S, steps) float32: what it answered before each step to what it was shown, which ``"fourier"`` moves a little.
+        (S, steps) float32: its activation before each step for what it was shown, which ``"fourier"`` moves a little.
     warnings
         Sentences a user must read before believing the images.
     """
@@ -61,7 +61,7 @@ def maximise(
     steps: int = 256,
     rate: float = 0.05,
 ) -> MaximisedImages:
-    """Images that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random images.
+    """Make images that drive ``unit`` up, by ``steps`` steps of gradient ascent from each of ``starts`` random ones.
 
     ``"pixels"`` after Erhan et al. 2009, ``"fourier"`` after Olah et al. 2017 (doi:10.23915/distill.00007); see
     `core.units.parameterisations`. Several starts, because each ends at a local maximum: what they share is the

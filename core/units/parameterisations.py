@@ -17,13 +17,13 @@ class Canvas(Protocol):
     """An image in the making, (1, C, H, W) in the network's input space."""
 
     def render_image(self) -> Tensor:
-        """The image as it is, with its graph."""
+        """Render the image as it is, with its graph."""
 
     def render_view(self) -> Tensor:
-        """What the network is shown of it in this step."""
+        """Render what the network is shown of it in this step."""
 
     def climb(self, value: Tensor) -> bool:
-        """One step up the gradient of ``value`` (), a function of `render_view`; False where there is none."""
+        """Take one step up the gradient of ``value`` (), a function of `render_view`; False where there is none."""
 
 
 class Pixels:
@@ -44,11 +44,11 @@ class Pixels:
         self._direction = _of_length_one(drawn).requires_grad_()
 
     def render_image(self) -> Tensor:
-        """The mean colour and ``norm`` in one direction from it."""
+        """Render the mean colour and ``norm`` in one direction from it."""
         return self._centre + self.norm * self._direction
 
     def render_view(self) -> Tensor:
-        """The image itself."""
+        """Render the image itself."""
         return self.render_image()
 
     def climb(self, value: Tensor) -> bool:
@@ -60,7 +60,7 @@ class Pixels:
 
 
 def _of_length_one(tensor: Tensor) -> Tensor:
-    """``tensor`` of Euclidean norm 1; zeros stay zeros."""
+    """Return ``tensor`` of Euclidean norm 1; zeros stay zeros."""
     length: Tensor = torch.linalg.vector_norm(tensor)
     return tensor / length.clamp_min(torch.finfo(tensor.dtype).tiny)
 
@@ -94,14 +94,14 @@ class Fourier:
         self._climber = torch.optim.Adam([self._spectrum], lr=rate)
 
     def render_image(self) -> Tensor:
-        """The waves added up, coloured, and squeezed between black and white."""
+        """Render the waves added up, coloured, and squeezed between black and white."""
         waves = torch.view_as_complex(self._spectrum) * self._strength
         field = torch.fft.irfft2(waves, s=(self._height, self._width), norm="ortho")
         levels = torch.einsum("rc,chw->rhw", self._colours, field).sigmoid()
         return (self._black + levels * (self._white - self._black))[None]
 
     def render_view(self) -> Tensor:
-        """The image turned, enlarged and shifted at random, so that no single pixel can be played on."""
+        """Render the image turned, enlarged and shifted at random, so that no single pixel can be played on."""
         turn, zoom, down, across = (2 * torch.rand(4, generator=self._generator) - 1).tolist()
         angle, size = math.radians(TURN * turn), 1 + ZOOM * zoom
         cos, sin = size * math.cos(angle), size * math.sin(angle)
@@ -112,7 +112,7 @@ class Fourier:
         return moved
 
     def climb(self, value: Tensor) -> bool:
-        """One step of Adam on the spectrum."""
+        """Take one step of Adam on the spectrum."""
         (gradient,) = torch.autograd.grad(value, self._spectrum)
         self._spectrum.grad = -gradient
         self._climber.step()
@@ -120,7 +120,7 @@ class Fourier:
 
 
 def strength(height: int, width: int) -> Tensor:
-    """Strength (height, width // 2 + 1) of each wave of `torch.fft.rfft2`: 1 / frequency, as in natural images.
+    """Return strength (height, width // 2 + 1) of each wave of `torch.fft.rfft2`: 1 / frequency, as in natural images.
 
     Scaled so that independent standard normal coefficients make an image of variance 1; the mean is as strong as the
     longest wave.
@@ -131,7 +131,7 @@ def strength(height: int, width: int) -> Tensor:
 
 
 def colours(channels: int) -> Tensor:
-    """From uncorrelated channels to colours, (C, C), the colours' mean variance being 1; 1 for a single channel."""
+    """Return the matrix (C, C) from uncorrelated channels to colours of mean variance 1; 1 for a single channel."""
     if channels == 1:
         return torch.ones(1, 1)
     mixing = F.normalize(torch.tensor(AXES), dim=1).T * torch.tensor(SPREAD)

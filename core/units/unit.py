@@ -37,7 +37,7 @@ class Unit:
 
 @contextmanager
 def outputs_of(module: nn.Module, layer: str) -> Iterator[list[Tensor]]:
-    """A list that holds the output of ``layer`` after each forward pass of ``module``: a copy, with its graph."""
+    """Return a list of the output of ``layer`` after each forward pass of ``module``: a copy, with its graph."""
     kept: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Any) -> None:
@@ -51,7 +51,7 @@ def outputs_of(module: nn.Module, layer: str) -> Iterator[list[Tensor]]:
 
 
 def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
-    """The unit's activation (B,) for inputs (B, C, H, W), with its graph if gradients are on."""
+    """Return the unit's activation (B,) for inputs (B, C, H, W), with its graph if gradients are on."""
     with outputs_of(module, unit.layer) as kept:
         module(inputs.clone())
     channel = kept[0][:, unit.channel]
@@ -61,7 +61,7 @@ def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
 
 
 def find_layer_shape(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
-    """Shape (K,) or (K, h, w) of the unit's layer for one image.
+    """Find the shape (K,) or (K, h, w) of the unit's layer for one image.
 
     Raises
     ------

@@ -22,6 +22,8 @@ LEGIBLE = 300
 """Width of a heatmap with its scale, px: about as it is shown, so that the numbers can be read."""
 LINE = np.array([255, 255, 255], dtype=np.uint8)
 EDGE = np.array([20, 20, 20], dtype=np.uint8)
+DELETION, INSERTION = "#b2460a", "#2166ac"
+"""Colours of the two curves of a heatmap."""
 FAINTEST = 1e-3
 """Share of a heatmap's largest value that counts as evidence: a heatmap of zeros has no outline."""
 FOR_CLASS, AGAINST_CLASS = (f"rgb({', '.join(f'{part:.0f}' for part in colour)})" for colour in (FOR, AGAINST))

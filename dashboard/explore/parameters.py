@@ -10,10 +10,10 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
-from dashboard.explore.table import format_name
 from dashboard.shared import links
 from dashboard.shared.live import format_duration
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 
 HIDDEN = ("chunk",)
 """Parameters of speed and memory that change no heatmap."""

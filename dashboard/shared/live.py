@@ -74,7 +74,8 @@ def draw_live(collect: Callable[[JobCollector], Drawn], draw: Callable[[Drawn], 
                 collected.append(collect(asking))
             _controls(asking, name)
             draw(collected.pop())
-        if unfinished != bool(asking.running):  # start or stop polling
+        # Start or stop polling; a job that was cancelled after it was collected now waits for a click.
+        if unfinished != bool(asking.running) or any(job.state == "cancelled" for job in asking.jobs):
             st.rerun()
 
     st.fragment(part, run_every=POLL_S if unfinished else None)()

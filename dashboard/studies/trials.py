@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.explore.table import format_name
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
 from study.conditions import CONDITIONS

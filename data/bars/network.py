@@ -29,13 +29,13 @@ class BarNet(nn.Module):
         self.head = nn.Linear(16, len(ORIENTATIONS))
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, 3, 24, 24) in [0, 1] -> logits (B, 2)."""
+        """Compute logits (B, 2) of inputs (B, 3, 24, 24) in [0, 1]."""
         logits: Tensor = self.head(self.hidden(self.flatten(self.features(x))))
         return logits
 
 
 def transforms(image: Image.Image) -> Tensor:
-    """(3, 24, 24) float32 in [0, 1]; other sizes are resized."""
+    """Transform an image to (3, 24, 24) float32 in [0, 1]; other sizes are resized."""
     image = image.convert("RGB")
     if image.size != (SIZE, SIZE):
         image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)

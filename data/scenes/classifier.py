@@ -1,8 +1,8 @@
 """The built-in network, in the form of a user's own model file: `build`, `transforms`, `CATEGORIES`.
 
-It is small and was trained on scenes whose objects nearly always stand in their usual context, so it has learnt the
+It is small and was trained on scenes whose objects are nearly always in their usual context, so it has learnt the
 context as much as the object: shifted scenes fool it, often with confidence. `data.scenes.train` made its weights;
-``accuracy.json`` beside them says how well it does and on what.
+``accuracy.json`` next to them says how well it does and on what.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class SceneNet(nn.Module):
         self.head = nn.Linear(WIDTHS[-1][1], classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(B, 3, 96, 96), normalised -> logits (B, classes)."""
+        """Compute logits (B, classes) of normalised inputs (B, 3, 96, 96)."""
         logits: Tensor = self.head(self.flatten(self.pool(self.features(x))))
         return logits
 
 
 def build() -> nn.Module:
-    """The trained network: eval mode, no gradients for its weights.
+    """Return the trained network: eval mode, no gradients for its weights.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def build() -> nn.Module:
 
 
 def transforms(image: Image.Image) -> Tensor:
-    """(3, 96, 96) float32, normalised by `MEAN` and `STD`; other sizes are resized to 96 x 96."""
+    """Transform an image to (3, 96, 96) float32, normalised by `MEAN` and `STD`; other sizes are resized."""
     image = image.convert("RGB")
     if image.size != (SIZE, SIZE):
         image = image.resize((SIZE, SIZE), Image.Resampling.BILINEAR)
@@ -72,7 +72,7 @@ def transforms(image: Image.Image) -> Tensor:
 
 
 def normalise(pixels: Tensor) -> Tensor:
-    """(B, 3, H, W) uint8 -> float32 of mean about 0 and standard deviation about 1."""
+    """Normalise (B, 3, H, W) uint8 to float32 of mean about 0 and standard deviation about 1."""
     mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (MEAN, STD))
     return ((pixels.float() / 255 - mean) / std).contiguous()
 

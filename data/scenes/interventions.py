@@ -16,7 +16,7 @@ from data.scenes.shapes import CATEGORIES
 HUES: Mapping[str, int] = MappingProxyType({"red": 0, "yellow": 42, "green": 85, "blue": 160, "purple": 205})
 """Hues of do(colour), in 256 parts of the circle."""
 LEAST_SATURATION = 128
-"""Of 255: otherwise a white object would have no colour."""
+"""Least saturation, of 255: otherwise a white object would have no colour."""
 
 
 def other_contexts(scene: Scene) -> list[Scene]:

@@ -1,8 +1,8 @@
 """Train the built-in network and measure it: ``python -m data.scenes.train`` (a few minutes on 2 cores).
 
-Writes ``weights.pt`` and ``accuracy.json`` beside this file. Half of the images of a batch are seen through a random
-smooth mask with a random fill: maps that multiply the image by such masks would otherwise ask the network about
-images of a kind it never saw, and its answers would be arbitrary.
+Writes ``weights.pt`` and ``accuracy.json`` next to this file. Half of the images of a batch are seen through a random
+smooth mask with a random fill: methods that multiply the image by such masks would otherwise query the network with
+images of a kind it never saw, and its predictions would be arbitrary.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CONFIDENT = 0.8
 
 
 def draw(split: Split, seed: int, size: int) -> tuple[Tensor, Tensor]:
-    """Pixels (size, 3, 96, 96) uint8 and labels (size,) of a set, drawn by all cores."""
+    """Return pixels (size, 3, 96, 96) uint8 and labels (size,) of a set, drawn by all cores."""
     pixels = np.empty((size, SIZE, SIZE, 3), dtype=np.uint8)
     with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
         drawn = pool.imap(partial(_pixels, split, seed), range(size), chunksize=100)
@@ -86,7 +86,7 @@ def augment(x: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def smooth_masks(count: int, generator: torch.Generator) -> Tensor:
-    """(count, 1, 96, 96) in [0, 1]: sigmoid of a steep smooth Gaussian field, open over 5 to 90 % of the image."""
+    """Draw masks (count, 1, 96, 96) in [0, 1]: sigmoids of a steep Gaussian field, open over 5 to 90% of the image."""
     cells = int(torch.randint(4, 11, (), generator=generator))
     coarse = torch.randn(count, 1, cells, cells, generator=generator)
     field = interpolate(coarse, size=(SIZE, SIZE), mode="bicubic", align_corners=True)
@@ -97,7 +97,7 @@ def smooth_masks(count: int, generator: torch.Generator) -> Tensor:
 
 
 def fills(count: int, generator: torch.Generator) -> Tensor:
-    """(count, 3, 96, 96) normalised fills: the mean colour (half), black (a quarter), noise (a quarter)."""
+    """Draw normalised fills (count, 3, 96, 96): the mean colour (half), black (a quarter), noise (a quarter)."""
     kind = torch.rand(count, 1, 1, 1, generator=generator)
     black = -torch.tensor(MEAN).div(torch.tensor(STD)).view(1, 3, 1, 1)
     grain = torch.randn(count, 3, SIZE, SIZE, generator=generator)
@@ -105,7 +105,7 @@ def fills(count: int, generator: torch.Generator) -> Tensor:
 
 
 def measure(net: nn.Module, pixels: Tensor, labels: Tensor) -> dict[str, Any]:
-    """Share right, share wrong with confidence above `CONFIDENT`, and share right per category."""
+    """Measure the share right, the share wrong with confidence above `CONFIDENT`, and the share right per category."""
     with torch.inference_mode():
         probability = torch.cat([net(normalise(part)).softmax(1) for part in pixels.split(256)])
     confidence, answer = probability.max(1)

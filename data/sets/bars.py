@@ -19,7 +19,7 @@ SIZE = 400
 
 
 def load(*, red_horizontal: int = 60, red_vertical: int = 40, size: int = SIZE, seed: int = 0) -> ImageSet:
-    """Bars drawn when they are opened (a quarter of a millisecond each), horizontal and vertical by turns.
+    """Open bars drawn on demand (a quarter of a millisecond each), horizontal and vertical by turns.
 
     Parameters
     ----------

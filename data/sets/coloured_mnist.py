@@ -25,7 +25,7 @@ COLOURS = {
 
 
 def load(*, path: str | Path, part: Literal["train", "test"] = "test", sigma: float | str = 0.03) -> ImageSet:
-    """Digits from ``train-images-idx3-ubyte``, ``train-labels-idx1-ubyte`` (or ``t10k-...``) in ``path``, also gzipped.
+    """Read ``train-images-idx3-ubyte`` and ``train-labels-idx1-ubyte`` (or ``t10k-...``) in ``path``, also gzipped.
 
     Goyal et al. 2019 (arXiv:1907.07165, table 2): the smaller ``sigma``, the more the colour says of the digit.
 
@@ -80,7 +80,7 @@ def _deviation(sigma: float | str) -> float:
 
 
 def _idx(folder: Path, name: str, dimensions: int) -> np.ndarray:
-    """A file of unsigned bytes in the IDX format: two zeros, 8, the dimensions' number, their sizes, the values."""
+    """Read unsigned bytes in the IDX format: two zeros, 8, the dimensions' number, their sizes, the values."""
     found = next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
     if found is None:
         raise DataError(f"There is no {name} (or {name}.gz) in {folder}: put the four files of MNIST there.")

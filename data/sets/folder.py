@@ -109,7 +109,7 @@ def _siblings(root: Path) -> str:
 
 
 def _files(root: Path, folder: Path) -> list[tuple[str, Path]]:
-    """(id, path) of every file below a category's folder, hidden ones left out."""
+    """List (id, path) of every file below a category's folder, hidden ones left out."""
     found = []
     for here, below, names in os.walk(folder, followlinks=True):
         below[:] = [name for name in below if not name.startswith(".")]
@@ -153,7 +153,7 @@ def _refuse_empty(root: Path, names: list[str], filled: set[int], skipped: tuple
 
 
 def _name_categories(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Categories and, for a tree of WordNet ids, the ids."""
+    """Name the categories and, for a tree of WordNet ids, the ids."""
     if not all(WNID.fullmatch(name) for name in names):
         return tuple(names), None
     return tuple(imagenet_names().get(wnid, wnid) for wnid in names), tuple(names)
@@ -167,7 +167,7 @@ def _open(path: Path) -> Image.Image:
 
 
 def _digest(names: list[str], kept: list[_File]) -> str:
-    """SHA-256 over category folders, ids, labels and file contents."""
+    """Hash (SHA-256) category folders, ids, labels and file contents."""
     total = hashlib.sha256("\n".join(names).encode())
     for file in kept:
         total.update(f"\n{file.id}\t{file.label}\t{file.sha256}".encode())

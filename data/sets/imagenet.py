@@ -22,7 +22,7 @@ def load(
     partial: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> ImageSet:
-    """The validation (or training) images in ``path/<WordNet id>/``.
+    """Load the validation (or training) images in ``path/<WordNet id>/``.
 
     Parameters
     ----------

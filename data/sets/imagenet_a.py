@@ -15,14 +15,14 @@ TOTAL = 7_500
 
 @cache
 def wnids() -> tuple[str, ...]:
-    """The WordNet ids of the 200 categories, in class order."""
+    """Return the WordNet ids of the 200 categories, in class order."""
     return tuple(TABLE.read_text(encoding="utf-8").split())
 
 
 def load(
     *, path: str | Path, partial: bool = False, progress: Callable[[int, int, str], None] | None = None
 ) -> ImageSet:
-    """The folder ``imagenet-a`` as it is distributed: 200 folders named by WordNet id.
+    """Load the folder ``imagenet-a`` as it is distributed: 200 folders named by WordNet id.
 
     ``partial`` takes what is there, however little.
 

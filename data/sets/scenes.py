@@ -32,7 +32,7 @@ DRAWING = ("pen.py", "noise.py", "contexts.py", "generator.py", "splits.py", "sh
 def load(
     *, split: Literal["pool", "standard", "adversarial"] = "standard", size: int | None = None, seed: int = 0
 ) -> ImageSet:
-    """Scenes drawn when they are opened (about 2 ms each; the last 256 are kept).
+    """Open scenes drawn on demand (about 2 ms each; the last 256 are kept).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _factors(scene: Callable[[int], Scene], labels: np.ndarray, contexts: tuple[
 
 
 def _digest(ids: tuple[str, ...], labels: np.ndarray, contexts: tuple[str, ...], sample: list[np.ndarray]) -> str:
-    """SHA-256 over ids, labels, contexts, the source that draws, and the pixels of a sample.
+    """Hash (SHA-256) ids, labels, contexts, the source that draws, and the pixels of a sample.
 
     All pixels of a default set cost 2 to 5 s, too much at every start. The source finds a change of the generator
     that the sample misses; the sample finds what the source cannot: another version of Pillow or NumPy that draws

@@ -18,7 +18,7 @@ WNID = re.compile(r"n\d{8}")
 
 @cache
 def imagenet_names() -> dict[str, str]:
-    """Plain name of each WordNet id, in class order."""
+    """Return the plain name of each WordNet id, in class order."""
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     return {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in lines}
 
@@ -29,7 +29,7 @@ def _indices() -> dict[str, int]:
 
 
 def imagenet_index(wnid: str) -> int:
-    """Index of a category among the 1,000 outputs of an ImageNet classifier.
+    """Return the index of a category among the 1,000 outputs of an ImageNet classifier.
 
     Raises
     ------

@@ -12,7 +12,7 @@ Result = dict[str, Any]
 
 
 def tabulate_attribution(result: Result) -> list[str]:
-    """Foretell's time per method, and how many times as long each peer takes."""
+    """Tabulate Foretell's time per method, and how many times as long each peer takes."""
     rows = []
     for method in next(iter(result.values())):
         cells = [f"`{method}`"]
@@ -26,7 +26,7 @@ def tabulate_attribution(result: Result) -> list[str]:
 
 
 def plot_attribution(result: Result) -> str:
-    """Speed-up over the fastest peer."""
+    """Plot the speed-up over the fastest peer."""
     series = {
         network: Series({name: min(one["faster"].values()) for name, one in methods.items() if one["faster"]})
         for network, methods in result.items()
@@ -35,7 +35,7 @@ def plot_attribution(result: Result) -> str:
 
 
 def tabulate_masked_forward(result: Result) -> list[str]:
-    """Inputs per second of the network, the compiled program, the engine, and a whole heatmap."""
+    """Tabulate inputs per second of the network, the compiled program, the engine, and a whole heatmap."""
     rows = [
         (
             network.removeprefix("torchvision "),
@@ -50,7 +50,7 @@ def tabulate_masked_forward(result: Result) -> list[str]:
 
 
 def plot_masked_forward(result: Result) -> str:
-    """Throughput against the network as it was loaded."""
+    """Plot the throughput against the network as it was loaded."""
     names = {network: network.removeprefix("torchvision ") for network in result}
     series = {
         label: Series({names[network]: one[key] for network, one in result.items()})
@@ -60,7 +60,7 @@ def plot_masked_forward(result: Result) -> str:
 
 
 def tabulate_uncertainty(result: Result) -> list[str]:
-    """Cost of passes under noise in bare forward passes."""
+    """Tabulate the cost of passes under noise in bare forward passes."""
     labels = _uncertainty_rows(result)
     rows = [(f"`{sampler}`", relabel(where), *_costs(result, sampler, where)) for sampler, where in labels]
     return format_table(["sampler", "noise on", *result], rows)
@@ -77,7 +77,7 @@ def _costs(result: Result, sampler: str, where: str) -> list[str]:
 
 
 def plot_uncertainty(result: Result) -> str:
-    """Cost of a pass under noise, by network."""
+    """Plot the cost of a pass under noise, by network."""
     series = {}
     for name, network in result.items():
         cells = {f"{sampler}, {relabel(where)}": one for sampler, w in network.items() for where, one in w.items()}
@@ -86,7 +86,7 @@ def plot_uncertainty(result: Result) -> str:
 
 
 def tabulate_memory(result: Result) -> list[str]:
-    """Rise of the peak memory at each budget."""
+    """Tabulate the rise of the peak memory at each budget."""
     peaks = result["peak rise"]
     rows = [
         (f"`{method}`", *(f"{peaks[budget][method]['rise_mib']:,} MiB" for budget in peaks), f"{difference:.1g}")
@@ -96,7 +96,7 @@ def tabulate_memory(result: Result) -> list[str]:
 
 
 def plot_memory(result: Result) -> str:
-    """Rise of the peak by budget."""
+    """Plot the rise of the peak by budget."""
     peaks = result["peak rise"]
     methods = next(iter(peaks.values()))
     series = {
@@ -107,7 +107,7 @@ def plot_memory(result: Result) -> str:
 
 
 def tabulate_teaching(result: Result) -> list[str]:
-    """Scoring in both spaces, and the projected hours of the paper's build."""
+    """Tabulate scoring in both spaces, and the projected hours of the paper's build."""
     scoring, projected = result["scoring"], result["projected"]
     rows = [
         ("teaching sets per second, function space", f"{scoring['function_space_sets_per_second']:,}"),
@@ -120,19 +120,19 @@ def tabulate_teaching(result: Result) -> list[str]:
 
 
 def plot_teaching(result: Result) -> str:
-    """Projected hours of each part of the paper's build."""
+    """Plot projected hours of each part of the paper's build."""
     hours = {relabel(part): value for part, value in result["projected"]["hours"].items()}
     return draw_dots({"hours": Series(hours)}, "projected hours", log=True)
 
 
 def _programs(result: Result) -> dict[str, dict[str, Any]]:
-    """Processor seconds of each program for each data set."""
+    """Return processor seconds of each program for each data set."""
     sets = {f"{relabel(key)}": result[key]["interaction model"] for key in ("160 people", "1600 people")}
     return {**sets, relabel("160 people, random slope"): result["160 people, random slope"]}
 
 
 def tabulate_models(result: Result) -> list[str]:
-    """Processor seconds of one model by program."""
+    """Tabulate processor seconds of one model by program."""
     data = _programs(result)
     programs = next(iter(data.values()))
     rows = [(program, *(_seconds(one[program]) for one in data.values())) for program in programs]
@@ -144,7 +144,7 @@ def _seconds(cell: Any) -> str:
 
 
 def plot_models(result: Result) -> str:
-    """Processor seconds by program and data."""
+    """Plot processor seconds by program and data."""
     series = {
         name: Series({program: cell["cpu_seconds"] for program, cell in one.items() if isinstance(cell, dict)})
         for name, one in _programs(result).items()
@@ -153,7 +153,7 @@ def plot_models(result: Result) -> str:
 
 
 def tabulate_recovery(result: Result) -> list[str]:
-    """Bias and coverage of each parameter."""
+    """Tabulate the bias and coverage of each parameter."""
     rows = [
         (
             f"`{one['parameter']}`",
@@ -168,14 +168,14 @@ def tabulate_recovery(result: Result) -> list[str]:
 
 
 def plot_recovery(result: Result) -> str:
-    """Coverage of each interval."""
+    """Plot the coverage of each interval."""
     return _plot_coverage(
         {f"{one['parameter']} ({one['method']})": one for one in result["parameters"]}, "coverage_error"
     )
 
 
 def tabulate_coverage(result: Result) -> list[str]:
-    """Coverage of every interval that Foretell reports."""
+    """Tabulate the coverage of every interval that Foretell reports."""
     rows = [
         (one["measure"], f"{one['coverage']:.1%}", f"{one['error']:.1%}", f"{one['intervals']:,}")
         for one in result["rows"]
@@ -184,7 +184,7 @@ def tabulate_coverage(result: Result) -> list[str]:
 
 
 def plot_coverage(result: Result) -> str:
-    """Coverage of every interval; false positives are in the table only."""
+    """Plot the coverage of every interval; false positives are in the table only."""
     rows = {one["measure"]: one for one in result["rows"] if "false positives" not in one["measure"]}
     return _plot_coverage(rows, "error")
 
@@ -214,7 +214,7 @@ def tabulate_null_studies(result: Result) -> list[str]:
 
 
 def plot_null_studies(result: Result) -> str:
-    """Rejection rates by test and random effects."""
+    """Plot the rejection rates by test and random effects."""
     series: dict[str, Series] = {}
     for choice in dict.fromkeys(one["choice"] for one in result["rows"]):
         rows = {f"{one['world']}, {one['test']}": one for one in result["rows"] if one["choice"] == choice}

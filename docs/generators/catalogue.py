@@ -82,14 +82,14 @@ def _methods() -> Iterator[tuple[str, ...]]:
 
 
 def _parameters(method: Callable[..., Any]) -> str:
-    """Keyword parameters of a method with their defaults; those of every method are left out."""
+    """Return keyword parameters of a method with their defaults; those of every method are left out."""
     signature = inspect.signature(method).parameters.values()
     own = [p for p in signature if p.kind is p.KEYWORD_ONLY and p.name not in ("generator", "progress")]
     return ", ".join(f"`{p.name}={p.default}`" for p in own)
 
 
 def _source(method: Callable[..., Any]) -> str:
-    """The first arXiv number or DOI that the docstring, or else the module, cites."""
+    """Return the first arXiv number or DOI that the docstring, or else the module, cites."""
     for text in (method.__doc__ or "", inspect.getmodule(method).__doc__ or ""):  # type: ignore[union-attr]
         cited = re.search(r"(arXiv:\d{4}\.\d{4,5}|doi:10\.[^\s),;]+)", text)
         if cited:
@@ -104,7 +104,7 @@ def _link(cited: str) -> str:
 
 
 def _modules(registry: Registry) -> Iterator[tuple[str, ...]]:
-    """Names whose meaning is in the first line of the module they point to."""
+    """Return names whose meaning is in the first line of the module they point to."""
     for name in registry:
         module = importlib.import_module(registry._table[name].partition(":")[0])
         yield f"`{name}`", escape_cell(first_sentence(module.__doc__))

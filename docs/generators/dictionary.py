@@ -36,7 +36,7 @@ PUBLISHED = """\
 `--published` writes the responses under the column names of Yang, Vong, Sojitra, Folke & Shafto (2021,
 [Scientific Reports 11:9863](https://doi.org/10.1038/s41598-021-89267-4)), as their code book and analysis use them.
 There, `correct` is the AI's prediction and `correct_response` says whether the participant predicted it. All other
-columns keep Foretell's names; `data-dictionary.json` gives the origin of each. To read such a file with `analyze`, map
+columns keep Foretell's names; `data-dictionary.json` gives the origin of each. To read such a file with `analyze`, name
 the columns: `--column participant=subject_id --column correct=correct_response` and so on.
 """
 
@@ -44,7 +44,7 @@ ANALYZE = """\
 ## What `analyze` reads
 
 `python foretell.py analyze responses.csv --out results` reads one row for each response, from Foretell or elsewhere.
-`--column participant=subject_id` maps a column with another name; further columns are ignored. Rows without a required
+`--column participant=subject_id` renames a column of the file; further columns are ignored. Rows without a required
 value are excluded, counted and reported. Any other error is refused with its place.
 """
 

@@ -94,7 +94,7 @@ def _correlation(row: dict[str, Any]) -> str:
 
 
 def _fewer(scenes: int, of: int) -> str:
-    """The scenes in which a method found evidence, where it did not in all."""
+    """Return the scenes in which a method found evidence, where it did not in all."""
     return f" in {scenes} scenes" if scenes < of else ""
 
 

@@ -83,7 +83,7 @@ def _to_svg(figure: Figure) -> str:
 
 
 def _number_ids(text: str) -> str:
-    """Number the generated ids: they are hashes of unrounded coordinates, which differ between processors."""
+    """Renumber the generated ids: they are hashes of unrounded coordinates, which differ between processors."""
     names = dict.fromkeys(re.findall(r"\b[mp][0-9a-f]{10}\b", text))
     numbers = {name: f"{name[0]}{i}" for i, name in enumerate(names)}
     return re.sub(r"\b[mp][0-9a-f]{10}\b", lambda name: numbers[name[0]], text)

@@ -31,7 +31,7 @@ def tabulate_power(result: Result) -> list[str]:
 
 
 def plot_power(result: Result) -> str:
-    """Seconds of the power analysis: elapsed, of all processors, of one worker."""
+    """Plot seconds of the power analysis: elapsed, of all processors, of one worker."""
     values = {
         "elapsed": result["seconds"],
         "processors": result["cpu_seconds"],
@@ -41,7 +41,7 @@ def plot_power(result: Result) -> str:
 
 
 def tabulate_participants(result: Result) -> list[str]:
-    """Latency, throughput and completeness by number of participants."""
+    """Tabulate the latency, throughput and completeness by number of participants."""
     rows = [
         (
             run["people"],
@@ -67,7 +67,7 @@ def tabulate_participants(result: Result) -> list[str]:
 
 
 def plot_participants(result: Result) -> str:
-    """Latency quantiles by number of participants."""
+    """Plot the latency quantiles by number of participants."""
     quantiles = {"median": "p50_ms", "95%": "p95_ms", "99%": "p99_ms", "slowest": "slowest_ms"}
     series = {
         f"{run['people']} participants": Series({name: run[key] for name, key in quantiles.items()})
@@ -77,7 +77,7 @@ def plot_participants(result: Result) -> str:
 
 
 def tabulate_timing(result: Result) -> list[str]:
-    """Error of response times."""
+    """Tabulate the error of response times."""
     low, high = result["error_range_ms"]
     rows = [
         ("trials", result["trials"]),
@@ -91,7 +91,7 @@ def tabulate_timing(result: Result) -> list[str]:
 
 
 def plot_timing(result: Result) -> str:
-    """Mean error with its standard deviation and its range."""
+    """Plot the mean error with its standard deviation and its range."""
     mean, sd = result["error_mean_ms"], result["error_sd_ms"]
     spans = {"mean ± one standard deviation": (mean - sd, mean + sd), "range": tuple(result["error_range_ms"])}
     values = {"mean ± one standard deviation": mean, "range": sum(result["error_range_ms"]) / 2}
@@ -101,7 +101,7 @@ def plot_timing(result: Result) -> str:
 
 
 def tabulate_faults(result: Result) -> list[str]:
-    """What was stored and lost over all kills."""
+    """Tabulate what was stored and lost over all kills."""
     labels = {
         "kills": "kills of the server",
         "clients": "clients",
@@ -116,13 +116,13 @@ def tabulate_faults(result: Result) -> list[str]:
 
 
 def plot_faults(result: Result) -> str:
-    """Counts of responses."""
+    """Plot counts of responses."""
     labels = {"acknowledged": "acknowledged", "stored": "stored", "lost": "lost", "doubled": "stored twice"}
     return draw_dots({"responses": Series({label: result[key] for key, label in labels.items()})}, "responses")
 
 
 def tabulate_faithfulness(result: Result) -> list[str]:
-    """Pointing game and context effect of each method."""
+    """Tabulate the pointing game and context effect of each method."""
     pointing, contexts = result["pointing"]["methods"], result["contexts"]["methods"]
     rows = []
     for name in sorted(pointing, key=lambda method: -pointing[method]["share"]):
@@ -135,7 +135,7 @@ def tabulate_faithfulness(result: Result) -> list[str]:
 
 
 def plot_faithfulness(result: Result) -> str:
-    """Hits of each method, and of the centre of the photograph."""
+    """Plot hits of each method, and of the centre of the photograph."""
     methods = result["pointing"]["methods"]
     order = sorted(methods, key=lambda name: -methods[name]["share"])
     hits = Series({n: methods[n]["share"] for n in order}, {n: methods[n]["interval_95"] for n in order})
@@ -144,7 +144,7 @@ def plot_faithfulness(result: Result) -> str:
 
 
 def tabulate_concepts(result: Result) -> list[str]:
-    """Each estimate of the concept's effect on the bars."""
+    """Tabulate each estimate of the concept's effect on the bars."""
     rows = [
         (name.replace("-", " / "), f"{one['best_causal']:.2f}", *(_cell(one[column]) for column in COLUMNS))
         for name, one in result["bars"].items()
@@ -158,7 +158,7 @@ def _cell(cell: dict[str, float]) -> str:
 
 
 def plot_concepts(result: Result) -> str:
-    """Estimates of the effect next to its closed form."""
+    """Plot estimates of the effect next to its closed form."""
     names = {name: f"{name.replace('-', ' / ')} % red" for name in PAPER}
     labels = {"causal": "intervention", "decoded": "Dec-CaCE", "reencoded": "EncDec-CaCE", "observed": "ConExp"}
     series = {"closed form": Series({names[name]: result["bars"][name]["best_causal"] for name in names})}

@@ -42,7 +42,7 @@ def render_page() -> str:
 
 
 def _sections(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[BaseModel]]]:
-    """Every table below a model with its TOML header, depth first."""
+    """List every table below a model with its TOML header, depth first."""
     for name, field in model.model_fields.items():
         inner, repeated = _table_of(field.annotation)
         if inner is None:
@@ -53,7 +53,7 @@ def _sections(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, type[B
 
 
 def _table_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model that a field holds, and whether as an array of tables."""
+    """Return the model that a field holds, and whether as an array of tables."""
     if inspect.isclass(annotation) and issubclass(annotation, BaseModel):
         return annotation, False
     inside = [_table_of(part) for part in get_args(annotation)]
@@ -62,7 +62,7 @@ def _table_of(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 
 
 def _description(model: type[BaseModel]) -> str:
-    """The model's docstring without the header that it repeats."""
+    """Return the model's docstring without the header that it repeats."""
     text = inspect.cleandoc(model.__doc__ or "").replace("``", "`")
     head, colon, rest = text.partition(": ")
     text = rest[:1].upper() + rest[1:] if colon and head.startswith("`[") and "\n" not in head else text

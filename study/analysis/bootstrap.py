@@ -1,8 +1,8 @@
 """Mean accuracy by condition and trial type with bootstrapped confidence intervals.
 
-People are resampled, not answers: answers of one participant go together, and intervals from resampled answers are too
-narrow. Within each condition as many people are drawn, with replacement, as took part in it; the interval is that of
-the percentiles (Efron & Tibshirani, 1993, ch. 13).
+Participants are resampled, not responses: those of one participant are correlated, and resampling them would give too
+narrow intervals. Within each condition as many participants are drawn, with replacement, as took part; the interval is
+that of the percentiles (Efron & Tibshirani, 1993, ch. 13).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def accuracy(
     resamples: int = RESAMPLES,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Mean accuracy of each condition and trial type with its confidence interval.
+    """Return the mean accuracy of each condition and trial type with its confidence interval.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def accuracy(
     Returns
     -------
     pandas.DataFrame
-        condition, trial_type, participants, answers, accuracy, low, high (all three proportions of answers).
+        condition, trial_type, participants, `answers`, accuracy, low, high (all three proportions of responses).
 
     Raises
     ------
@@ -59,7 +59,7 @@ def accuracy(
 
 
 def order(frame: pd.DataFrame) -> list[str]:
-    """Conditions present, the four of the design first."""
+    """Return conditions present, the four of the design first."""
     present = set(frame["condition"])
     designed = [name for name in CONDITION_OF_FACTORS.values() if name in present]
     return designed + sorted(present - set(designed))
@@ -91,12 +91,12 @@ def _condition(
 def resample(
     right: NDArray[np.float64], answers: NDArray[np.float64], resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """(resamples, K) accuracies of resampled people.
+    """Resample participants: accuracies (resamples, K).
 
     Parameters
     ----------
     right, answers
-        (P, K) right answers and answers of each of P people in each of K cells.
+        (P, K) correct and all responses of each of P participants in each of K cells.
     """
     people = len(right)
     share = np.full(people, 1.0 / people)

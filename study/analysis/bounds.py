@@ -1,7 +1,7 @@
 """Bounds of a group-sequential test: how large |z| must be at each look, so that all looks together keep alpha.
 
 Lan & DeMets (1983, doi:10.1093/biomet/70.3.659): alpha is spent as information comes in. The chance of leaving the
-bounds at a look is integrated over where the test stood before (Armitage, McPherson & Rowe, 1969,
+bounds at an analysis is integrated over where the test was before (Armitage, McPherson & Rowe, 1969,
 doi:10.2307/2343787), by Gauss-Legendre quadrature.
 """
 
@@ -22,12 +22,12 @@ FARTHEST = 37.0
 
 
 def obrien_fleming(fraction: float, alpha: float) -> float:
-    """Next to nothing early: close to O'Brien & Fleming's bounds. `alpha` is of one side."""
+    """Spend next to nothing early: close to O'Brien & Fleming's bounds. `alpha` is of one side."""
     return 2 * float(norm.sf(norm.isf(alpha / 2) / math.sqrt(fraction)))
 
 
 def pocock(fraction: float, alpha: float) -> float:
-    """Nearly the same bound at each look: close to Pocock's."""
+    """Spend for nearly the same bound at each analysis: close to Pocock's."""
     return alpha * math.log(1 + (math.e - 1) * fraction)
 
 
@@ -35,7 +35,7 @@ SPENDING: dict[Spending, Callable[[float, float], float]] = {"obrien_fleming": o
 
 
 def bounds(fractions: Sequence[float], alpha: float, spending: Spending) -> list[float]:
-    """The bound on |z| at each look of a two-sided test.
+    """Return the bound on |z| at each look of a two-sided test.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Does participants' confidence say how often they are right?
+"""Calibration of participants' confidence: does it match how often they are right?
 
 Confidence is the probability they give their own response. The Brier score is its mean squared distance from being
 right (0 is perfect, 1/4 is what saying "one half" earns); the expected calibration error is the mean distance between
-confidence and accuracy over bins of equal width, weighted by answers (Naeini, Cooper & Hauskrecht, 2015).
+confidence and accuracy over bins of equal width, weighted by responses (Naeini, Cooper & Hauskrecht, 2015).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESAMPLES = 2000
 def bins(
     frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = RESAMPLES, level: float = 0.95
 ) -> pd.DataFrame:
-    """condition, participants, answers, confidence (mean in the bin), accuracy, low, high (participants resampled).
+    """Tabulate condition, participants, `answers`, confidence (mean in the bin), accuracy, low and high (resampled).
 
     Responses of one participant go together, so participants are resampled (`study.analysis.bootstrap`). Where all
     responses in a bin are right, or all wrong, resampling has nothing to vary: the interval is then Wilson's with each
@@ -64,7 +64,7 @@ def _interval(draws: NDArray[np.float64], accuracy: float, people: int, level: f
 
 
 def scores(frame: pd.DataFrame) -> pd.DataFrame:
-    """condition, answers, brier, calibration_error, confidence, accuracy, overconfidence (their difference)."""
+    """Tabulate condition, `answers`, brier, calibration_error, confidence, accuracy and overconfidence (difference)."""
     rated, rows = _select_rated(frame), []
     for name in bootstrap.order(rated):
         part = rated[rated["condition"] == name]
@@ -94,7 +94,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
 def _select_rated(frame: pd.DataFrame) -> pd.DataFrame:
     rated = frame[frame["confidence"].notna()] if "confidence" in frame else frame.head(0)
     if rated.empty:
-        raise ForetellError("The responses have no confidence ratings: map a column of probabilities to 'confidence'.")
+        raise ForetellError("The responses have no confidence ratings: name a column of probabilities 'confidence'.")
     return rated.assign(bin=np.minimum((rated["confidence"] * BINS).astype(int), BINS - 1))
 
 

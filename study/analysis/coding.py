@@ -19,11 +19,11 @@ _RANGES: Mapping[str, tuple[str, ValueTest]] = {
     "negativebinomial": _COUNTS,
     "gamma": ("above 0", lambda values: values > 0),
 }
-"""Of each family the values that a response can have. Outside of them `glmm` panics, and prints its stack first."""
+"""Values that a response can have in each family. Outside of them `glmm` panics, and prints its stack first."""
 
 
 def code_response(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The frame with a two-valued text response as 0/1 (the first in the alphabet is 0), and the sentence that says so.
+    """Code a two-valued text response as 0/1 (the first in the alphabet is 0), and describe the code in a sentence.
 
     Any other response is left as it is.
     """
@@ -60,7 +60,7 @@ def check_response(frame: pd.DataFrame, formula: str, family: str) -> None:
 
 
 def with_reference(frame: pd.DataFrame, reference: Mapping[str, str]) -> pd.DataFrame:
-    """The frame with each named column as a categorical whose first level is the one given.
+    """Make each named column a categorical whose first level is the one given.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def with_reference(frame: pd.DataFrame, reference: Mapping[str, str]) -> pd.Data
 
 
 def _single(frame: pd.DataFrame, formula: str) -> str | None:
-    """The column that is the response; None where it is made of several."""
+    """Return the column that is the response; None where it is made of several."""
     found = _RESPONSE.match(formula)
     return found.group(1) if found is not None and found.group(1) in frame.columns else None
 

@@ -23,12 +23,12 @@ from study.plan.simulated_participants import THEORIES, Theory
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""
 _WITHIN = 1e-9
-"""No answer is taken for impossible."""
+"""Bounds of a probability: no response is taken for impossible."""
 
 
 @dataclass(frozen=True)
 class FittedTheory:
-    """A theory with the parameters that make the answers likeliest, as if all people were alike."""
+    """A theory with the parameters that make the responses likeliest, as if all participants were alike."""
 
     name: str
     theory: Theory
@@ -37,7 +37,7 @@ class FittedTheory:
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, for theories of the same answers."""
+        """Akaike's criterion, for theories of the same responses."""
         return 2.0 * len(self.parameters) - 2.0 * self.loglik
 
 
@@ -71,23 +71,23 @@ def fit(frame: pd.DataFrame, trials: Mapping[str, Trial], name: str) -> FittedTh
 
 
 def rank_theories(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> list[FittedTheory]:
-    """Every theory fitted, that of the smallest AIC first; errors are those of `fit`."""
+    """Fit every theory, and put the smallest AIC first; errors are those of `fit`."""
     return sorted((fit(frame, trials, name) for name in THEORIES), key=lambda fitted: fitted.aic)
 
 
 def comparison(theories: Sequence[FittedTheory]) -> pd.DataFrame:
-    """theory, aic, loglik and every parameter, missing where a theory does not have it."""
+    """Tabulate theory, aic, loglik and every parameter, missing where a theory does not have it."""
     rows = [{"theory": plain(f.name), "aic": f.aic, "loglik": f.loglik, **f.parameters} for f in theories]
     return pd.DataFrame(rows)
 
 
 def plain(name: str) -> str:
-    """The name of a theory in words."""
+    """Return the name of a theory in words."""
     return name.replace("_", " ")
 
 
 def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheory) -> pd.DataFrame:
-    """cell, answers, people (share of right answers) and theory (what the fitted theory expects)."""
+    """Tabulate cell, `answers`, people (share of correct responses) and theory (what the fitted theory expects)."""
     counts = _counts(frame, trials)
     counts = counts.assign(expected=_probabilities(counts, trials, fitted.theory) * counts["answers"])
     counts["trial_type"] = [trials[item].trial_type for item in counts["item"]]
@@ -105,7 +105,7 @@ def overlay(frame: pd.DataFrame, trials: Mapping[str, Trial], fitted: FittedTheo
 
 
 def figure(cells: pd.DataFrame, name: str) -> go.Figure:
-    """People and theory in the cells of an `overlay`: marks on one another where they agree."""
+    """Plot participants and theory in the cells of an `overlay`: marks on one another where they agree."""
     drawn = go.Figure()
     for k, (series, column) in enumerate((("people", "people"), (plain(name), "theory"))):
         marker = {"color": plots.PALETTE[k], "symbol": plots.MARKS[k], "size": 11}

@@ -103,7 +103,7 @@ def table(
 def _points(
     model: MixedModel, contrasts: Sequence[Contrast], cells: Mapping[str, Mapping[str, Any]], half: float, known: Mask
 ) -> pd.DataFrame:
-    """The contrasts in percentage points; `half` standard errors on each side."""
+    """Express the contrasts in percentage points; `half` standard errors on each side."""
     if model.family != "binomial":
         return pd.DataFrame(index=range(len(contrasts)))
     rows = []
@@ -116,7 +116,7 @@ def _points(
 
 
 def _population(model: MixedModel, factors: Mapping[str, Any], kinds: Sequence[str]) -> tuple[float, Floats]:
-    """Probability of a condition, averaged over trial types, and its derivative; NaN where a column was dropped."""
+    """Average a condition's probability over trial types, with its derivative; NaN where a column was dropped."""
     if any(_has_dropped_terms(model, kind, factors) for kind in kinds):
         return np.nan, np.full(len(model.coefficients), np.nan)
     parts = [marginal.population(_cell(kind, factors), model) for kind in kinds]
@@ -150,7 +150,7 @@ def _weights(contrast: Contrast, model: MixedModel, cells: Mapping[str, Mapping[
 
 
 def _row(model: MixedModel, kind: str, factors: Mapping[str, Any]) -> Floats:
-    """The design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
+    """Return the design row of a cell; NaN if a column that it needs was dropped, because its cell is absent."""
     lost = _has_dropped_terms(model, kind, factors)
     return np.full(len(model.coefficients), np.nan) if lost else model.design(_cell(kind, factors))[0]
 
@@ -165,7 +165,7 @@ def _has_dropped_terms(model: MixedModel, kind: str, factors: Mapping[str, Any])
 
 
 def _part(name: str, value: Any) -> str:
-    """The part of a term that a cell makes 1: ``saliency`` of a factor that is on, ``conditionboth`` of a name."""
+    """Return the part of a term that is 1 in a cell: ``saliency`` of a factor, ``conditionboth`` of a name."""
     if isinstance(value, int):
         return name if value else ""
     return f"{name}{value[0]}"

@@ -55,7 +55,7 @@ def _check_search(frame: pd.DataFrame, model: MixedModel) -> tuple[str, ...]:
 
 
 def _singular(model: MixedModel) -> tuple[str, ...]:
-    """A correlation of 1 or -1, or slopes and intercepts that repeat each other; a zero variance is said elsewhere."""
+    """Report a correlation of 1 or -1, or effects that repeat each other; a zero variance is reported elsewhere."""
     found = []
     for block in model.blocks:
         correlations = block.correlations

@@ -28,7 +28,7 @@ ATTENUATION = 16 * np.sqrt(3) / (15 * np.pi)
 """c of Zeger, Liang & Albert (1988), doi:10.2307/2531734: a population's log-odds are those of a participant divided by
 sqrt(1 + c^2 variance)."""
 PRIOR_SD = 2.0
-"""Of the coefficients and of the logarithms of the standard deviations in the Bayesian model."""
+"""Prior standard deviation of the Bayesian model's coefficients and of its log standard deviations."""
 
 EXPLANATIONS: Mapping[str, str] = {
     "bayes": (
@@ -49,12 +49,12 @@ MOST_BAYESIAN = 200_000
 
 
 def explanations(answers: int) -> tuple[str, ...]:
-    """Of each method why it differs from the mixed model of so many answers, or why it was left out."""
+    """Explain why each method differs from the mixed model of so many responses, or why it was left out."""
     return explain_omission(answers) or EXPLANATIONS["bayes"], EXPLANATIONS["gee"]
 
 
 def explain_omission(answers: int) -> str | None:
-    """Why there is no Bayesian cross-check of so many answers; None where there is one."""
+    """Explain why so many responses have no Bayesian cross-check; None where they have one."""
     if answers <= MOST_BAYESIAN:
         return None
     return (
@@ -64,19 +64,19 @@ def explain_omission(answers: int) -> str | None:
 
 
 def table(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
-    """The estimates side by side.
+    """Tabulate the estimates side by side.
 
     Returns
     -------
     pandas.DataFrame
         term, mixed, mixed_se, bayes, bayes_se, gee, gee_se, gee_rescaled. Of a model with infinite coefficients the
         priors keep the Bayesian ones finite, and the others are missing where they do not exist; the Bayesian ones are
-        missing where there are more answers than `MOST_BAYESIAN`.
+        missing where there are more responses than `MOST_BAYESIAN`.
 
     Raises
     ------
     ForetellError
-        The model is not binomial with single answers, or has random slopes.
+        The model is not binomial with single responses, or has random slopes.
     """
     if model.family != "binomial" or any(block.terms != ("(Intercept)",) for block in model.blocks):
         raise ForetellError("Robustness checks need a binomial model with random intercepts only.")
@@ -113,14 +113,14 @@ def _codes(frame: pd.DataFrame, model: MixedModel) -> list[Floats]:
 
 
 def _bayes(design: Floats, hits: Floats, groups: list[Floats], start: Floats) -> tuple[Floats, Floats]:
-    """Posterior means and standard deviations of the coefficients, searched from `start`: always the same answer."""
+    """Estimate posterior means and standard deviations of the coefficients from `start`: always the same numbers."""
     columns = [csr_matrix((np.ones(len(g)), (np.arange(len(g)), g.astype(int)))) for g in groups]
     identity = np.concatenate([np.full(c.shape[1], k) for k, c in enumerate(columns)])
     model = BinomialBayesMixedGLM(hits, design, hstack(columns).tocsr(), identity, vcp_p=PRIOR_SD, fe_p=PRIOR_SD)
     mean = np.concatenate([start, np.full(len(groups), -0.5), np.zeros(len(identity))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is never exactly zero
-        # Its default, BFGS, keeps a matrix over every person and category: a minute where there are a thousand.
+        # Its default, BFGS, keeps a matrix over every participant and category: a minute where there are a thousand.
         found = model.fit_vb(mean=mean, sd=np.full(len(mean), 0.1), fit_method="L-BFGS-B")
     return np.asarray(found.fe_mean), np.asarray(found.fe_sd)
 

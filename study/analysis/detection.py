@@ -1,4 +1,4 @@
-"""Do explanations make participants better at detecting the AI's errors, or only more distrustful?
+"""Signal detection: do explanations help participants to detect the AI's errors, or only lower their trust?
 
 "The AI is wrong here" is a signal to be detected. It is there on the trials where the AI errs, and participants report
 it by predicting something other than the truth. Sensitivity d' = z(hits) - z(false alarms) is how well they tell the
@@ -26,7 +26,7 @@ DETECTION_MEASURES = ("dprime", "criterion")
 
 
 def estimate_by_participant(frame: pd.DataFrame) -> pd.DataFrame:
-    """condition, participant, hits, false_alarms (rates), dprime, criterion of each participant.
+    """Tabulate condition, participant, hits, false_alarms (rates), dprime, criterion of each participant.
 
     Rates are (count + 1/2) / (trials + 1), so that nobody is infinitely sensitive (Hautus, 1995,
     doi:10.3758/BF03203619). Participants who saw no error of the AI, or nothing but errors, are left out.
@@ -44,7 +44,7 @@ def estimate_by_participant(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """The hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
+    """Return the hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
 
 
 def differences(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
-    """Each condition against the first: measure, contrast, difference, se, low, high, p, p_holm (over all rows)."""
+    """Compare each condition with the first: measure, contrast, difference, se, low, high, p, p_holm (all rows)."""
     model, order = fit(frame), bootstrap.order(frame)
     rows = []
     for measure in DETECTION_MEASURES:
@@ -96,7 +96,7 @@ def fit(frame: pd.DataFrame) -> MixedModel:
 
 
 def _weights(model: MixedModel, order: Sequence[str], name: str, measure: str) -> Floats:
-    """A measure of a condition as a linear combination of the coefficients."""
+    """Return a measure of a condition as a linear combination of the coefficients."""
     cells = pd.DataFrame({"condition": pd.Categorical([name] * 2, categories=list(order)), "shown": [0.5, -0.5]})
     present, absent = model.design(cells)
     return np.asarray(present - absent if measure == "dprime" else -(present + absent) / 2, dtype=np.float64)
@@ -112,7 +112,7 @@ def _measure(model: MixedModel, weights: Floats, name: str, level: float) -> dic
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
-    """Sensitivity and criterion by condition, from `conditions`."""
+    """Plot the sensitivity and criterion by condition, from `conditions`."""
     parts = [
         table[["condition"]].assign(
             measure=words, value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"]
@@ -123,7 +123,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 
 def _code_signals(frame: pd.DataFrame) -> pd.DataFrame:
-    """With `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
+    """Add `signal` (the AI errs) and `said` (the response is something other than the truth), both 0/1."""
     signal = (frame["trial_type"] != "std_correct").astype(int)
     return frame.assign(signal=signal, said=(frame["correct"] == signal).astype(int))
 

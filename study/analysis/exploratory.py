@@ -52,7 +52,7 @@ EXPLORATORY = Registry(
 
 @dataclass(frozen=True)
 class AnalysedStudy:
-    """What an exploratory analysis may use.
+    """The data and models that an exploratory analysis may use.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class AnalysedStudy:
 
     @property
     def trials(self) -> dict[str, Trial]:
-        """The frozen trials by id; none if the study is unknown."""
+        """Return the frozen trials by id; none if the study is unknown."""
         return {trial.id: trial for trial in self.manifest.trials} if self.manifest else {}
 
     @property

@@ -1,4 +1,4 @@
-"""Figure 1: how well people foretell the AI, by condition and trial type."""
+"""Figure 1: how well participants predict the AI, by condition and trial type."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SPREAD = 0.2
 
 
 def accuracy_figure(data: Responses, *, rng: np.random.Generator) -> tuple[go.Figure, pd.DataFrame]:
-    """Figure 1 and the numbers behind it; `rng` is the randomness of the bootstrap."""
+    """Draw figure 1 and return the numbers behind it; `rng` is the randomness of the bootstrap."""
     numbers = bootstrap.accuracy(data.frame, rng=rng)
     return draw(numbers, simulated=data.has_simulated), numbers
 
 
 def draw(numbers: pd.DataFrame, *, simulated: bool = False) -> go.Figure:
-    """The figure of a table as `study.analysis.bootstrap.accuracy` makes it; simulated data are marked as such."""
+    """Draw the figure of a table of `study.analysis.bootstrap.accuracy`; simulated data are marked as such."""
     conditions = list(dict.fromkeys(numbers["condition"]))
     figure = go.Figure()
     for shift, trial_type in zip((-SPREAD, 0.0, SPREAD), TRIAL_TYPES, strict=True):

@@ -23,7 +23,7 @@ a second for a study of the paper's size, which takes `glmm` ten."""
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a model is fitted.
+    """Settings of a fit.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class FitSettings:
     reml
         Of a gaussian model: restricted maximum likelihood.
     weights
-        Column of prior weights; of a binomial share the number of answers.
+        Column of prior weights; of a binomial share the number of responses.
     """
 
     family: str = "binomial"
@@ -84,14 +84,14 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
 
 
 def count_effects(frame: pd.DataFrame, formula: str) -> int:
-    """Random effects in all."""
+    """Count random effects in all."""
     return sum(
         len(formulas.levels(frame, group)[1]) * len(names) for group, names, _ in formulas.blocks(frame, formula)
     )
 
 
 def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool) -> Any:
-    """The fit of `glmm`; of a binomial model with few responses the best of several searches."""
+    """Return the fit of `glmm`; of a binomial model with few responses the best of several searches."""
     first = _glmm(frame, formula, settings, errors)
     if settings.family != "binomial" or not len(first.re_groups) or not math.isfinite(first.loglik):
         return first

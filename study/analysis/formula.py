@@ -1,4 +1,4 @@
-"""What a formula in lme4's notation says, as far as it must be known outside `glmm`."""
+"""Formulas in lme4's notation, as far as they must be read outside `glmm`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RandomTerm:
 
 
 def prepare_formula(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """The data and the formula in the notation of `glmm`: names in backticks, ``log(y) ~`` and differences as columns.
+    """Put data and formula into the notation of `glmm`: names in backticks, ``log(y) ~`` and differences as columns.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def prepare_formula(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, st
 
 
 def _replace_quoted_names(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """``my x`` in backticks becomes ``my_x``."""
+    """Replace ``my x`` in backticks by ``my_x``."""
     for name in dict.fromkeys(_QUOTED.findall(formula)):
         if name not in frame.columns:
             raise ForetellError(f"The formula {formula!r} names {name!r}, which is no column of the data.")
@@ -76,7 +76,7 @@ def _replace_quoted_names(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
 
 
 def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """``log(y) ~ x`` becomes ``log_y ~ x``."""
+    """Replace ``log(y) ~ x`` by ``log_y ~ x``."""
     found = _TRANSFORMED.match(formula)
     if found is None:
         return frame, formula
@@ -95,7 +95,7 @@ def _apply_transformation(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFra
 
 
 def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame, str]:
-    """``cbind(hits, size - hits)`` with its difference as a column, because `glmm` takes only names there."""
+    """Replace the difference in ``cbind(hits, size - hits)`` by a column, because `glmm` takes only names there."""
     found = _DIFFERENCE.search(formula)
     if found is None:
         return frame, formula
@@ -108,19 +108,19 @@ def _replace_difference(frame: pd.DataFrame, formula: str) -> tuple[pd.DataFrame
 
 
 def columns(frame: pd.DataFrame, formula: str) -> list[str]:
-    """Columns of the frame that a formula reads, in its order."""
+    """Return columns of the frame that a formula reads, in its order."""
     return [name for name in dict.fromkeys(_NAME.findall(formula)) if name in frame.columns]
 
 
 def extract_fixed_effects(formula: str) -> str:
-    """The right-hand side of a formula without its random terms and offsets."""
+    """Extract the right-hand side of a formula without its random terms and offsets."""
     right = _OFFSET.sub("", RANDOM.sub("", formula.split("~", 1)[1]))
     right = re.sub(r"\+(\s*\+)+", "+", right).strip().strip("+").strip()
     return f"~ {right or '1'}"
 
 
 def terms(formula: str) -> list[RandomTerm]:
-    """The random terms, ``(x | a / b)`` as ``(x | a) + (x | a:b)``."""
+    """Return the random terms, ``(x | a / b)`` as ``(x | a) + (x | a:b)``."""
     found = []
     for columns_, bars, group in RANDOM.findall(formula):
         levels_ = [part.strip() for part in group.split("/")]
@@ -130,7 +130,7 @@ def terms(formula: str) -> list[RandomTerm]:
 
 
 def groupings(formula: str) -> list[str]:
-    """Columns that only group rows: those after the bars that no other part of the formula reads."""
+    """Return columns that only group rows: those after the bars that no other part of the formula reads."""
     groups = dict.fromkeys(name for term in terms(formula) for name in term.group.split(":"))
     elsewhere = {name for term in terms(formula) for name in _NAME.findall(term.columns)}
     if "~" in formula:
@@ -139,7 +139,7 @@ def groupings(formula: str) -> list[str]:
 
 
 def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
-    """The random terms of a formula, each with a plus before it, slopes under the names that stand in for them."""
+    """Write the random terms of a formula, each with a plus before it, slopes under their columns' names."""
     renamed = stand_in or {}
     return "".join(
         f" + ({_NAME.sub(lambda name: renamed.get(name.group(0), name.group(0)), columns_)}{bars}{group})"
@@ -148,7 +148,7 @@ def random(formula: str, stand_in: Mapping[str, str] | None = None) -> str:
 
 
 def intercepts(formula: str) -> str:
-    """The formula with an intercept for each of its groupings in place of its random terms."""
+    """Return the formula with an intercept for each of its groupings in place of its random terms."""
     response_, right = formula.split("~", 1)
     offsets = "".join(f" + offset({name})" for name in _OFFSET.findall(right))
     groups = "".join(f" + (1|{group})" for group in dict.fromkeys(term.group for term in terms(formula)))
@@ -156,7 +156,7 @@ def intercepts(formula: str) -> str:
 
 
 def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
-    """(n,) what ``offset(x)`` adds to each row's linear predictor."""
+    """Return the (n,) values that ``offset(x)`` adds to each row's linear predictor."""
     total = np.zeros(len(frame))
     for name in _OFFSET.findall(formula):
         total = total + frame[name].to_numpy(dtype=np.float64)
@@ -166,9 +166,9 @@ def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
 def response(
     frame: pd.DataFrame, formula: str, weights: str | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) successes and (n,) answers of each row of a binomial response, single or ``cbind(hits, misses)``.
+    """Return (n,) successes and (n,) trials of each row of a binomial response, single or ``cbind(hits, misses)``.
 
-    With the column `weights` the response is the share of successes among so many answers.
+    With the column `weights` the response is the share of successes among so many trials.
     """
     names = _NAME.findall(_FUNCTION.sub("", formula.split("~", 1)[0]))
     hits = code_response(frame, formula)[0][names[0]].to_numpy(dtype=np.float64)
@@ -178,13 +178,13 @@ def response(
 
 
 def effects(frame: pd.DataFrame, term: RandomTerm) -> tuple[list[str], NDArray[np.float64]]:
-    """Names and (n, q) values of a random term's columns."""
+    """Return names and (n, q) values of a random term's columns."""
     design, names = glmm.model_matrix(frame, f"~ {term.columns}")
     return list(names), np.asarray(design, dtype=np.float64)
 
 
 def slopes(frame: pd.DataFrame, formula: str) -> Mapping[str, NDArray[np.float64]]:
-    """The column of each random term by its name, ``"(Intercept)"`` among them."""
+    """Return the column of each random term by its name, ``"(Intercept)"`` among them."""
     found: dict[str, NDArray[np.float64]] = {"(Intercept)": np.ones(len(frame))}
     for term in terms(formula):
         names, values = effects(frame, term)
@@ -193,7 +193,7 @@ def slopes(frame: pd.DataFrame, formula: str) -> Mapping[str, NDArray[np.float64
 
 
 def blocks(frame: pd.DataFrame, formula: str) -> list[tuple[str, Sequence[str], NDArray[np.float64]]]:
-    """Group, names and (n, q) values of each set of correlated random effects; ``||`` makes a set of each column."""
+    """List group, names and (n, q) values of each set of correlated effects; ``||`` makes a set of each column."""
     found: list[tuple[str, Sequence[str], NDArray[np.float64]]] = []
     for term in terms(formula):
         names, values = effects(frame, term)
@@ -205,12 +205,12 @@ def blocks(frame: pd.DataFrame, formula: str) -> list[tuple[str, Sequence[str], 
 
 
 def has_slopes(formula: str) -> bool:
-    """Whether any random term is more than an intercept."""
+    """Tell whether any random term is more than an intercept."""
     return any(term.columns.strip() != "1" for term in terms(formula))
 
 
 def is_known_to_glmm(formula: str) -> bool:
-    """Whether `glmm` fits the random terms: correlated, with an intercept, every slope a fixed effect as well."""
+    """Tell whether `glmm` fits the random terms: correlated, with an intercept, every slope a fixed effect as well."""
     among_fixed = set(re.split(r"[\s~+*]+", extract_fixed_effects(formula)))
     for term in terms(formula):
         names = {name.strip() for name in term.columns.split("+")} - {"1"}
@@ -220,7 +220,7 @@ def is_known_to_glmm(formula: str) -> bool:
 
 
 def levels(frame: pd.DataFrame, group: str) -> tuple[NDArray[np.int64], list[str]]:
-    """(n,) number of each row's level of a grouping (``"id"`` or ``"class:school"``), and the levels' names."""
+    """Return (n,) number of each row's level of a grouping (``"id"`` or ``"class:school"``), and the levels' names."""
     texts = frame[group.split(":")].astype(str).agg(":".join, axis=1) if ":" in group else frame[group].astype(str)
     codes, names = pd.factorize(texts, sort=True)
     return codes.astype(np.int64), [str(name) for name in names]

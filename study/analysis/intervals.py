@@ -1,8 +1,8 @@
 """Confidence intervals of a fitted mixed model: Wald's, and those of the profile likelihood.
 
 The profile interval of a parameter holds every value that a likelihood-ratio test does not reject: the others are
-maximised anew at each value (Venzon & Moolgavkar, 1988, doi:10.2307/2347496; Bates et al., 2015, section 5.1). It needs
-no symmetry, so it also serves standard deviations, and it says so where the data set no bound.
+maximised again at each value (Venzon & Moolgavkar, 1988, doi:10.2307/2347496; Bates et al., 2015, section 5.1). It has
+no need of symmetry, so it also serves standard deviations, and it says so where the data set no bound.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FAR = 60.0
 
 
 def wald(model: MixedModel, level: float = LEVEL) -> pd.DataFrame:
-    """term, estimate, low, high of each coefficient: estimate -+ quantile times standard error.
+    """Tabulate term, estimate, low, high of each coefficient: estimate -+ quantile times standard error.
 
     The quantile is the normal's, or Student's where the coefficient has degrees of freedom. Coefficients without a
     standard error have no interval (NaN).
@@ -54,7 +54,7 @@ def profile(
     level: float = LEVEL,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Profile-likelihood intervals and likelihood-ratio tests of single coefficients.
+    """Return the profile-likelihood intervals and likelihood-ratio tests of single coefficients.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def profile(
 
 
 def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float = LEVEL) -> pd.DataFrame:
-    """group, term, sd, low, high, method: the standard deviations with their intervals.
+    """Tabulate group, term, sd, low, high, method: the standard deviations with their intervals.
 
     ``profile`` where the likelihood is known at every value (binomial, Laplace); else ``wald``, on the logarithm of
     the standard deviation, missing where it has no standard error (linear models). A lower bound of 0 means that the
@@ -106,7 +106,7 @@ def variance_components(frame: pd.DataFrame, model: MixedModel, *, level: float 
 
 
 def conditional_modes(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
-    """group, level, term, mode, sd: each level's deviation (link scale), with its spread given the parameters."""
+    """Tabulate group, level, term, mode, sd: each level's deviation (link scale), its spread given the parameters."""
     likelihood, parameters = laplace.of(frame, model)
     spread = likelihood.at(parameters).spread
     rows, start = [], 0
@@ -151,12 +151,12 @@ class _Top:
         return cls(likelihood, parameters, loglik, laplace.curvature(likelihood, parameters, free), free)
 
     def root(self, j: int, value: float) -> float:
-        """Signed root of the likelihood ratio at parameter j = value: normal quantiles, were the top a parabola."""
+        """Compute the signed root of the likelihood ratio at parameter j = value: normal, were the top a parabola."""
         fallen = 2.0 * (self.loglik - self._maximum(j, value))
         return math.copysign(math.sqrt(max(0.0, fallen)), value - self.parameters[j])
 
     def _maximum(self, j: int, value: float) -> float:
-        """The log-likelihood maximised over the others, from where a parabola would have it, in its own scales."""
+        """Maximise the log-likelihood over the others, from where a parabola would have it, in its own scales."""
         place = self.free.index(j)
         others = [k for k in range(len(self.free)) if k != place]
         beside = self.covariance[others, place] / self.covariance[place, place]
@@ -192,7 +192,7 @@ def _coefficient(top: _Top, model: MixedModel, c: Coefficient, j: int, level: fl
 
 
 def _bound(top: _Top, j: int, target: float) -> float:
-    """Where the signed root is `target`: nearly a straight line, so few secant steps; infinite where it stays below."""
+    """Find where the signed root is `target`, by a few secant steps as it is nearly linear; infinite if never."""
     place = top.free.index(j)
     estimate, se = float(top.parameters[j]), math.sqrt(top.covariance[place, place])
     before, root_before = estimate, 0.0
@@ -210,7 +210,7 @@ def _bound(top: _Top, j: int, target: float) -> float:
 
 
 def _profile_sd(frame: pd.DataFrame, model: MixedModel, effect: RandomEffect, level: float) -> tuple[float, float]:
-    """The block's terms are reordered so that this standard deviation is a parameter of its own."""
+    """Profile a standard deviation: the block's terms are reordered so that it is a parameter of its own."""
     number = next(k for k, b in enumerate(model.blocks) if b.group == effect.group and effect.term in b.terms)
     first = [effect.term if k == number else None for k in range(len(model.blocks))]
     top = _Top.of(frame, model, first)

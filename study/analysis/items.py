@@ -1,4 +1,4 @@
-"""Which categories and which items people foretell, and whether that goes with the quality of the explanation."""
+"""Accuracy by category and by item, and whether it depends on the quality of the explanation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ a large insertion area and a small deletion area."""
 
 
 def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *, level: float = 0.95) -> pd.DataFrame:
-    """`by`, answers, accuracy, low, high (Wilson's interval), the least foretold first.
+    """Tabulate `by`, `answers`, accuracy, low and high (Wilson's interval), the least accurate first.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def table(frame: pd.DataFrame, by: Sequence[str] = ("category", "trial_type"), *
     """
     for name in by:
         if name not in frame:
-            raise ForetellError(f"The responses have no column {name!r}: map it, or leave it out.")
+            raise ForetellError(f"The responses have no column {name!r}: name one, or leave it out.")
     made = frame.groupby(list(by), observed=True)["correct"].agg(answers="size", right="sum").reset_index()
     low, high = proportion_confint(made["right"], made["answers"], alpha=1 - level, method="wilson")
     made = made.assign(accuracy=made["right"] / made["answers"], low=low, high=high)
@@ -62,18 +62,18 @@ def tabulate_scores(trials: Iterable[Trial]) -> pd.DataFrame:
 
 
 def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Human fidelity of each item and condition next to a score of its explanation.
+    """Return the human fidelity of each item and condition next to a score of its explanation.
 
     Parameters
     ----------
     scores
         One row for each ``item`` (or ``category``) with a column `score`: of `trials`, or the insertion or deletion
-        area of its map.
+        area of its heatmap.
 
     Returns
     -------
     pandas.DataFrame
-        condition (in the order of the design), trial_type, the item, answers, accuracy, low, high, and the score.
+        condition (in the order of the design), trial_type, the item, `answers`, accuracy, low, high, and the score.
     """
     key = next((name for name in ("item", "category") if name in frame and name in scores), None)
     if key is None or score not in scores:
@@ -89,10 +89,10 @@ def against(frame: pd.DataFrame, scores: pd.DataFrame, score: str) -> pd.DataFra
 
 
 def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
-    """condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
+    """Tabulate condition, trial_type, items, rho, p: Spearman's rank correlation of accuracy and score over items.
 
     Each trial type for itself: over all of them it would mostly say that trials where the AI is right are easier to
-    foretell, also where no explanation was shown.
+    predict, also where no explanation was shown.
     """
     rows = []
     for (name, kind), part in joined.groupby(["condition", "trial_type"], sort=False, observed=True):
@@ -103,7 +103,7 @@ def association(joined: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected together.
+    """Tabulate score, condition, trial_type, items, rho, p, p_holm: `association` with every score, p corrected.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def associations(frame: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(joined: pd.DataFrame, score: str) -> go.Figure:
-    """Accuracy of each item by its score, from `against`."""
+    """Plot the accuracy of each item by its score, from `against`."""
     key = "item" if "item" in joined else "category"
     named = SCORES.get(score, score)
     return plots.scatter(joined, x=score, y="accuracy", by="condition", text=key, x_title=named, title="Foretold")

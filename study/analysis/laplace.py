@@ -28,7 +28,7 @@ LARGEST = 6000
 """Random effects in all: their matrix H is held dense."""
 _STEPS = 200
 _STEP = 1e-4
-"""Of the difference quotients of the gradient, which is exact."""
+"""Step of the difference quotients of the gradient, which is exact."""
 _STILL = 1e-20
 """Newton decrement (squared) at which the mode counts as found."""
 
@@ -129,7 +129,7 @@ class Laplace:
         return int(self.design.shape[1]) + sum(triangle_size(block.width) for block in self.blocks)
 
     def at(self, parameters: Floats) -> Point:
-        """The likelihood and its gradient; the search for the mode starts at the mode found last."""
+        """Return the likelihood and its gradient; the search for the mode starts at the mode found last."""
         p = self.design.shape[1]
         factors = self.factors(parameters[p:])
         loading = self._apply_factors(factors)
@@ -145,7 +145,7 @@ class Laplace:
         self._modes = np.zeros_like(self._modes)
 
     def factors(self, theta: Floats) -> list[Floats]:
-        """The lower triangles, from their entries column by column."""
+        """Return the lower triangles, from their entries column by column."""
         factors, start = [], 0
         for block in self.blocks:
             q = block.width
@@ -156,7 +156,7 @@ class Laplace:
         return factors
 
     def _apply_factors(self, factors: Sequence[Floats]) -> csr_matrix:
-        """(n, q) Z T: row i of a block is its values times the factor."""
+        """Return (n, q) Z T: row i of a block is its values times the factor."""
         values = [block.values @ factor for block, factor in zip(self.blocks, factors, strict=True)]
         return self._sparse(np.hstack(values))
 
@@ -169,7 +169,7 @@ class Laplace:
         return float(np.sum(logs)) - 0.5 * float(modes @ modes)
 
     def _mode(self, fixed: Floats, loading: csr_matrix) -> tuple[Floats, Floats, tuple[Floats, bool]]:
-        """Newton's search with halved steps; H is factored at the mode."""
+        """Find the mode by Newton's method with halved steps; H is factored at the mode."""
         modes = self._modes
         eta = fixed + loading @ modes
         value = self._joint(eta, modes)
@@ -204,14 +204,14 @@ class Laplace:
         return factor, lower
 
     def _gradient(self, eta: Floats, modes: Floats, spread: Floats, loading: csr_matrix) -> Floats:
-        """d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
+        """Return d log L: of the joint density, and of log det(H) through the weights, the factors and the mode."""
         p = expit(eta)
         weight, residual = self.answers * p * (1.0 - p), self.successes - self.answers * p
         values = loading.data.reshape(self._at.shape)
         inner = self._inner(values, spread)
         bend = np.sum(values * inner, axis=1) * weight * (1.0 - 2.0 * p)
         pull = spread @ (loading.T @ bend)
-        # log det(H) answers to eta through the weights; eta answers to a parameter directly and through the mode.
+        # log det(H) depends on eta through the weights; eta on a parameter directly and through the mode.
         through = bend - weight * (loading @ pull)
         by_factors = []
         for z, column in self._entries():
@@ -221,11 +221,11 @@ class Laplace:
         return np.concatenate([self.design.T @ (residual - 0.5 * through), by_factors])
 
     def _inner(self, values: Floats, spread: Floats) -> Floats:
-        """(n, k) Z T H^-1 at the k columns of each row that are not zero."""
+        """Return (n, k) Z T H^-1 at the k columns of each row that are not zero."""
         return np.stack([np.sum(values * spread[self._at, column[:, None]], axis=1) for column in self._at.T], axis=1)
 
     def _entries(self) -> Iterator[tuple[Floats, int]]:
-        """Of each entry (i, j) of each factor: the values it multiplies, and the place of what it feeds."""
+        """List of each entry (i, j) of each factor the values it multiplies, and the place of what it feeds."""
         start = 0
         for block in self.blocks:
             for j in range(block.width):
@@ -235,12 +235,12 @@ class Laplace:
 
 
 def triangle_size(q: int) -> int:
-    """Entries of a lower triangle of q rows."""
+    """Return entries of a lower triangle of q rows."""
     return q * (q + 1) // 2
 
 
 def curvature(likelihood: Laplace, at: Floats, free: Sequence[int]) -> Floats:
-    """Inverse of the observed information of some parameters, by differences of the gradient.
+    """Return the inverse of the observed information of some parameters, by differences of the gradient.
 
     A flat direction counts as very wide.
     """
@@ -258,7 +258,7 @@ def _log_choose(n: Floats, k: Floats) -> Floats:
 
 
 def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ()) -> tuple[Laplace, Floats]:
-    """The likelihood of a fitted binomial model, and its parameters (coefficients, then factors).
+    """Return the likelihood of a fitted binomial model, and its parameters (coefficients, then factors).
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def of(frame: pd.DataFrame, model: MixedModel, first: Sequence[str | None] = ())
 
 
 def root(covariance: Floats) -> Floats:
-    """A lower triangle whose product with its transpose is the covariance, which may be singular."""
+    """Return a lower triangle whose product with its transpose is the covariance, which may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     upper: Floats = np.linalg.qr((vectors * np.sqrt(np.clip(values, 0.0, None))).T)[1]
     triangle = upper.T

@@ -1,4 +1,4 @@
-"""Do people get better at foretelling the AI as they go?"""
+"""Do participants get better at predicting the AI over the trials?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKS = 6
 def table(
     frame: pd.DataFrame, *, rng: np.random.Generator, blocks: int = BLOCKS, resamples: int = 2000
 ) -> pd.DataFrame:
-    """condition, trial (middle of a block of trials), answers, accuracy, low, high (95 %, people resampled).
+    """Tabulate condition, trial (middle of a block), `answers`, accuracy, low, high (95%, participants resampled).
 
     Raises
     ------
@@ -46,7 +46,7 @@ def table(
 
 
 def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
-    """The model with a trend over trials (per 10 trials, its own in each condition), and its test against none."""
+    """Fit a trend over trials (per 10 trials, its own in each condition), and test it against none."""
     numbered = _parse_trial_numbers(frame)
     tens = numbered.assign(tens=(numbered["trial"] - numbered["trial"].mean()) / 10)
     base = "trial_type * saliency * examples"
@@ -56,7 +56,7 @@ def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
-    """Accuracy over the trials, one line for each condition."""
+    """Plot the accuracy over the trials, one line for each condition."""
     return plots.curves(numbers, x="trial", y="accuracy", by="condition", title="Correct predictions", x_title="Trial")
 
 
@@ -64,7 +64,7 @@ def _parse_trial_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     numbers = pd.to_numeric(frame["trial"], errors="coerce") if "trial" in frame else pd.Series(dtype=float)
     if numbers.isna().all():
         raise ForetellError(
-            "The responses have no column 'trial' of numbers: map the place of each trial in its order."
+            "The responses have no column 'trial' of numbers: name the column with each trial's place in the order."
         )
     return frame.assign(trial=numbers)[numbers.notna()]
 

@@ -77,7 +77,7 @@ class _Profile:
         return wide.T @ wide, wide.T @ self.design, wide.T @ self.outcome
 
     def factors(self, theta: Floats) -> list[Floats]:
-        """The lower triangles."""
+        """Return the lower triangles."""
         found, start = [], 0
         for block in self.blocks:
             q = block.values.shape[1]
@@ -88,11 +88,11 @@ class _Profile:
         return found
 
     def deviance(self, theta: Floats) -> float:
-        """-2 log L, or the REML criterion."""
+        """Return -2 log L, or the REML criterion."""
         return self.solve(theta).deviance
 
     def solve(self, theta: Floats) -> _Solution:
-        """Coefficients, variance and effects at given factors (their equations 17 to 42)."""
+        """Return coefficients, variance and effects at given factors (their equations 17 to 42)."""
         squares, crossed, wide_y = self._products
         factors = self.factors(theta)
         relative = block_diag(*(np.kron(np.eye(len(b.levels)), f) for b, f in zip(self.blocks, factors, strict=True)))
@@ -146,7 +146,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, reml: bool) -> Any:
 
 
 def _search(profile: _Profile) -> tuple[Floats, bool]:
-    """The factors of the lowest deviance, those that are as good at 0 set to 0, and whether the search ended."""
+    """Return the factors of the lowest deviance, those that are as good at 0 set to 0, and whether the search ended."""
     bounds: list[tuple[float | None, None]] = []
     scales = []
     for block in profile.blocks:

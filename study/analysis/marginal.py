@@ -1,8 +1,8 @@
-"""What a logistic mixed model says on the scale of probabilities, and how much of the variance it explains.
+"""Predictions of a logistic mixed model as probabilities, and the variance it explains.
 
 Probabilities are those of the population: averaged over people and categories, E[expit(x beta + b)] with b normal, by
-Gauss-Hermite quadrature; a person with random effects of zero is further from one half. Standard errors by the delta
-method from the coefficients' covariance, the variances taken as known.
+Gauss-Hermite quadrature; for a participant with random effects of zero it is further from one half. Standard errors by
+the delta method from the coefficients' covariance, the variances taken as known.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NODES = 41
 
 
 def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) -> pd.DataFrame:
-    """Predicted probability of each cell of the fixed effects.
+    """Return predicted probability of each cell of the fixed effects.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def predictions(frame: pd.DataFrame, model: MixedModel, *, level: float = 0.95) 
 
 
 def population(cells: pd.DataFrame, model: MixedModel) -> tuple[Floats, Floats]:
-    """(n,) probability of each row, averaged over participants and categories; (n, p) its derivative by estimates."""
+    """Average each row's probability (n,) over participants and categories; (n, p) its derivative by the estimates."""
     data, text = formulas.prepare_formula(cells, model.formula)
     design = model.design(data, text)
     p, slope = _population(design @ _estimates(model), _variance(data, text, model))
@@ -98,14 +98,14 @@ def average_effects(
 
 
 def compute_explained_variance(frame: pd.DataFrame, model: MixedModel) -> pd.DataFrame:
-    """ICC and R2 of a logistic mixed model: Nakagawa, Johnson & Schielzeth (2017), doi:10.1098/rsif.2017.0213.
+    """Compute ICC and R2 of a logistic mixed model: Nakagawa, Johnson & Schielzeth (2017), doi:10.1098/rsif.2017.0213.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each variance of a single answer on the link scale: ``theoretical`` (pi^2 / 3) and ``delta``
+        One row for each variance of a single response on the link scale: ``theoretical`` (pi^2 / 3) and ``delta``
         (1 / (p (1 - p)), p the share of successes); r2_marginal (fixed effects), r2_conditional (with the random
-        ones), icc (random among random and single answers; of random slopes the mean over rows, Johnson 2014).
+        ones), icc (random among random and residual; of random slopes the mean over rows, Johnson 2014).
     """
     _check(model)
     data, text = formulas.prepare_formula(frame, model.formula)
@@ -132,7 +132,7 @@ def _estimates(model: MixedModel) -> Floats:
 
 
 def _variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
-    """(n,) variance of the random part of each row's linear predictor."""
+    """Return (n,) variance of the random part of each row's linear predictor."""
     columns = formulas.slopes(frame, formula)
     total = np.zeros(len(frame))
     for block in model.blocks:
@@ -142,7 +142,7 @@ def _variance(frame: pd.DataFrame, formula: str, model: MixedModel) -> Floats:
 
 
 def _population(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """(n,) E[expit(eta + b)] and its derivative by eta."""
+    """Return (n,) E[expit(eta + b)] and its derivative by eta."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     p = expit(eta[:, None] + np.sqrt(variance)[:, None] * nodes)
     share = weights / weights.sum()
@@ -150,7 +150,7 @@ def _population(eta: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 
 def standard_errors(gradient: Floats, model: MixedModel) -> Floats:
-    """(k,) standard errors of k functions of the coefficients; NaN where one without a finite estimate matters."""
+    """Compute k functions' standard errors (k,); NaN where a coefficient without a finite estimate matters."""
     finite = np.array([c.term not in model.diverging for c in model.coefficients])
     inner = gradient[:, finite]
     variance = np.einsum("ki,ij,kj->k", inner, model.covariance[np.ix_(finite, finite)], inner)
@@ -159,7 +159,7 @@ def standard_errors(gradient: Floats, model: MixedModel) -> Floats:
 
 
 def _changes(frame: pd.DataFrame, name: str) -> Mapping[object, tuple[pd.DataFrame, pd.DataFrame]]:
-    """For each value of a predictor: the rows as they would be under it, and under what it is compared with."""
+    """Yield for each value of a predictor the rows under it, and under the value it is compared with."""
     column = frame[name]
     if isinstance(column.dtype, pd.CategoricalDtype):
         values = list(column.cat.categories)
@@ -176,7 +176,7 @@ def _changes(frame: pd.DataFrame, name: str) -> Mapping[object, tuple[pd.DataFra
 def _contrast(
     after: pd.DataFrame, before: pd.DataFrame, formula: str, model: MixedModel, level: float
 ) -> tuple[float, float, float, float]:
-    """The mean difference of two sets of rows, its standard error and interval."""
+    """Return the mean difference of two sets of rows, its standard error and interval."""
     means, gradients = [], []
     for rows in (after, before):
         design = model.design(rows, formula)

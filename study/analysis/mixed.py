@@ -2,7 +2,7 @@
 
 `glmm` maximises the Laplace approximation (or adaptive quadrature) jointly over coefficients and variances, as lme4's
 glmer does. What is added here: our own record, columns that the data cannot tell apart named, separation found and
-carried to its limit (`study.analysis.separation`), boundary fits said in words, and no number that is not one.
+carried to its limit (`study.analysis.separation`), boundary fits reported in plain language, and no number that is NaN.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from study.analysis.records import Coefficient, MixedModel, RandomBlock, RandomE
 from study.analysis.separation import Floats, Mask, Separation
 
 MOST_LEVELS = 200
-"""Of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
+"""Most levels of a factor among the fixed effects: the work grows with their cube, and 1,000 would take hours."""
 
 CellName = Callable[[Mapping[str, Any]], str]
 """Names a cell of the design, given the value of each predictor."""
 
 
 def plain_cell(cell: Mapping[str, Any]) -> str:
-    """A cell of the design in words: ``"period 2, size 14"``."""
+    """Return a cell of the design in words: ``"period 2, size 14"``."""
     return ", ".join(f"{name} {value}" for name, value in cell.items()) or "the data"
 
 
@@ -53,7 +53,7 @@ def fit(
     Parameters
     ----------
     frame
-        One row per answer (or per group of answers). A categorical's first category is the reference level.
+        One row per response (or per group of responses). A categorical's first category is the reference level.
     formula
         As in lme4: ``"correct ~ trial_type + (1|participant)"``, ``"cbind(hits, misses) ~ period + (1|herd)"``.
         A binomial response of two words counts the second in the alphabet as a success, and a message says so.
@@ -68,7 +68,7 @@ def fit(
     reml
         Of a gaussian model: restricted maximum likelihood.
     weights
-        Column of prior weights; of a binomial share the number of answers.
+        Column of prior weights; of a binomial share the number of responses.
     cell_name
         How to name a cell of the fixed-effects design in a message.
 
@@ -132,14 +132,14 @@ def _check(frame: pd.DataFrame, formula: str, weights: str | None) -> None:
 
 
 def _outcomes(raw: Any) -> tuple[Mask, Mask]:
-    """Whether each row holds a success, a failure; `y` is the share of successes."""
+    """Tell whether each row holds a success, a failure; `y` is the share of successes."""
     share = np.asarray(raw.y, dtype=np.float64)
     counted = _weights(raw) > 0
     return (share > 0) & counted, (share < 1) & counted
 
 
 def _weights(raw: Any) -> Floats:
-    """Answers per row."""
+    """Return the responses per row."""
     return np.ones(raw.nobs) if raw.weights is None else np.asarray(raw.weights, dtype=np.float64)
 
 
@@ -176,7 +176,7 @@ def _record(formula: str, raw: Any, names: list[str], kept: Mask) -> MixedModel:
 
 
 def covariances(raw: Any) -> list[tuple[str, Sequence[str], Floats]]:
-    """Grouping, names and covariance of each set of correlated random effects; none of a fit that failed."""
+    """Return the grouping, names and covariance of each set of correlated random effects; none of a fit that failed."""
     if not len(raw.varcorr):
         return []
     return [
@@ -186,7 +186,7 @@ def covariances(raw: Any) -> list[tuple[str, Sequence[str], Floats]]:
 
 
 def _covariance_parameters(raw: Any) -> int:
-    """Variances and covariances of the random terms."""
+    """Return variances and covariances of the random terms."""
     return sum(len(entries) for entries in raw.varcorr)
 
 
@@ -229,7 +229,7 @@ def _blocks(raw: Any) -> tuple[RandomBlock, ...]:
 
 
 def _symmetric(entries: Floats, q: int) -> Floats:
-    """A covariance from its lower triangle, column by column."""
+    """Return a covariance from its lower triangle, column by column."""
     lower = np.zeros((q, q))
     lower.T[np.triu_indices(q)] = entries
     return lower + np.tril(lower, -1).T
@@ -245,7 +245,7 @@ def _limit(
     found: Separation,
     cells: list[str],
 ) -> MixedModel:
-    """The fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
+    """Return the fit at the limit of separation: the model of the rows that are not certain, and the rest named."""
     names = [name for name, keep in zip(raw.names, kept, strict=True) if keep]
     full = design[:, kept]
     inner = _inner_fit(frame, formula, settings, raw, names, full, ~found.rows)

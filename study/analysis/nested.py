@@ -1,6 +1,6 @@
 """The three nested models of the study and their likelihood-ratio tests.
 
-Logistic mixed models of "did this participant foretell the AI on this trial", with crossed random intercepts of
+Logistic mixed models of "did this participant predict the AI on this trial", with crossed random intercepts of
 participants and of target categories. Folke, Li, Sojitra, Yang & Shafto (2021), arXiv:2106.09106, Table 1.
 """
 
@@ -76,7 +76,7 @@ class NestedAnalysis:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "models": {name: model.as_dict() for name, model in self.models.items()},
             "lrt": [
@@ -132,7 +132,7 @@ def _fit(frame: pd.DataFrame, terms: str, random: str) -> MixedModel:
 
 
 def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) -> RatioTest:
-    """Twice the difference in log-likelihood; degrees of freedom from the parameters actually estimated."""
+    """Test twice the difference in log-likelihood; degrees of freedom from the parameters actually estimated."""
     if small.n != large.n:
         raise ForetellError(f"The models {smaller} and {larger} were fitted to different rows and cannot be compared.")
     # A negative difference can only be the optimiser's rounding: the larger model contains the smaller one.
@@ -142,7 +142,7 @@ def ratio_test(smaller: str, small: MixedModel, larger: str, large: MixedModel) 
 
 
 def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
-    """model, df, loglik, aic, bic of each, and chisq, chisq_df, p of the test against the model before it."""
+    """Tabulate model, df, loglik, aic, bic of each, and chisq, chisq_df, p of the test against the model before it."""
     tests = {test.larger: test for test in analysis.tests}
     rows = []
     for name, model in analysis.models.items():
@@ -153,7 +153,7 @@ def comparison(analysis: NestedAnalysis) -> pd.DataFrame:
 
 
 def cell_name(cell: Mapping[str, Any]) -> str:
-    """A cell of the design in words: ``"standard correct in condition both"``."""
+    """Return a cell of the design in words: ``"standard correct in condition both"``."""
     if "trial_type" not in cell:
         return mixed.plain_cell(cell)
     words = str(cell["trial_type"]).replace("adv_", "adversarial ").replace("std_", "standard ")

@@ -1,7 +1,7 @@
 """Placebo conditions against the others: the two factors cannot tell them apart, so the condition itself is the factor.
 
-One logistic mixed model of trial type by condition over the answers in all conditions; where a contrast is between two
-of the paper's four, `study.analysis.contrasts` answers it from the factors' model as ever.
+One logistic mixed model of trial type by condition over the responses in all conditions; a contrast between two of the
+paper's four is tested in the factors' model as ever (`study.analysis.contrasts`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FIXED = "trial_type * condition"
 
 
 def list_default_contrasts(data: Responses) -> list[Contrast]:
-    """What is asked where nothing was planned, for each trial type: the true explanation against its placebo, and what
-    is neither map nor examples against the image alone."""
+    """List the default contrasts for each trial type: the true explanation against its placebo, and a condition
+    with neither heatmap nor examples against the image alone."""
     present = set(data.every["condition"])
     names = dict.fromkeys(data.placebos.get("condition", ()))
     pairs = [
@@ -43,7 +43,7 @@ def list_default_contrasts(data: Responses) -> list[Contrast]:
 def table(
     data: Responses, wanted: Sequence[Contrast], *, level: float = 0.95, random: str = random_effects.INTERCEPTS
 ) -> pd.DataFrame:
-    """Contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
+    """Tabulate contrasts between any conditions, as `study.analysis.contrasts.table` gives them.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def table(
 
 
 def together(data: Responses, model: MixedModel, wanted: Sequence[Contrast], *, level: float = 0.95) -> pd.DataFrame:
-    """Contrasts with and without placebos in the order asked, corrected together for their number.
+    """Return contrasts with and without placebos in the order asked, corrected together for their number.
 
     The model of the placebos has the random slopes of `model`.
     """

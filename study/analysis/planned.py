@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedData:
-    """What the plan leaves to analyse.
+    """The data that the plan leaves to analyse.
 
     Attributes
     ----------
     data
         The responses that stayed.
     exclusions
-        rule, people and answers left out: what researchers excluded during the collection, then every rule of the plan,
+        rule, people, `answers` left out: what researchers excluded during the collection, then every rule of the plan,
         in its order, also those that hit nobody.
     stopping
-        Whether the collection came to its planned end, and by which: all its participants, or a declared look.
+        Whether the collection came to its planned end, and by which: all its participants, or an interim analysis.
     final
         Whether it did.
     level
@@ -53,7 +53,7 @@ class PlannedData:
 
 @dataclass(frozen=True)
 class PlannedAnalysis(PlannedData):
-    """What the plan gave.
+    """The results of the plan.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ def execute(
     Parameters
     ----------
     looks
-        The declared looks that were made at these answers, in their order; None where that is not known.
+        The interim analyses that were made of these responses, in their order; None where that is not known.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def keep(data: Responses, plan: AnalysisPlan, looks: Sequence[InterimAnalysis] |
 
 
 def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalysis:
-    """The planned models and contrasts of what the plan leaves."""
+    """Return the planned models and contrasts of what the plan leaves."""
     data, plan = kept.data, kept.plan
     analysis = nested.analyze(data, fixed=plan.models, progress=progress)
     asked = [Contrast(c.more, c.less, c.trial_types) for c in plan.contrasts]
@@ -118,7 +118,7 @@ def fit_plan(kept: PlannedData, *, progress: Progress = silent) -> PlannedAnalys
 
 
 def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) -> float:
-    """The two-sided p that the bound of the last look corresponds to, the final one's if none is known; else alpha."""
+    """Return the two-sided p of the last interim bound, the final one's if none is known; without bounds, alpha."""
     if plan.stopping is None:
         return plan.alpha
     declared = plan.stopping.looks
@@ -127,7 +127,7 @@ def significance(plan: AnalysisPlan, looks: Sequence[InterimAnalysis] | None) ->
 
 
 def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows that stay, and what each rule took: rule, people, answers. A person is counted at the first rule."""
+    """Return the rows left and what each rule removed: rule, people, `answers`; the first rule that applies counts."""
     rows, kept = [], frame
     for rule, out in _list_participant_rules(frame, rules):
         hit = kept["participant"].isin(out)
@@ -141,7 +141,7 @@ def exclude(frame: pd.DataFrame, rules: Exclusions) -> tuple[pd.DataFrame, pd.Da
 
 
 def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[tuple[str, list[str]]]:
-    """Each rule about people in words, and whom it hits."""
+    """List each rule about participants in words, and those it excludes."""
     people = frame.groupby("participant")
     if rules.fewest_answers is not None:
         counts = people.size()
@@ -157,7 +157,7 @@ def _list_participant_rules(frame: pd.DataFrame, rules: Exclusions) -> Iterator[
 
 
 def _list_response_rules(rules: Exclusions) -> Iterator[tuple[str, str, float, float]]:
-    """Each rule about single answers in words, its column, and what stays (both ends included)."""
+    """List each rule about single responses in words, its column, and what it keeps (both ends included)."""
     if rules.fastest_ms is not None:
         yield f"responses faster than {rules.fastest_ms:g} ms", "rt_ms", rules.fastest_ms, float("inf")
     if rules.slowest_ms is not None:

@@ -22,7 +22,7 @@ _SPREAD = 0.5
 def intervals(
     table: pd.DataFrame, *, x: str, y: str, by: str, title: str, line: float | None = None, percent: bool = False
 ) -> go.Figure:
-    """Estimates with intervals (columns ``low``, ``high``), side by side for each value of `by`."""
+    """Plot estimates with intervals (columns ``low``, ``high``), side by side for each value of `by`."""
     values, series = list(dict.fromkeys(table[x])), list(dict.fromkeys(table[by]))
     figure = go.Figure()
     for k, name in enumerate(series):
@@ -38,7 +38,7 @@ def intervals(
 def curves(
     table: pd.DataFrame, *, x: str, y: str, by: str, title: str, x_title: str, percent: bool = True
 ) -> go.Figure:
-    """A line with intervals (columns ``low``, ``high``) for each value of `by`."""
+    """Plot a line with intervals (columns ``low``, ``high``) for each value of `by`."""
     figure = go.Figure()
     for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
         trace = _points(part, list(part[x]), y, str(name), k, percent)
@@ -49,7 +49,7 @@ def curves(
 
 
 def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title: str, title: str) -> go.Figure:
-    """One mark for each row, named on hovering."""
+    """Plot one mark for each row, named on hovering."""
     figure = go.Figure()
     for k, (name, part) in enumerate(table.groupby(by, sort=False, observed=True)):
         marker = {"color": PALETTE[k % len(PALETTE)], "symbol": MARKS[k % len(MARKS)], "size": 9, "opacity": 0.85}
@@ -61,7 +61,7 @@ def scatter(table: pd.DataFrame, *, x: str, y: str, by: str, text: str, x_title:
 
 
 def diagonal(figure: go.Figure) -> go.Figure:
-    """With the line on which both axes say the same."""
+    """Add the line on which both axes are equal."""
     figure.add_trace(go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line=DOTTED, showlegend=False, hoverinfo="skip"))
     return figure
 
@@ -82,7 +82,7 @@ def _points(part: pd.DataFrame, at: Sequence[float], y: str, name: str, k: int, 
 
 
 def whiskers(part: pd.DataFrame, y: str, color: str) -> dict[str, object]:
-    """The bars of the intervals (columns ``low``, ``high``) about the column ``y``."""
+    """Draw the bars of the intervals (columns ``low``, ``high``) about the column ``y``."""
     middle = part[y].to_numpy(dtype=np.float64)
     return {
         "type": "data",
@@ -96,7 +96,7 @@ def whiskers(part: pd.DataFrame, y: str, color: str) -> dict[str, object]:
 
 
 def apply_layout(figure: go.Figure, title: str, percent: bool) -> go.Figure:
-    """With the look that all plots share; ``title`` is that of the upright axis."""
+    """Apply the layout that all plots share; ``title`` is that of the vertical axis."""
     figure.update_layout(
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",

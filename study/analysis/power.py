@@ -1,4 +1,4 @@
-"""How many people a study needs: simulated studies, each analysed with the planned nested models.
+"""Power analysis: simulated studies, each analysed with the planned nested models.
 
 Power is the share of simulated studies in which a likelihood-ratio test falls below alpha, with the interval of
 Clopper & Pearson for the number simulated. What is assumed is a guess, and power inherits it: look at half the effect
@@ -55,7 +55,7 @@ def curve(
     engine: str = "processes",
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Power of each test of neighbouring models.
+    """Return the power of each test of neighbouring models.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def curve(
 
 
 def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, float]:
-    """p of each test in one simulated study; NaN where a fit failed."""
+    """Return p of each test in one simulated study; NaN where a fit failed."""
     world = truth.scale(task.effect) if isinstance(truth, AdditiveTruth) else truth
     frame = world.study(task.per_condition, np.random.default_rng(task.seed))
     made = fits(frame, *random_effects.split(models), cache(partial(run, frame)))
@@ -112,7 +112,7 @@ def _study(truth: Truth, models: Mapping[str, str], task: _Task) -> dict[str, fl
 
 
 def time_study(truth: Truth, models: Mapping[str, str], per_condition: int) -> float:
-    """Seconds that one simulated study takes in this process, after another that loads what it needs."""
+    """Return seconds that one simulated study takes in this process, after another that loads what it needs."""
     seconds = 0.0
     for number in range(2):
         began = time.perf_counter()
@@ -128,7 +128,7 @@ def start() -> None:
 def fits(
     frame: pd.DataFrame, fixed: Mapping[str, str], random: str, run: Callable[[str, str], Any]
 ) -> dict[str, tuple[float, int]]:
-    """Log-likelihood and parameters of each model, with the random effects that the largest one leaves.
+    """Return the log-likelihood and parameters of each model, with the random effects that the largest one leaves.
 
     Parameters
     ----------
@@ -141,12 +141,12 @@ def fits(
 
 
 def run(frame: pd.DataFrame, fixed: str, random: str) -> Any:
-    """A fit without what a power curve does not read: standard errors, checks, words."""
+    """Return a fit without what a power curve does not read: standard errors, checks, words."""
     return fitting.run(frame, f"correct ~ {fixed} + {random}", fitting.FitSettings(), errors=False)
 
 
 def _loglik(frame: pd.DataFrame, fixed: str, random: str, raw: Any) -> tuple[float, int]:
-    """Under separation the supremum, which is finite: the tests hold there too."""
+    """Return the log-likelihood; under separation its supremum, which is finite: the tests hold there too."""
     if math.isfinite(raw.loglik):
         return float(raw.loglik), int(raw.df)
     try:
@@ -157,7 +157,7 @@ def _loglik(frame: pd.DataFrame, fixed: str, random: str, raw: Any) -> tuple[flo
 
 
 def chance(small: tuple[float, int], large: tuple[float, int]) -> float:
-    """p of the likelihood-ratio test; NaN where a fit failed."""
+    """Return p of the likelihood-ratio test; NaN where a fit failed."""
     gained, df = 2 * (large[0] - small[0]), large[1] - small[1]
     return float(chi2.sf(max(0.0, gained), df)) if math.isfinite(gained) and df > 0 else math.nan
 
@@ -174,27 +174,27 @@ def _summary(outcome: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def with_cost(table: pd.DataFrame, conditions: int, pay: float) -> pd.DataFrame:
-    """The table with participants in all and what they cost, at `pay` for each."""
+    """Return the table with participants in all and what they cost, at `pay` for each."""
     people = table["per_condition"] * conditions
     return table.assign(participants=people, cost=people * pay)
 
 
 def enough(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
-    """effect, test and the fewest participants per condition whose power is surely at least `target`, if any was."""
+    """Tabulate effect, test and the fewest participants per condition whose power is surely `target`, if any."""
     sure = table[table["low"] >= target].groupby(["effect", "test"], sort=False)["per_condition"].min()
     asked = table[["effect", "test"]].drop_duplicates()
     return asked.merge(sure.reset_index(), how="left", on=["effect", "test"])
 
 
 def smallest_effect(table: pd.DataFrame, target: float = TARGET) -> pd.DataFrame:
-    """per_condition, test and the smallest simulated multiple of the effects whose power is surely `target`, if any."""
+    """Tabulate per_condition, test and the smallest simulated multiple of the effects of power `target`, if any."""
     sure = table[table["low"] >= target].groupby(["per_condition", "test"], sort=False)["effect"].min()
     asked = table[["per_condition", "test"]].drop_duplicates()
     return asked.merge(sure.reset_index(), how="left", on=["per_condition", "test"])
 
 
 def figure(table: pd.DataFrame) -> go.Figure:
-    """Power by participants per condition, a line for each test and multiple of the effects."""
+    """Plot the power by participants per condition, a line for each test and multiple of the effects."""
     many = table["effect"].nunique() > 1
     named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
     drawn = plots.curves(
@@ -210,7 +210,7 @@ def figure(table: pd.DataFrame) -> go.Figure:
 
 
 def cost_figure(table: pd.DataFrame, currency: str) -> go.Figure:
-    """Power by what the participants cost, from `with_cost`."""
+    """Plot power by the participants' cost, from `with_cost`."""
     many = table["effect"].nunique() > 1
     named = table["test"] + (", effect × " + table["effect"].map("{:g}".format) if many else "")
     drawn = plots.curves(

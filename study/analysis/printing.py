@@ -10,7 +10,7 @@ from study.analysis.sentences import p_text
 
 
 def lines(model: MixedModel) -> list[str]:
-    """Coefficients, random effects with their correlations, the likelihood, and the warnings."""
+    """Return coefficients, random effects with their correlations, the likelihood, and the warnings."""
     statistic = "t" if any(c.df is not None for c in model.coefficients) else "z"
     head = ["term", "estimate", "SE", *(["df"] if statistic == "t" else []), statistic, "p"]
     rows = [_coefficient(model, c, statistic) for c in model.coefficients]
@@ -29,7 +29,7 @@ def lines(model: MixedModel) -> list[str]:
 
 
 def _coefficient(model: MixedModel, c: Coefficient, statistic: str) -> list[str]:
-    """An estimate that goes to infinity as such; a p as articles print it."""
+    """Return an estimate that goes to infinity as such; a p as articles print it."""
     df = [] if statistic == "z" else ["–" if c.df is None else f"{c.df:.1f}"]
     return [c.term, _number(model.limit(c)), _number(c.se), *df, _number(c.z), p_text(c.p)]
 

@@ -1,8 +1,8 @@
 """Belief projection: do people take the AI to see what they see themselves?
 
-A person's own label is taken to be the truth, as in Yang, Folke & Shafto (2021, doi:10.1038/s41598-021-89267-4). The
+A participant's label is taken to be the truth, as in Yang, Folke & Shafto (2021, doi:10.1038/s41598-021-89267-4). The
 index is the probability of predicting the truth, averaged over trials where the AI is right and where it errs with
-equal weight: 1 for one who always projects, 1/2 for one who guesses, and 1/2 for one who always foretells the AI.
+equal weight: 1 for one who always projects, 1/2 for one who guesses, and 1/2 for one who always predicts the AI.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from study.analysis.exploratory import ExploratoryAnalysis, with_figure
 def table(
     frame: pd.DataFrame, *, rng: np.random.Generator, resamples: int = bootstrap.RESAMPLES, level: float = 0.95
 ) -> pd.DataFrame:
-    """condition, index, low, high (people resampled), ai_right, ai_wrong: P(truth) where the AI is right and wrong.
+    """Tabulate condition, index, low, high (resampled), ai_right, ai_wrong: P(truth) where the AI is right and wrong.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def table(
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
-    """The index by condition."""
+    """Plot the index by condition."""
     shown = numbers.assign(measure="belief-projection index")
     return plots.intervals(
         shown, x="condition", y="index", by="measure", title="P(predicts the truth)", line=0.5, percent=True

@@ -35,17 +35,17 @@ RULE = (
 
 
 def find_supported_slopes(frame: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """The predictors that vary within the levels of each grouping, so that their effect can differ between them."""
+    """List the predictors that vary within each grouping's levels, so that their effect can differ between them."""
     return {group: tuple(name for name in PREDICTORS if _varies(frame, group, name)) for group in GROUPS}
 
 
 def _varies(frame: pd.DataFrame, group: str, name: str) -> bool:
-    """Whether at least two levels of the grouping have met different values of the predictor."""
+    """Tell whether at least two levels of the grouping have met different values of the predictor."""
     return int((frame.groupby(group, observed=True)[name].nunique() > 1).sum()) > 1
 
 
 def find_omitted_slopes(frame: pd.DataFrame, random: str) -> dict[str, tuple[str, ...]]:
-    """The slopes that the design supports and the random effects leave out, by grouping."""
+    """Find the slopes that the design supports and the random effects leave out, by grouping."""
     return {
         group: tuple(name for name in names if name not in _slopes(random, group))
         for group, names in find_supported_slopes(frame).items()
@@ -53,7 +53,7 @@ def find_omitted_slopes(frame: pd.DataFrame, random: str) -> dict[str, tuple[str
 
 
 def omission(frame: pd.DataFrame, random: str) -> str | None:
-    """A sentence on the slopes that are left out; None where none is."""
+    """Return a sentence on the slopes that are left out; None where none is."""
     words = {"trial_type": "trial type"}
     lost = [
         f"of {' and '.join(words.get(n, n) for n in names)} by {group}"
@@ -69,7 +69,7 @@ def omission(frame: pd.DataFrame, random: str) -> str | None:
 
 
 def sensible(frame: pd.DataFrame) -> str:
-    """The slopes that the tests of explanations need, without correlations.
+    """Return the slopes that the tests of explanations need, without correlations.
 
     Trial type by participant and each explanation by category, where the design supports them.
     """
@@ -84,7 +84,7 @@ def _term(slopes: Sequence[str], group: str) -> str:
 
 
 def split(models: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """Fixed effects of each model, and the random effects, which are the same in all; intercepts where none are."""
+    """Separate each model's fixed effects from the random effects, which all share; intercepts where there are none."""
     fixed = {
         name: formulas.extract_fixed_effects(f"~{terms}").removeprefix("~").strip() for name, terms in models.items()
     }
@@ -93,7 +93,7 @@ def split(models: Mapping[str, str]) -> tuple[dict[str, str], str]:
 
 
 def by_condition(random: str) -> str:
-    """The random effects with slopes of the condition in place of those of the explanations it is made of.
+    """Return the random effects with slopes of the condition in place of those of the explanations it is made of.
 
     ``(trial_type || participant) + (saliency + examples || category)`` becomes
     ``(trial_type || participant) + (condition || category)``.
@@ -111,7 +111,7 @@ def _by_condition(term: RandomTerm) -> str:
 
 
 def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], EffectColumns]) -> tuple[Fit, str]:
-    """The fit with as many of the random effects as it is not singular with (`RULE`), and those.
+    """Return the fit with as many of the random effects as it is not singular with (`RULE`), and those.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def reduce(random: str, fit: Callable[[str], Fit], effects: Callable[[Fit], Effe
 
 
 def simpler(random: str, effects: EffectColumns) -> str | None:
-    """The next random effects by `RULE`; None where the fit is not singular, or only intercepts are left."""
+    """Return the next random effects by `RULE`; None where the fit is not singular, or only intercepts are left."""
     if not any(is_singular(covariance) for _, _, covariance in effects):
         return None
     terms = formulas.terms(f"~{random}")
@@ -140,7 +140,7 @@ def simpler(random: str, effects: EffectColumns) -> str | None:
 
 
 def is_singular(covariance: Floats) -> bool:
-    """Whether a standard deviation is 0, or the effects repeat each other."""
+    """Tell whether a standard deviation is 0, or the effects repeat each other."""
     sds = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     if sds.min() < NOTHING:
         return True
@@ -148,7 +148,7 @@ def is_singular(covariance: Floats) -> bool:
 
 
 def _slopes(random: str, group: str) -> set[str]:
-    """Predictors that have a slope by a grouping; ``(1|participant:trial_type)`` is one of trial types."""
+    """Return predictors that have a slope by a grouping; ``(1|participant:trial_type)`` is one of trial types."""
     found: set[str] = set()
     for term in formulas.terms(f"~{random}"):
         first, *others = term.group.split(":")
@@ -158,7 +158,7 @@ def _slopes(random: str, group: str) -> set[str]:
 
 
 def _pieces(columns: str) -> list[str]:
-    """The effects of a term without its intercept: ``["a", "b", "a:b"]`` of ``a * b``."""
+    """Return the effects of a term without its intercept: ``["a", "b", "a:b"]`` of ``a * b``."""
     found: dict[str, None] = {}
     for part in columns.replace(" ", "").split("+"):
         crossed = part.split("*")
@@ -168,7 +168,7 @@ def _pieces(columns: str) -> list[str]:
 
 
 def _without(term: RandomTerm, zero: set[tuple[str, str]], every: set[tuple[str, str]]) -> str | None:
-    """The term without the effects that have no variance in any of their columns; None where nothing is left."""
+    """Return the term without the effects that have no variance in any of their columns; None where nothing is left."""
     if ":" in term.group:
         return None if (term.group, "(Intercept)") in zero else f"({term.columns}||{term.group})"
     left = [name for group, name in every - zero if group == term.group]
@@ -179,7 +179,7 @@ def _without(term: RandomTerm, zero: set[tuple[str, str]], every: set[tuple[str,
 
 
 def _is_column(name: str, piece: str) -> bool:
-    """Whether a column of the design belongs to an effect: ``trial_typestd_correct:saliency`` to that of both."""
+    """Tell whether a column of the design belongs to an effect: ``trial_typestd_correct:saliency`` to that of both."""
     parts, effects = name.split(":"), piece.split(":")
     return len(parts) == len(effects) and all(
         part.startswith(effect) for part, effect in zip(parts, effects, strict=True)

@@ -82,7 +82,7 @@ def bootstrap(
 
 
 def simulate_responses(frame: pd.DataFrame, formula: str, model: MixedModel, rng: np.random.Generator) -> Floats:
-    """(n,) successes drawn from a fitted binomial model, with new people and new categories."""
+    """Simulate (n,) successes from a fitted binomial model, with new participants and new categories."""
     eta = model.design(frame, formula) @ np.array([c.estimate for c in model.coefficients])
     columns = formulas.slopes(frame, formula)
     for block in model.blocks:
@@ -95,7 +95,7 @@ def simulate_responses(frame: pd.DataFrame, formula: str, model: MixedModel, rng
 
 
 def _draw(frame: pd.DataFrame, small: str, model: MixedModel, large: str, stream: tuple[int, int]) -> float:
-    """One statistic under the smaller model, NaN where a fit failed."""
+    """Draw one statistic under the smaller model; NaN where a fit failed."""
     hits = simulate_responses(frame, small, model, np.random.default_rng(stream))
     answers = formulas.response(frame, small, model.weights)[1]
     data = frame.assign(foretell_hits=hits, foretell_misses=answers - hits)

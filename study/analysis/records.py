@@ -1,4 +1,4 @@
-"""What a fitted model is, for everyone who reads one."""
+"""Records of fitted models, for every module that reads one."""
 
 from __future__ import annotations
 
@@ -146,18 +146,18 @@ class MixedModel:
         return self.df * log(self.n) - 2.0 * self.loglik
 
     def limit(self, coefficient: Coefficient) -> float:
-        """Where an estimate really is: plus or minus infinity, or NaN, under separation; else itself."""
+        """Return an estimate's limit: plus or minus infinity, or NaN, under separation; else itself."""
         sign = self.diverging.get(coefficient.term)
         return coefficient.estimate if sign is None else {1: inf, -1: -inf}.get(sign, nan)
 
     def design(self, frame: pd.DataFrame, formula: str | None = None) -> Floats:
-        """(n, p) columns of the fixed effects for other rows of the same factors."""
+        """Return (n, p) columns of the fixed effects for other rows of the same factors."""
         columns, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula or self.formula))
         place = {name: k for k, name in enumerate(names)}
         return np.asarray(columns, dtype=np.float64)[:, [place[c.term] for c in self.coefficients]]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON.
+        """Return plain values, ready for JSON.
 
         An estimate without a finite value keeps its number, a point far out, and ``limit`` says where it goes.
         """
@@ -182,7 +182,7 @@ class MixedModel:
         return made
 
     def correlations(self) -> list[dict[str, Any]]:
-        """Grouping, the two terms and the correlation of each pair of correlated random effects."""
+        """Return the grouping, the two terms and the correlation of each pair of correlated random effects."""
         return [
             {"group": block.group, "terms": [block.terms[j], block.terms[i]], "correlation": _number(r[i, j])}
             for block in self.blocks
@@ -197,21 +197,21 @@ def _number(value: float) -> float | None:
 
 
 def _random(effect: RandomEffect) -> dict[str, Any]:
-    """An intercept by its group alone; a slope says what it is the slope of."""
+    """Name a random effect: an intercept by its group alone, a slope also by its column."""
     slope = {} if effect.term == "(Intercept)" else {"term": effect.term}
     return {"group": effect.group, **slope, "sd": effect.sd}
 
 
 @dataclass(frozen=True)
 class InterimAnalysis:
-    """One look.
+    """One interim analysis.
 
     Attributes
     ----------
     number, of
         Which look, from 1, and how many the plan declares.
     participants
-        Per condition, counted by who finished first; the plan's exclusions come after.
+        Per condition, the first to finish; the plan's exclusions come after.
     bound, z
         ``|z|`` of the planned contrast beyond `bound` ends the collection; `z` is NaN where the model has no finite
         estimate, which ends nothing.
@@ -230,7 +230,7 @@ class InterimAnalysis:
 
     @property
     def is_last(self) -> bool:
-        """Whether everybody planned is there."""
+        """Whether all planned participants are included."""
         return self.number == self.of
 
     @property

@@ -40,7 +40,7 @@ class Responses:
     Attributes
     ----------
     frame
-        One row per answer: participant and category (text), trial_type (categorical, reference adv_incorrect),
+        One row per response: participant and category (text), trial_type (categorical, reference adv_incorrect),
         saliency, examples and correct (0/1 integers), condition (text); where given: trial, mode (``"live"``,
         ``"sim"`` or ``"preview"``), item, truth, choice, rt_ms and confidence (numbers, NaN where missing).
     dropped
@@ -48,10 +48,10 @@ class Responses:
     messages
         What a reader of the results must know about the data.
     placebos
-        The answers in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
+        The responses in placebo conditions, in the same form: no part of `frame`, because the two factors do not tell
         them from true explanations.
     excluded
-        rule, people and answers that researchers excluded during the collection: not among the rows.
+        rule, people, `answers` that researchers excluded during the collection: not among the rows.
     """
 
     frame: pd.DataFrame
@@ -62,7 +62,7 @@ class Responses:
 
     @property
     def every(self) -> pd.DataFrame:
-        """The answers in all conditions, the placebos last."""
+        """The responses in all conditions, the placebos last."""
         return pd.concat([self.frame, self.placebos], ignore_index=True) if len(self.placebos) else self.frame
 
     @cached_property
@@ -73,18 +73,18 @@ class Responses:
 
     @property
     def has_simulated(self) -> bool:
-        """Whether any answer is a simulated participant's."""
+        """Whether any response is a simulated participant's."""
         return "mode" in self.frame and bool((self.frame["mode"] == "sim").any())
 
     def quality(self) -> pd.DataFrame:
-        """Per condition: participants, answers, and the fewest and most answers of one participant."""
+        """Count per condition: participants, responses, and the fewest and most responses of one participant."""
         answers = self.frame.groupby(["condition", "participant"]).size().groupby("condition", sort=False)
         table = answers.agg(["size", "sum", "min", "max"])
         return table.set_axis(["participants", "answers", "fewest", "most"], axis=1).reset_index()
 
 
 def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
-    """Read a CSV or Parquet file of responses. `columns` maps our names to those of the file.
+    """Read a CSV or Parquet file of responses; `columns` gives the file's name of each of our columns.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read(path: Path, columns: Mapping[str, str] | None = None) -> Responses:
 
 
 def table(path: Path, factors: Sequence[str] = (), *, optional: int = 0) -> pd.DataFrame:
-    """Any CSV, columns of numbers as numbers except `factors`: what a formula of one's own is fitted to.
+    """Read any CSV to fit a formula to, columns of numbers as numbers except `factors`.
 
     The last `optional` of the factors may be missing: what a formula names in vain is said where it is fitted.
 
@@ -143,7 +143,7 @@ def _content(path: Path) -> bytes:
 
 
 def parse(content: bytes, name: str) -> pd.DataFrame:
-    """The columns of a CSV as text, so that a participant ``007`` keeps their name.
+    """Return the columns of a CSV as text, so that a participant ``007`` keeps their name.
 
     Commas, semicolons or tabs, UTF-8 or UTF-16: spreadsheets write all of them.
 
@@ -289,7 +289,7 @@ def _contradictions(frame: pd.DataFrame) -> Iterator[str]:
 
 
 def _numbers(column: pd.Series[object]) -> pd.Series[float]:
-    """0 and 1, however they are written; anything else becomes missing."""
+    """Read 0 and 1, however they are written; anything else becomes missing."""
     return column.astype(str).str.strip().str.lower().map(_TRUE_FALSE)
 
 

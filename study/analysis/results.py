@@ -31,9 +31,9 @@ def write(
     plan
         Executed as written; without one the paper's analysis is made and everything labelled exploratory.
     manifest
-        Of the study that was answered, where it is known.
+        Of the study that was responded to, where it is known.
     looks
-        The declared looks that were made at it; None where that is not known.
+        The interim analyses that were made of it; None where that is not known.
     """
     done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
@@ -59,7 +59,7 @@ def analyze_file(
     Parameters
     ----------
     path
-        The CSV, one row per answer.
+        The CSV, one row per response.
     out
         Folder for the results; made if absent.
     columns
@@ -69,9 +69,9 @@ def analyze_file(
     plan
         The analysis plan, if there was one.
     manifest
-        Of the study that the file answers, if it is known.
+        Of the study that the file's responses are to, if it is known.
     looks
-        The declared looks that were made at it; None where that is not known.
+        The interim analyses that were made of it; None where that is not known.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class _Plateau(Exception):
 
 @dataclass(frozen=True)
 class Maximum:
-    """Where a search ended.
+    """The end of a search.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ def fit(frame: pd.DataFrame, formula: str, plain: Any, *, errors: bool = True) -
 def _best(
     likelihood: Laplace, first: Maximum, scale: Floats, terms: starts.Blocks
 ) -> tuple[Maximum, tuple[starts.End, ...]]:
-    """The best of several searches where responses are few, and the maxima if there are two."""
+    """Return the best of several searches where responses are few, and the maxima if there are two."""
     responses = float(np.sum(likelihood.answers))
     if not starts.is_few(responses):
         return first, ()
@@ -144,7 +144,7 @@ def _end(likelihood: Laplace, found: Maximum) -> starts.End:
 
 
 def _on_boundary(likelihood: Laplace, found: Maximum) -> Maximum:
-    """The maximum with each small standard deviation at 0 where that is as likely: near 0 the likelihood is flat."""
+    """Set each small standard deviation to 0 where that is as likely: near 0 the likelihood is flat."""
     at = likelihood.design.shape[1]
     for block in likelihood.blocks:
         if block.width == 1 and 0 < abs(found.parameters[at]) < SMALL:
@@ -158,7 +158,7 @@ def _on_boundary(likelihood: Laplace, found: Maximum) -> Maximum:
 
 
 def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[str]) -> tuple[Floats, Floats]:
-    """Coefficients and intercepts as of the plain fit, slopes at `FIRST_SLOPE`; and the scale of each."""
+    """Return coefficients and intercepts as of the plain fit, slopes at `FIRST_SLOPE`; and the scale of each."""
     sds = {group: float(plain.stddev_corr(k)[0][0]) for k, (group, _) in enumerate(plain.re_groups)}
     factors, widths = [], []
     for group, block in zip(groups, likelihood.blocks, strict=True):
@@ -178,14 +178,14 @@ def _start(plain: Any, kept: np.ndarray, likelihood: Laplace, groups: Sequence[s
 
 
 def _take_newton_step(likelihood: Laplace, found: Maximum, spread: Floats) -> Maximum:
-    """One step of Newton's from where the search ended, if it leads up."""
+    """Take one Newton step from where the search ended, if it leads up."""
     parameters = found.parameters + np.nan_to_num(spread) @ found.point.gradient
     point = likelihood.at(parameters)
     return replace(found, parameters=parameters, point=point) if point.loglik > found.point.loglik else found
 
 
 def _spread(likelihood: Laplace, found: Maximum) -> Floats:
-    """Covariance of the parameters; NaN of factors at 0, where the likelihood has no parabola."""
+    """Return the covariance of the parameters; NaN of factors at 0, where the likelihood has no parabola."""
     fixed = likelihood.design.shape[1]
     free = [k for k in range(likelihood.parameters) if k < fixed or abs(found.parameters[k]) > formulas.NOTHING]
     whole = np.full((likelihood.parameters, likelihood.parameters), math.nan)
@@ -225,7 +225,7 @@ def _build_result(
 
 
 def _sd_errors(factors: Sequence[Floats], spread: Floats) -> list[Floats]:
-    """Standard error of each standard deviation at its place in the triangle: the length of the factor's row."""
+    """Return standard error of each standard deviation at its place in the triangle: the length of the factor's row."""
     errors, start = [], 0
     for factor in factors:
         size = triangle_size(len(factor))

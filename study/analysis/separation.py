@@ -79,7 +79,7 @@ def find(design: Floats, successes: Mask, failures: Mask) -> Separation | None:
 
 
 def _certain(signed: Floats) -> tuple[Mask, Floats]:
-    """Which signed rows can be made certain, and a direction that does it."""
+    """Find which signed rows can be made certain, and a direction that does it."""
     certain = np.zeros(len(signed), dtype=bool)
     direction = np.zeros(signed.shape[1])
     while not certain.all():
@@ -95,19 +95,19 @@ def _certain(signed: Floats) -> tuple[Mask, Floats]:
 
 
 def _recession(signed: Floats) -> Floats | None:
-    """A direction that makes no row less likely and some more, or None."""
+    """Return a direction that makes no row less likely and some more, or None."""
     direction = _furthest(signed, signed.sum(axis=0))
     return direction if float((signed @ direction).max()) > TOLERANCE else None
 
 
 def _sign(signed: Floats, j: int) -> int:
-    """The sign coefficient j has in every direction of recession, or 0."""
+    """Return the sign coefficient j has in every direction of recession, or 0."""
     axis = np.eye(signed.shape[1])[j]
     up, down = _furthest(signed, axis)[j] > TOLERANCE, _furthest(signed, -axis)[j] < -TOLERANCE
     return int(up) - int(down)
 
 
 def _furthest(signed: Floats, objective: Floats) -> Floats:
-    """The linear programme: max objective'd subject to Sd >= 0 and -1 <= d <= 1 (d = 0 always will do)."""
+    """Solve the linear programme: max objective'd subject to Sd >= 0 and -1 <= d <= 1 (d = 0 always will do)."""
     answer = linprog(-objective, A_ub=-signed, b_ub=np.zeros(len(signed)), bounds=(-1.0, 1.0))
     return np.zeros(len(objective)) if answer.x is None else np.asarray(answer.x, dtype=np.float64)

@@ -35,7 +35,7 @@ def compare(
     *,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Each test and contrast with the random effects of `analysis` and with the other choice.
+    """Tabulate each test and contrast with the random effects of `analysis` and with the other choice.
 
     Returns
     -------

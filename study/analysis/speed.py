@@ -1,4 +1,4 @@
-"""How long people take: the distribution of response times, not only its mean."""
+"""Response times: their distribution, not only its mean."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
-    """condition, trial_type, correct, answers and the deciles and quartiles of response time, ms.
+    """Tabulate condition, trial_type, correct, `answers` and the deciles and quartiles of response time, ms.
 
-    Quantiles of each person, averaged over people (Vincent's method; Ratcliff, 1979, doi:10.1037/0033-2909.86.3.446),
+    Quantiles of each participant, averaged (Vincent's method; Ratcliff, 1979, doi:10.1037/0033-2909.86.3.446),
     so that slow people do not fill the tail alone.
 
     Raises
@@ -27,7 +27,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     """
     timed = frame[frame["rt_ms"] > 0] if "rt_ms" in frame else frame.head(0)
     if timed.empty:
-        raise ForetellError("The responses have no response times: map a column of milliseconds to 'rt_ms'.")
+        raise ForetellError("The responses have no response times: name a column of milliseconds 'rt_ms'.")
     keys = ["condition", "trial_type", "correct"]
     own = timed.groupby([*keys, "participant"], observed=True)["rt_ms"].quantile(list(QUANTILES)).unstack()
     made = own.groupby(level=keys, observed=True).mean()
@@ -37,7 +37,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:
-    """The median of right answers with the quartiles as bars, by condition and trial type."""
+    """Plot the median of correct responses with the quartiles as bars, by condition and trial type."""
     right = numbers[numbers["correct"] == 1].rename(columns={"q25": "low", "q75": "high"})
     order = {name: k for k, name in enumerate(bootstrap.order(right))}
     right = right.assign(type=right["trial_type"].astype(str).map(LABELS), place=right["condition"].map(order))

@@ -23,7 +23,7 @@ FEW = 200
 SDS = (1.0, 4.0, 16.0, 64.0)
 """Standard deviations (link scale) of the random effects at which the searches start."""
 SIGNS = (1.0, 0.0, -1.0)
-"""Of the first fit's fixed effects, at each of those."""
+"""Signs of the first fit's fixed effects, at each of those."""
 APART = 1e-3
 """Log-likelihood by which two maxima differ: a likelihood ratio would differ in its third decimal."""
 FARTHEST = 900.0
@@ -39,7 +39,7 @@ Blocks = Sequence[tuple[str, Sequence[str], Floats]]
 
 @dataclass(frozen=True)
 class End:
-    """Where one search ended.
+    """The end of one search.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ Climb = Callable[[Floats, Floats], End]
 
 
 def of_fit(raw: Any) -> End:
-    """The end of a search of `glmm`."""
+    """Return the end of a search of `glmm`."""
     theta = [_factor(entries, len(names)) for entries, (_, names) in zip(raw.varcorr, raw.re_groups, strict=False)]
     sds = tuple(float(raw.stddev_corr(k)[0][0]) for k in range(len(theta)))
     beta = np.nan_to_num(np.asarray(raw.beta, dtype=np.float64))
@@ -77,26 +77,26 @@ def of_fit(raw: Any) -> End:
 
 
 def _factor(entries: Any, q: int) -> Floats:
-    """The factor's entries from those of a covariance."""
+    """Return the factor's entries from those of a covariance."""
     lower = np.zeros((q, q))
     lower.T[np.triu_indices(q)] = np.asarray(entries, dtype=np.float64)
     return root(lower + np.tril(lower, -1).T).T[np.triu_indices(q)]
 
 
 def is_few(responses: float) -> bool:
-    """Whether so few responses call for several searches."""
+    """Tell whether so few responses call for several searches."""
     return responses <= FEW
 
 
 def count_responses(raw: Any) -> float:
-    """Responses of a fit: rows, or the sum of their weights."""
+    """Count responses of a fit: rows, or the sum of their weights."""
     return float(raw.nobs if raw.weights is None else np.sum(raw.weights))
 
 
 def search(
     first: End, responses: float, blocks: Blocks, climb: Climb, sds: Sequence[float] = SDS
 ) -> tuple[Any, tuple[End, ...]]:
-    """The fit with the highest likelihood among several searches, and the two highest maxima, if there are two.
+    """Return the fit with the highest likelihood among several searches, and the two highest maxima, if there are two.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def search(
 
 
 def points(first: End, blocks: Blocks, sds: Sequence[float] = SDS) -> list[tuple[Floats, Floats]]:
-    """Fixed effects and factors at which the searches start."""
+    """Return fixed effects and factors at which the searches start."""
     plain = first.beta / _growth(min(max(first.sds, default=0.0), FARTHEST))
     return [(sign * plain * _growth(sd), _factors(sd, blocks)) for sd, sign in product(sds, SIGNS)]
 
@@ -139,7 +139,7 @@ def _growth(sd: float) -> float:
 
 
 def _factors(sd: float, blocks: Blocks) -> Floats:
-    """Uncorrelated effects that each move the linear predictor by `sd`, whatever the unit of their column."""
+    """Return uncorrelated effects that each move the linear predictor by `sd`, whatever the unit of their column."""
     parts = []
     for _, _, values in blocks:
         size = np.sqrt(np.mean(values**2, axis=0))
@@ -148,7 +148,7 @@ def _factors(sd: float, blocks: Blocks) -> Floats:
 
 
 def _is_found_again(end: End, climb: Climb) -> bool:
-    """Whether the search comes back to a maximum from a little further out."""
+    """Tell whether the search comes back to a maximum from a little further out."""
     out = np.where(np.abs(end.theta) > 0, end.theta * _NUDGE, 0.1)
     return abs(climb(end.beta, out).loglik - end.loglik) < APART
 

@@ -1,4 +1,4 @@
-"""Looks at the answers on the way, as the plan declares them: may the collection end here?"""
+"""Interim analyses, as the plan declares them: may the collection end here?"""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from study.plan.preregistration import AnalysisPlan, Stopping
 
 
 def schedule(plan: AnalysisPlan) -> pd.DataFrame:
-    """look, participants (per condition), bound (on ``|z|``)."""
+    """Tabulate look, participants (per condition), bound (on ``|z|``)."""
     stopping = _require_stopping(plan)
     found = bounds([n / stopping.looks[-1] for n in stopping.looks], plan.alpha, stopping.spending)
     return pd.DataFrame({"look": np.arange(len(found)) + 1, "participants": stopping.looks, "bound": found})
 
 
 def due(finished: Mapping[str, int], plan: AnalysisPlan) -> int:
-    """The number of the last look that so many finished people per condition allow; 0 before the first."""
+    """Return the number of the last look that so many finished people per condition allow; 0 before the first."""
     fewest = min(finished.values(), default=0)
     return sum(fewest >= participants for participants in _require_stopping(plan).looks)
 
@@ -31,12 +31,12 @@ def due(finished: Mapping[str, int], plan: AnalysisPlan) -> int:
 def run_interim_analysis(
     frame: pd.DataFrame, plan: AnalysisPlan, number: int, progress: Progress = silent
 ) -> InterimAnalysis:
-    """One look, the same whenever it is made: at those who finished first in each condition.
+    """Analyse the participants who finished first in each condition: the result is the same whenever it is made.
 
     Parameters
     ----------
     frame
-        The answers of people who finished, as `study.collection.frames.response_frame` has them.
+        The responses of participants who finished, as `study.collection.frames.response_frame` has them.
 
     Raises
     ------

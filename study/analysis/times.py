@@ -1,6 +1,6 @@
 """The nested analysis on the logarithm of response times: linear mixed models with the same terms.
 
-Times enter in milliseconds, answers right or wrong alike. The models are compared as fitted by maximum likelihood;
+Times enter in milliseconds, responses right or wrong alike. The models are compared as fitted by maximum likelihood;
 the coefficients of the largest are those of restricted maximum likelihood, with Satterthwaite's degrees of freedom.
 """
 
@@ -32,7 +32,7 @@ class TimesAnalysis:
 
 
 def analyze(frame: pd.DataFrame) -> TimesAnalysis:
-    """Fit the three models to the answers with a response time.
+    """Fit the three models to the responses with a response time.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def analyze(frame: pd.DataFrame) -> TimesAnalysis:
 
 def _select_timed(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
     if "rt_ms" not in frame:
-        raise ForetellError("The responses have no column 'rt_ms': map the column of response times in milliseconds.")
+        raise ForetellError("The responses have no column 'rt_ms': name the column of response times in milliseconds.")
     timed = frame[frame["rt_ms"] > 0]
     if timed.empty:
         raise ForetellError("Column 'rt_ms' has no positive time: it must be in milliseconds.")

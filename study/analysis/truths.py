@@ -1,4 +1,4 @@
-"""What a simulated study is drawn from: the paper's estimates, a pilot's, or theories of what people do."""
+"""Sources of simulated studies: the paper's estimates, a pilot's, or theories of how participants respond."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Truth(Protocol):
     """A world in which a study can be run."""
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
+        """Tabulate participant, category, trial_type (categorical), saliency, examples, correct of a whole study."""
         ...
 
 
@@ -68,14 +68,14 @@ class AdditiveTruth:
     category_slope_sd: float = 0.0
 
     def scale(self, factor: float) -> AdditiveTruth:
-        """The same world with every effect of an explanation `factor` times as large."""
+        """Return the same world with every effect of an explanation `factor` times as large."""
         scaled = {
             name: (v[0] * factor, v[1] * factor, v[2] * factor) if name else v for name, v in self.coefficients.items()
         }
         return replace(self, coefficients=scaled)
 
     def with_slopes(self, sds: Mapping[str, float]) -> AdditiveTruth:
-        """The same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
+        """Return the same world with random slopes: standard deviations by ``"participant"`` and ``"category"``."""
         return replace(
             self,
             person_slope_sd=sds.get("participant", self.person_slope_sd),
@@ -83,7 +83,7 @@ class AdditiveTruth:
         )
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """One study; everyone answers every trial."""
+        """Simulate one study; every participant responds to every trial."""
         trials = list(product(range(self.categories), range(len(TRIAL_TYPES)), range(self.per_type)))
         category, kind = np.array([t[0] for t in trials]), np.array([t[1] for t in trials])
         people = len(self.conditions) * per_condition
@@ -98,7 +98,7 @@ class AdditiveTruth:
     def _slopes(
         self, names: NDArray[np.str_], category: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator
     ) -> Floats:
-        """(people, trials) what each participant's and each category's own effects add."""
+        """Draw each participant's and each category's own effects (participants, trials)."""
         by_type = rng.normal(0, self.person_slope_sd, (len(names), len(TRIAL_TYPES)))
         by_type[:, 0] = 0.0  # the reference level is the intercept's
         total = by_type[:, kind]
@@ -108,7 +108,7 @@ class AdditiveTruth:
         return np.asarray(total, dtype=np.float64)
 
     def _cells(self, condition: str) -> Floats:
-        """(3,) log-odds of each trial type."""
+        """Return (3,) log-odds of each trial type."""
         on = {name for name, flag in FACTORS[condition].items() if flag} | {""}
         effects = [np.array(v) for name, v in self.coefficients.items() if set(name.split(":")) <= on]
         total = np.sum(effects, axis=0)
@@ -117,14 +117,14 @@ class AdditiveTruth:
 
 @dataclass(frozen=True)
 class Theories:
-    """People who answer the frozen trials of a study as their theories say (`study.plan.simulated_participants`)."""
+    """Participants who respond to a study's trials as their theories say (`study.plan.simulated_participants`)."""
 
     mixture: Mapping[str, float]
     trials: Sequence[Trial]
     conditions: Sequence[str] = tuple(FACTORS)
 
     def study(self, per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-        """One study; everyone answers every trial."""
+        """Simulate one study; every participant responds to every trial."""
         names = np.repeat(self.conditions, per_condition)
         crowd = sample_mixture(self.mixture, len(names), rng)
         p = [
@@ -141,7 +141,7 @@ class Theories:
 
 
 def from_pilot(model: MixedModel, conditions: Sequence[str], categories: int, per_type: int) -> AdditiveTruth:
-    """A pilot's interaction model as the truth.
+    """Return a pilot's interaction model as the truth.
 
     Raises
     ------

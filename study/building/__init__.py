@@ -1,1 +1,1 @@
-"""From a study file to a frozen bundle: which images become trials, with which examples and maps."""
+"""From a study file to a frozen bundle: which images become trials, with which examples and heatmaps."""

@@ -13,7 +13,7 @@ TRIES = 10
 
 
 def augment_image(picture: Tensor, copies: int, seed: int) -> Tensor:
-    """``copies`` of a network's input (C, H, W), each a random part resized to the whole: (copies, C, H, W).
+    """Return ``copies`` of a network's input (C, H, W), each a random part resized to the whole: (copies, C, H, W).
 
     The recipe of the ImageNet training that Folke et al. 2021 refer to: area 8 to 100 %, aspect 3:4 to 4:3
     (log-uniform), mirrored with probability one half.
@@ -30,7 +30,7 @@ def augment_image(picture: Tensor, copies: int, seed: int) -> Tensor:
 
 
 def _part(height: int, width: int, generator: torch.Generator) -> tuple[int, int, int, int]:
-    """Top, left, height, width of a random part; the whole where none of ten fits."""
+    """Return the top, left, height, width of a random part; the whole where none of ten fits."""
     for _ in range(TRIES):
         area, aspect, down, right = torch.rand(4, generator=generator).tolist()
         pixels = height * width * (SCALE[0] + area * (SCALE[1] - SCALE[0]))

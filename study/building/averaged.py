@@ -1,4 +1,4 @@
-"""How the probabilistic classifier, averaged over the learner's prior, does next to the plain one.
+"""Accuracy of the classifier averaged over the learner's prior, next to the plain one's.
 
 Folke et al. 2021 (arXiv:2106.09106), appendix A, check their prior so: what a learner believes before any example is
 about the network only where the two are about as accurate.
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.teaching.kfac import KroneckerPrior, with_bias
 from core.teaching.probabilistic import predict_with_sampled_heads
 from data.types import ImageSet
-from study.network.reading import batches
 from study.network.sources import UNMATCHED, class_of_labels
 
 AVERAGED = "averaged classifier"
@@ -76,11 +76,13 @@ def compare_on(
     """Compare both on images spread over a set."""
     truth = class_of_labels(images, classifier, refuse=False)
     spread = np.unique(np.linspace(0, len(images) - 1, MOST).astype(int))
-    features = torch.cat([classifier.features(part) for part in batches(classifier, images.only(spread.tolist()))])
+    chosen = spread.tolist()
+    parts = read_batches(classifier, lambda k: images.open(chosen[k]), 0, len(chosen))
+    features = torch.cat([classifier.features(part) for part in parts])
     return compare(prior, features, truth[spread], seed)
 
 
 def _accuracy(scores: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Top-1 and top-5 accuracy of scores (N, K)."""
+    """Compute top-1 and top-5 accuracy of scores (N, K)."""
     ranked = scores.topk(min(5, scores.shape[1]), dim=1).indices == labels[:, None]
     return float(ranked[:, 0].double().mean()), float(ranked.any(1).double().mean())

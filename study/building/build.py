@@ -19,12 +19,12 @@ from study.building.averaged import AVERAGED, AveragedAccuracy, compare
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import PlannedTrial, TrialPlan, make_planner
-from study.building.sources import Sources, open_config_sources, open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import shared
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
+from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import StudyConfig
 from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
@@ -36,7 +36,7 @@ def build(
 ) -> Bundle:
     """Build the study of a study file into the workspace, or return it if it is built already.
 
-    Killed at any time it goes on where it was: predictions, maps and finished trials are on disk. Several processes
+    A build that was killed resumes: predictions, heatmaps and finished trials are on disk. Several processes
     may build one study in one workspace: each makes what no other is at. The same file, images and weights give the
     same study hash, on any number of cores: each process counts with one thread.
 
@@ -84,7 +84,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
 
 
 def _load_trial(studio: StimulusStudio, path: Path) -> Trial | None:
-    """A finished trial from disk, if its assets are all there and whole."""
+    """Load a finished trial from disk, if its assets are all there and whole."""
     try:
         trial = Trial.model_validate_json(path.read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -167,7 +167,7 @@ def _prior_facts(sources: Sources, prior: KroneckerPrior) -> dict[str, Any]:
 
 
 def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) -> list[str]:
-    """What is wrong with a bundle, one sentence each; empty when it is exactly what it says.
+    """List what is wrong with a bundle, one sentence each; empty when it is exactly what it says.
 
     First the bytes of every asset against their names; then, unless ``render`` is False, the whole study is made
     again from its own settings and compared asset by asset.
@@ -190,7 +190,7 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
 
 
 def _geometries(frozen: Manifest, sources: Sources) -> Iterator[Geometry | None]:
-    """Where the network sees each trial's target image."""
+    """Locate the part that the network sees of each trial's target image."""
     for trial in frozen.trials:
         images = sources.sets[ROLE_OF_TYPE[trial.trial_type]]
         known = {f"{images.name}/{name}": i for i, name in enumerate(images.ids)}

@@ -1,4 +1,4 @@
-"""Which categories a study can have: counted, chosen, or refused with everything that is missing."""
+"""Categories that a study can have: counted, chosen, or refused with everything that is missing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CategoryShortage(ForetellError):
 
 @dataclass(frozen=True)
 class Supply:
-    """What the images offer each category of a study with ``per_type`` images of every trial type.
+    """The images of each category for a study with ``per_type`` images of every trial type.
 
     Counts are of images as the network classifies them: the pool's are those it classifies correctly, and an
     image counts for a trial type only if examples of both of its options can be shown.

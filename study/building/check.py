@@ -1,4 +1,4 @@
-"""What prevents a study, what its images allow and how long its build takes: said before anything is built.
+"""A check before the build: what prevents the study, what its images allow, and how long the build takes.
 
 Nothing is rendered or frozen. The network's predictions are kept in the workspace, so the build that follows does not
 ask for them again.
@@ -22,11 +22,10 @@ from data.types import ImageSet
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, count_of, describe
 from study.building.design import SetPredictions
-from study.building.plan import Planner, TrialPlan
-from study.building.sources import Sources, open_sources, predict_sets
+from study.building.plan import Planner, TrialPlan, predict_sets
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
-from study.network.sources import UNMATCHED, class_of_labels
+from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
 from study.plan.config import StudyConfig
 
 HEATMAPS = 5
@@ -36,7 +35,7 @@ MOST_NAMES = 5
 
 @dataclass(frozen=True)
 class StudyCheck:
-    """What is known of a study before it is built.
+    """The result of a check before a build.
 
     Attributes
     ----------
@@ -159,7 +158,7 @@ def _legend_notes(config: StudyConfig) -> Iterator[str]:
     if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
         yield (
             f"Participants are told that orange is for the AI's choice and blue against it. Of {method} that is not "
-            f"so ({sign_of(method).words('the answer')}) Set map_legend and example_map under [texts]."
+            f"so ({sign_of(method).words('the prediction')}) Set map_legend and example_map under [texts]."
         )
 
 

@@ -1,8 +1,8 @@
-"""Which images become trials: pure functions of the classifier's answers, the settings and a seed.
+"""Selection of trial images: pure functions of the classifier's predictions, the settings and a seed.
 
 Folke et al. 2021 (arXiv:2106.09106), "Experimental design": categories that span the range of accuracy; in each a
 standard image the AI gets right, a standard one it gets wrong and an adversarial one it gets wrong, matched on the
-ground truth. A wrong answer's foil is the truth; a right answer's foil is the category most confusable with it.
+ground truth. The foil of an error is the truth; that of a correct prediction is the category most confusable with it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SetPredictions:
     one_way: bool = False
 
     def of(self, role: str) -> Predictions:
-        """The answers to the set of a role."""
+        """Return the predictions for the set of a role."""
         found: Predictions = getattr(self, role)
         return found
 
@@ -77,7 +77,7 @@ class SetPredictions:
 
 
 def foil(material: SetPredictions, target: int) -> int:
-    """The category most confusable with ``target``, among those the pool can teach.
+    """Return the category most confusable with ``target``, among those the pool can teach.
 
     By the confusion matrix of the standard set, both ways or one (`Material.one_way`); the mean probabilities decide
     between equal counts (a good classifier's matrix is mostly zeros).
@@ -119,6 +119,6 @@ def candidates(material: SetPredictions, category: int, trial_type: TrialType) -
 
 
 def shuffle_candidates(found: Sequence[Candidate], rng: np.random.Generator) -> Iterator[Candidate]:
-    """The candidates in a random order."""
+    """Return the candidates in a random order."""
     for i in rng.permutation(len(found)):
         yield found[int(i)]

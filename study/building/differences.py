@@ -1,4 +1,4 @@
-"""Where a study that is made again differs from the frozen one: what is shown, or only what was measured of it."""
+"""Differences of a rebuilt study from the frozen one: in what is shown, or only in what was measured."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:
 
 
 def _compute_deviation(frozen: Trial, again: Trial | None) -> float | None:
-    """How far the measured numbers are apart, relative to the larger; None where something else differs."""
+    """Compute how far the measured numbers are apart, relative to the larger; None where something else differs."""
     if again is None or _extract_shown(frozen) != _extract_shown(again):
         return None
     pairs = [_split(trial.model_dump(include=_MEASURED)) for trial in (frozen, again)]
@@ -77,7 +77,7 @@ def _extract_shown(trial: Trial) -> tuple[Any, tuple[str, ...]]:
 
 
 def _split(facts: Any) -> tuple[list[Any], list[float]]:
-    """All that is not a fraction, in order, with its place; and all fractions."""
+    """Separate the fractions from everything else, which keeps its order and place."""
     words: list[Any] = []
     numbers: list[float] = []
 

@@ -28,7 +28,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What a page shows of a trial's teaching.
+    """A trial's teaching, as a page shows it.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Lesson:
         Of the N possible examples, those of the target category first; ``targets`` is their number.
     places
         (N + 1, 2): the examples and, last, the target image on the two main axes of the learner's prior covariance;
-        pictures that are close teach alike. ``explained`` is the share of the variance these axes hold.
+        images that are close teach alike. ``explained`` is the share of the variance these axes account for.
     log_odds
         (N + 1,) prior means: what the classifier itself says.
     sets
@@ -55,7 +55,7 @@ class Lesson:
 
 
 def lesson(planner: Planner, candidate: Candidate) -> Lesson:
-    """The lesson of one target image, by the study's own settings and draws.
+    """Return the lesson of one target image, by the study's own settings and draws.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _steps(scorer: Scorer, chosen: TeachingSet, ids: tuple[str, ...]) -> tuple[B
 
 
 def _places(planner: Planner, question: TeachingProblem) -> tuple[Tensor, float]:
-    """Kernel principal components of the prior covariance between all images of the question."""
+    """Return the kernel principal components of the prior covariance between all images of the question."""
     candidate = question.candidate
     shown = torch.cat([planner.material.pool.features[question.pool], question.image[None]])
     gram = planner.prior.kernel(shown, shown, candidate.target, candidate.alternative)

@@ -17,11 +17,11 @@ from core.types import Progress, TeachingSet, silent
 from study.building.categories import choose_categories
 from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
 from study.building.measures.ground import Ground
-from study.building.sources import Sources, predict_sets
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
-from study.network.sources import plain
+from study.network.predictions import predict
+from study.network.sources import Sources, plain
 from study.plan.config import Teaching
 from study.workspace.seeds import seed_of
 
@@ -41,7 +41,7 @@ class TeachingProblem:
 
 @dataclass(frozen=True)
 class PlannedTrial:
-    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's answer is option b.
+    """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's prediction is option b.
 
     ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
     ``stratum`` says where it comes from, where the study has strata.
@@ -85,7 +85,7 @@ class Planner:
             self._strata = Stratifier(ground)
 
     def plan(self, progress: Progress) -> TrialPlan:
-        """The whole plan, in the same order for the same study file and images."""
+        """Return the whole plan, in the same order for the same study file and images."""
         settings = self.config.trials
         categories = choose_categories(self.material, settings.categories, settings.per_type, settings.spread)
         found: list[tuple[Candidate, TeachingSet]] = []
@@ -105,7 +105,7 @@ class Planner:
         )
 
     def _in_order(self, category: int, trial_type: TrialType, turn: int) -> Iterator[Candidate]:
-        """The candidates at random; with strata by turns, ``turn`` saying which stratum begins."""
+        """Return the candidates at random; with strata by turns, ``turn`` saying which stratum begins."""
         rng = np.random.default_rng(seed_of(self.seed, "targets", category, trial_type))
         found = candidates(self.material, category, trial_type)
         if self._strata is None:
@@ -130,7 +130,7 @@ class Planner:
             if len(found) == wanted:
                 return found
         reason = (
-            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target picture(s) tried "
+            f"{wanted - len(found)} trial(s) dropped: of {len(found) + len(failed)} target image(s) tried "
             f"{len(found)} could be taught; of the last, {failed[-1]}"
         )
         name = plain(self.classifier.categories[category])
@@ -138,7 +138,7 @@ class Planner:
         return found
 
     def question(self, candidate: Candidate, shown: tuple[int, int] | None = None) -> TeachingProblem | str:
-        """What a target image asks of the pool, or why the pool cannot teach it.
+        """Pose a target image's question to the pool, or say why the pool cannot teach it.
 
         ``shown`` are the categories of the possible examples, where they are not those of the two options.
         """
@@ -149,7 +149,7 @@ class Planner:
         for side, category in zip(sides, classes, strict=True):
             if len(side) < PER_CATEGORY:
                 name, count = plain(self.classifier.categories[category]), len(side)
-                return f"the pool has {count} usable picture(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
+                return f"the pool has {count} usable image(s) of {name!r}, and a teaching set needs {PER_CATEGORY}"
         return TeachingProblem(candidate, torch.cat(sides), len(sides[0]), image)
 
     def search(self, question: TeachingProblem, teaching: Teaching) -> Search:
@@ -171,7 +171,7 @@ class Planner:
         )
 
     def _teach(self, candidate: Candidate, teaching: Teaching) -> TeachingSet | str:
-        """The teaching set of a target image, or why there is none."""
+        """Return the teaching set of a target image, or why there is none."""
         question = self.question(candidate)
         if isinstance(question, str):
             return question
@@ -184,7 +184,7 @@ class Planner:
         return _in_pool(question, search.chosen)
 
     def _wrong(self, candidate: Candidate) -> TeachingSet | None:
-        """Pictures of two categories that are neither option, drawn at random, and what a learner would make of them.
+        """Draw images of two categories that are neither option, and compute what a learner would make of them.
 
         The first two that the pool has enough images of, in an order drawn for each trial.
         """
@@ -204,7 +204,7 @@ class Planner:
         )
 
     def _practice(self, categories: Sequence[int], used: set[tuple[str, int]]) -> list[tuple[Candidate, TeachingSet]]:
-        """Practice trials from images no trial uses; they are not analysed, so any teaching set will do."""
+        """Return practice trials from images no trial uses; they are not analysed, so any teaching set will do."""
         rng = np.random.default_rng(seed_of(self.seed, "practice"))
         best = self.config.teaching.model_copy(update={"policy": "best"})
         found: list[tuple[Candidate, TeachingSet]] = []
@@ -220,7 +220,7 @@ class Planner:
         return found
 
     def _name_trials(self, letter: str, found: Sequence[tuple[Candidate, TeachingSet]]) -> tuple[PlannedTrial, ...]:
-        """Ids in order; the AI's answer is option b in half of the trials, at random."""
+        """Give the trials ids in order; the AI's prediction is option b in half of them, at random."""
         rng = np.random.default_rng(seed_of(self.seed, "options", letter))
         flips = rng.permutation(np.arange(len(found)) % 2 == 1)
         return tuple(
@@ -236,13 +236,24 @@ class Planner:
         )
 
 
+def predict_sets(sources: Sources, cache: Path, progress: Progress = silent) -> SetPredictions:
+    """Return the network's predictions for the sets of a study, from the cache or made now."""
+    classifier, sets = sources.classifier, sources.sets
+    predictions = {
+        role: predict(classifier, sets[role], cache, progress, features=sets[role].digest == sets["pool"].digest)
+        for role in ("pool", "standard", "adversarial")
+    }
+    one_way = sources.config.trials.confusion == "target"
+    return SetPredictions(classifier.categories, **predictions, one_way=one_way)
+
+
 def make_planner(sources: Sources, cache: Path, progress: Progress = silent) -> Planner:
     """Make the planner of a study, with the network's predictions from the cache or made now."""
     return Planner(sources, predict_sets(sources, cache, progress), cache)
 
 
 def _in_pool(question: TeachingProblem, chosen: TeachingSet) -> TeachingSet:
-    """A teaching set of the question's indices, by those of the pool."""
+    """Return a teaching set of the question's indices, by those of the pool."""
     return replace(chosen, indices=tuple(question.pool[list(chosen.indices)].tolist()))
 
 

@@ -11,10 +11,10 @@ from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner
-from study.building.sources import Sources, open_config_sources
 from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache
+from study.network.sources import Sources, open_config_sources
 from study.plan.config import StudyConfig
 
 
@@ -28,7 +28,7 @@ class ReopenedStudy:
     cache: Path
 
     def candidate(self, trial: Trial) -> Candidate:
-        """The target image of a trial, and the classes involved."""
+        """Return the target image of a trial, and the classes involved."""
         material = self.planner.material
         role = ROLE_OF_TYPE[trial.trial_type]
         images, answers = self.sources.sets[role], material.of(role)
@@ -38,12 +38,12 @@ class ReopenedStudy:
         return Candidate(trial.trial_type, role, index, truth, int(answers.predicted[index]), other)
 
     def open_image(self, trial: Trial) -> Image.Image:
-        """The target image of a trial, as it is in its set."""
+        """Return the target image of a trial, as it is in its set."""
         candidate = self.candidate(trial)
         return self.sources.sets[candidate.role].open(candidate.index)
 
     def target_map(self, trial: Trial, progress: Progress = silent) -> Explanation:
-        """The map of a trial's target image with its standard error: the one kept since the build, or made again."""
+        """Return the heatmap of a trial's target image with its standard error: the build's, or made again."""
         classifier, config = self.sources.classifier, self.sources.config
         inputs = classifier.preprocess(self.open_image(trial))[None]
         maps = MapCache(classifier, config.saliency, self.cache)

@@ -1,4 +1,4 @@
-"""One trial's images: maps made, drawn and written under the SHA-256 of their bytes."""
+"""One trial's images: heatmaps made, drawn and written under the SHA-256 of their bytes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ from core.views import View, view
 from data.types import ImageSet
 from study.building.design import Candidate, SetPredictions
 from study.building.plan import PlannedTrial
-from study.building.sources import Sources
 from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
 from study.conditions.making import TrialMaterial
 from study.network.heatmapcache import MapCache
-from study.network.sources import plain
+from study.network.sources import Sources, plain
 from study.plan.config import StudyConfig
 from study.workspace.files import write_whole
 from study.workspace.seeds import seed_of
@@ -38,7 +37,7 @@ WEBP = {"quality": 90, "method": 4}
 STEPS = 100
 """Points of a deletion or insertion curve: those of `core.faithfulness.curves`, fewer only in tiny images."""
 CENTRE = 0.5
-"""Side of the central box, as a share of the image's, that stands for the object where no mask is known."""
+"""Side of the central box, as a share of the image's, that replaces the object where no mask is known."""
 
 
 class StimulusStudio:
@@ -115,7 +114,7 @@ class StimulusStudio:
         )
 
     def _classes(self, candidate: Candidate) -> list[int]:
-        """The class each of the five maps explains: the AI's answer, then each example's own category."""
+        """Return the class each of the five heatmaps explains: the prediction, then each example's own category."""
         return [candidate.target, *[candidate.target] * 2, *[candidate.alternative] * 2]
 
     def _pictures(self, planned: PlannedTrial) -> list[Image.Image]:
@@ -196,10 +195,10 @@ class StimulusStudio:
         return plain(self.classifier.categories[k])
 
     def _relevance(self, material: TrialMaterial, evidence: PixelArray) -> tuple[float, str]:
-        """How much more the target's map supports the object than what surrounds it, and what counted as object.
+        """Measure how much more the target's heatmap supports the object than what is around it; name the object.
 
         Mean positive evidence per pixel on the object, divided by that plus the mean per pixel around it: .5 when
-        the map does not tell them apart, whatever the object's size.
+        the heatmap does not tell them apart, whatever the object's size.
         """
         images, seen = material.images, material.view
         inside = _box(self._grid)
@@ -226,7 +225,7 @@ class StimulusStudio:
         )
 
     def _areas(self, inputs: Tensor, target: int, explanation: Explanation, progress: Progress) -> dict[str, float]:
-        """Areas under the deletion and insertion curves of the target's map, in probability."""
+        """Compute the areas under the deletion and insertion curves of the target's heatmap, in probability."""
         steps = min(STEPS, inputs[0, 0].numel())
         curves = [
             draw(self.classifier, inputs, [target], explanation.evidence[:1], steps=steps, progress=progress)
@@ -267,7 +266,7 @@ def compute_drawn_values(explanation: Explanation, i: int, drawing: str) -> Pixe
 
 
 def map_seed(config: StudyConfig, trial: str) -> int:
-    """The seed of everything random in a trial's maps."""
+    """Return the seed of everything random in a trial's heatmaps."""
     own = () if config.saliency.common_masks else (trial,)
     return seed_of(config.study.seed, "map", *own)
 

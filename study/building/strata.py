@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +18,12 @@ from study.building.design import Candidate, shuffle_candidates
 from study.building.measures.ground import CandidateMeasure, Ground
 from study.building.measures.noise import draws_from_prior
 from study.bundle import StratumFacts
-from study.plan.config import Strata
 from study.plan.measures import IMAGE_MEASURES, UNDER_NOISE
 from study.workspace.blocks import Blocks
 from study.workspace.provenance import code_digest
 
 BLOCK = 8
-"""Pictures asked in one go: the most that a kill loses."""
+"""Images measured in one go: the most that a kill loses."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Stratifier:
     def order_candidates(
         self, found: Sequence[Candidate], first: int, rng: np.random.Generator
     ) -> Iterator[RankedCandidate]:
-        """Candidates of one category and type, at random within each stratum; ``first`` is the one to begin with."""
+        """Shuffle candidates of one category and type within each stratum; ``first`` is the stratum to begin with."""
         chosen, bins = list(shuffle_candidates(found, rng))[: self.settings.candidates], self.settings.bins
         values, errors = self._measure_candidates(chosen)
         strata = strata_of(values, bins, exact=self.settings.measure not in UNDER_NOISE).tolist()
@@ -65,7 +63,7 @@ class Stratifier:
             yield from (one for one in together if one is not None)
 
     def facts(self, ranked: RankedCandidate) -> StratumFacts:
-        """What a trial freezes of it."""
+        """Return what a trial freezes of it."""
         settings = self.settings
         sampler = {"sampler": settings.sampler} if settings.sampler else {}
         return StratumFacts(
@@ -78,7 +76,7 @@ class Stratifier:
         )
 
     def _measure_candidates(self, chosen: Sequence[Candidate]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The measure of each candidate and its error, (n,) both; kept, as every build asks the same images."""
+        """Measure each candidate, with the error, (n,) both; kept, as every build measures the same images."""
 
         def ask(block: range) -> dict[str, NDArray[Any]]:
             numbers = np.array([self._measure(chosen[i]) for i in block])
@@ -92,14 +90,14 @@ class Stratifier:
         pictures = [[one.role, ground.sets[one.role].digest, one.index, one.truth, one.target] for one in chosen]
         sets = [images.digest for images in ground.sets.values()]
         facts: list[Any] = [ground.classifier.fingerprint, code_digest(), self.settings.model_dump(), ground.seed]
-        facts += [pictures, sets, files_digest(self.settings, ground.base)]
+        facts += [pictures, sets, self.settings.digest_files(ground.base)]
         if draws_from_prior(self.settings):
             facts.append(hashlib.sha256(ground.prior.feature_covariance.numpy().tobytes()).hexdigest())
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int64]:
-    """Stratum (n,) of each of the values (n,): equal parts of their order.
+    """Return the stratum (n,) of each of the values (n,): equal parts of their order.
 
     Equal ``exact`` values are in one stratum, that of the middle one of them (the upper of two, unless they are the
     lowest), so that a rule that holds or not keeps them apart. Of those with a Monte Carlo error chance decides.
@@ -108,15 +106,3 @@ def strata_of(values: NDArray[Any], bins: int, *, exact: bool) -> NDArray[np.int
     lowest, highest = (rankdata(values, method).astype(np.int64) - 1 for method in methods)
     strata: NDArray[np.int64] = (lowest + highest + (lowest > 0)) // 2 * bins // max(len(values), 1)
     return strata
-
-
-def files_digest(settings: Strata, base: Path) -> str | None:
-    """SHA-256 of the files and folders, relative to ``base``, that the parameters name; None where they name none."""
-    paths = [
-        base / Path(given).expanduser() for given in settings.parameters.values() if isinstance(given, str) and given
-    ]
-    files = [
-        file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*"))) if file.is_file()
-    ]
-    every = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
-    return hashlib.sha256(every).hexdigest() if every else None

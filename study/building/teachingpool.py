@@ -44,7 +44,7 @@ class TeachingPool:
         self._of_category: dict[int, Tensor] = {}
 
     def usable(self, category: int, inputs: Tensor, features: Tensor) -> Tensor:
-        """Pool indices of the possible examples of a category for a target image: never that image itself.
+        """Return the pool indices of the possible examples of a category for a target image: never that image itself.
 
         ``inputs`` (1, C, H, W) and ``features`` (M,) are the target's.
         """
@@ -62,7 +62,7 @@ class TeachingPool:
         return self._of_category[category]
 
     def features(self, indices: Tensor) -> Tensor:
-        """Features (n, M) of pool images, or (n, copies, M) of their augmented copies where the study wants them."""
+        """Compute features (n, M) of pool images, or (n, copies, M) of their augmented copies if the study has any."""
         if self.copies == 1:
             return self.answers.features[indices]
         found = shared(
@@ -84,7 +84,7 @@ class TeachingPool:
         return seed_of(self.config.study.seed, "copies", self.images.ids[index])
 
     def _load_features(self, index: int) -> Tensor | None:
-        """(copies, M), where they are there whole."""
+        """Load (copies, M), where they are there whole."""
         with suppress(OSError, ValueError, EOFError):
             return torch.from_numpy(np.load(self._file(index)))
         return None

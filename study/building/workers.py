@@ -25,7 +25,7 @@ from study.workspace.parallel import check_engine, start_ray, workers_here
 Build = Callable[[Path, Path, Progress, str | None], object]
 """``build(study_file, workspace, progress, device)``: a function of a module, which another process can import."""
 GOODBYE_S = 10.0
-"""How long a Ray task that is interrupted may take to tidy up."""
+"""Seconds that an interrupted Ray task may take to clean up."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Helpers:
 
     @contextmanager
     def start(self, build: Build, path: Path, home: Path, device: str | None) -> Iterator[None]:
-        """The helpers at work while the block runs; each takes the next GPU where no device is named."""
+        """Return the helpers at work while the block runs; each takes the next GPU where no device is named."""
         places = [device or _place(k + 1) for k in range(self.count)]
         start = _tasks if self.engine == "ray" else _processes
         with start(build, path.resolve(), home, places):
@@ -50,7 +50,7 @@ class Helpers:
 
 
 def helpers_here() -> Helpers | None:
-    """The helpers of `workers_here`, if there are any."""
+    """Return the helpers of `workers_here`, if there are any."""
     count = workers_here() - 1
     return Helpers(count) if count else None
 

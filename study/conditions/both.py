@@ -7,7 +7,7 @@ from study.conditions.condition import Condition, ShownAssets, list_mapped_examp
 
 
 def arrange_assets(trial: Trial) -> ShownAssets:
-    """The assets in their places."""
+    """Return the assets in their places."""
     return ShownAssets(trial.assets.target, trial.assets.target_map, list_mapped_examples(trial))
 
 

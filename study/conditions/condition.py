@@ -72,15 +72,15 @@ class Condition:
 
 
 def no_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
-    """Nothing beneath either option."""
+    """Show no image beneath either option."""
     return dict.fromkeys(trial.options, ())
 
 
 def plain_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
-    """The example images beneath the option that the AI calls them."""
+    """Return the example images beneath the option that the AI calls them."""
     return {option: tuple(e.image for e in trial.assets.examples if e.category == option) for option in trial.options}
 
 
 def list_mapped_examples(trial: Trial) -> dict[str, tuple[str, ...]]:
-    """The same examples, each under its map."""
+    """Return the same examples, each under its heatmap."""
     return {option: tuple(e.map for e in trial.assets.examples if e.category == option) for option in trial.options}

@@ -7,7 +7,7 @@ from study.conditions.condition import Condition, ShownAssets, plain_examples
 
 
 def arrange_assets(trial: Trial) -> ShownAssets:
-    """The assets in their places."""
+    """Return the assets in their places."""
     return ShownAssets(trial.assets.target, None, plain_examples(trial))
 
 

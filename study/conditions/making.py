@@ -54,7 +54,7 @@ class TrialMaterial:
 
 
 class Studio(Protocol):
-    """What a build offers to its conditions; `study.building.stimuli.StimulusStudio` is the one there is."""
+    """A build as its conditions see it; `study.building.stimuli.StimulusStudio` is the only implementation."""
 
     @property
     def classifier(self) -> Classifier:

@@ -7,7 +7,7 @@ from study.conditions.condition import Condition, ShownAssets, no_examples
 
 
 def arrange_assets(trial: Trial) -> ShownAssets:
-    """The assets in their places."""
+    """Return the assets in their places."""
     return ShownAssets(trial.assets.target, None, no_examples(trial))
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arrange_assets(trial: Trial) -> ShownAssets:
-    """The assets in their places."""
+    """Return the assets in their places."""
     return ShownAssets(
         trial.assets.target, trial.assets.by_condition["reinitialised_maps"].target_map, no_examples(trial)
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def arrange_assets(trial: Trial) -> ShownAssets:
-    """The assets in their places."""
+    """Return the assets in their places."""
     return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition["wrong_examples"].examples))
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
@@ -23,7 +24,6 @@ from core.types import Progress, silent
 from core.units.unit import Unit, find_layer_shape
 from data.types import ImageSet
 from study.inquiry.facts import facts_of, key_of
-from study.network.reading import batches
 from study.network.sources import class_of_labels, open_classifier, set_named
 from study.workspace.blocks import table_files
 
@@ -80,12 +80,15 @@ class LayerInspection:
     @cached_property
     def inputs(self) -> Tensor:
         """Inputs (N, C, H, W) of `classifier`."""
-        return torch.cat(list(batches(self.classifier, self.images)))
+        return self._read(self.classifier)
 
     @cached_property
     def inputs_compared(self) -> Tensor:
         """Inputs (N, C, H, W) of `compared`."""
-        return self.inputs if self.compared is self.classifier else torch.cat(list(batches(self.compared, self.images)))
+        return self.inputs if self.compared is self.classifier else self._read(self.compared)
+
+    def _read(self, classifier: Classifier) -> Tensor:
+        return torch.cat(list(read_batches(classifier, self.images.open, 0, len(self.images))))
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 from torch import Tensor
 
+from core.sheet import FAINT, INK, ImageItem, Item, Sheet, Words, cut_text, render_png, wrap_text
 from core.units.maximise import MaximisedImages
 from study.inquiry.exemplars import Exemplar, Exemplars, PixelBox
 
@@ -23,7 +24,6 @@ SIZE = 14
 GREY = (128, 128, 128)
 """Padding around a part that is not square, and 0 in a projection."""
 FIELD = (230, 97, 1)
-INK, FAINT = (27, 31, 39), (92, 100, 112)
 PARTS = "the image with the unit's receptive field, that part, and its deconvnet projection, grey where 0"
 WHOLES = "the image, and its deconvnet projection, grey where 0"
 
@@ -65,17 +65,16 @@ def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Im
     columns = min(columns, len(tiles))
     rows = -(-len(tiles) // columns)
     step = (width + MARGIN, height + line + MARGIN)
-    words = [part for text in title for part in _wrap_text(text, columns * step[0] - MARGIN)]
+    words = [part for text in title for part in wrap_text(text, columns * step[0] - MARGIN, SIZE)]
     top = MARGIN + line * len(words) + MARGIN // 2
-    drawn = Image.new("RGB", (MARGIN + columns * step[0], top + rows * step[1]), "white")
-    draw = ImageDraw.Draw(drawn)
-    for k, text in enumerate(words):
-        draw.text((MARGIN, MARGIN + k * line), text, fill=FAINT if k else INK, font=_font())
+    items: list[Item] = [
+        Words(MARGIN, MARGIN + k * line, text, SIZE, FAINT if k else INK) for k, text in enumerate(words)
+    ]
     for k, tile in enumerate(tiles):
         x, y = MARGIN + k % columns * step[0], top + k // columns * step[1]
-        drawn.paste(tile.image, (x, y), tile.image if tile.image.mode == "RGBA" else None)
-        draw.text((x, y + height + 3), _cut(tile.words, width), fill=INK, font=_font())
-    return drawn
+        items.append(ImageItem(x, y, *tile.image.size, tile.image))
+        items.append(Words(x, y + height + 3, cut_text(tile.words, width, SIZE), SIZE))
+    return render_png(Sheet(MARGIN + columns * step[0], top + rows * step[1], tuple(items)), pixels=1)
 
 
 def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
@@ -134,27 +133,3 @@ def _place_in_cell(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple
 def _wide(pixels: NDArray[np.uint8], width: int) -> Image.Image:
     height = round(width * pixels.shape[0] / pixels.shape[1])
     return Image.fromarray(pixels).resize((width, height), Image.Resampling.LANCZOS)
-
-
-def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    return ImageFont.load_default(size=SIZE)
-
-
-def _wrap_text(text: str, width: float) -> list[str]:
-    lines: list[str] = []
-    for word in text.split():
-        if lines and _font().getlength(f"{lines[-1]} {word}") <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return [_cut(line, width) for line in lines]
-
-
-def _cut(text: str, width: float) -> str:
-    """Shorten the text in its middle if it is too wide."""
-    keep = len(text)
-    short = text
-    while _font().getlength(short) > width and keep > 2:
-        keep -= 1
-        short = f"{text[: keep // 2]}…{text[-(keep - keep // 2) :]}"
-    return short

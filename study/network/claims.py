@@ -25,7 +25,7 @@ def shared(
     progress: Progress,
     what: str,
 ) -> list[Result]:
-    """The results of all units, in order: what is on disk as it is, the rest made here or by another process.
+    """Return the results of all units, in order: what is on disk as it is, the rest made here or by another process.
 
     ``load`` gives None where a unit is not there whole; ``make`` puts it on disk at ``path`` in one step, and is given
     a progress to call now and then. A process that is killed loses its claims, and its unit is made by another.
@@ -52,7 +52,7 @@ def shared(
 def _result(
     unit: ClaimedUnit, path: Path, load: Callable[[ClaimedUnit], Result | None], make: Callable[[ClaimedUnit], Result]
 ) -> Result | None:
-    """The unit as it is on disk, or made here; None where another process is at it."""
+    """Return the unit as it is on disk, or made here; None where another process is at it."""
     found = load(unit)
     if found is not None:
         return found

@@ -11,7 +11,7 @@ SAME = 0.9
 
 
 def sketches(inputs: Tensor) -> Tensor:
-    """What tells images apart and survives re-encoding: steps of brightness between neighbours on a coarse grid.
+    """Sketch images by what survives re-encoding: steps of brightness between neighbours on a coarse grid.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def sketches(inputs: Tensor) -> Tensor:
 
 
 def repeats(found: Tensor) -> dict[int, int]:
-    """Of images with these sketches (N, d) each that repeats an earlier one: its index and that of the one kept."""
+    """Find each image that repeats an earlier one by its sketch (N, d): its index and that of the one kept."""
     alike = found @ found.T >= SAME
     left_out: dict[int, int] = {}
     for later, earlier in torch.nonzero(alike.tril(-1)).tolist():

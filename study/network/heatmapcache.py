@@ -1,4 +1,4 @@
-"""Maps of single images and classes, kept in the workspace: a killed build makes no map twice."""
+"""Heatmaps of single images and classes, kept in the workspace: a killed build makes none twice."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from study.workspace.provenance import code_digest
 
 
 class MapCache:
-    """Makes maps by a study's method and keeps each under the SHA-256 of everything it depends on."""
+    """Makes heatmaps by a study's method and keeps each under the SHA-256 of everything it depends on."""
 
     def __init__(self, classifier: Classifier, saliency: Saliency, folder: Path) -> None:
         self.classifier, self.saliency, self.folder = classifier, saliency, folder / "maps"
         self._code = code_digest()
 
     def explain(self, inputs: Tensor, classes: Sequence[int], seed: int, progress: Progress) -> Explanation:
-        """Maps of inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
+        """Explain inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
         each = [self._one(picture[None], k, seed, progress) for picture, k in zip(inputs, classes, strict=True)]
         errors = [found.error for found in each if found.error is not None]
         return Explanation(

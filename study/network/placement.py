@@ -1,4 +1,4 @@
-"""Whether the heatmaps of a frozen study lie where the network looked.
+"""Placement of a frozen study's heatmaps: do they lie where the network looked?
 
 Earlier versions drew them over the middle of the image, its whole short side, whatever the network's transforms did.
 """
@@ -56,7 +56,7 @@ def describe_misplacement(manifest: Manifest, geometries: Iterable[Geometry | No
 
 
 def misplacement(geometry: Geometry) -> tuple[float, float]:
-    """Return the mean and the largest distance by which earlier versions misplaced a map, as shares of the side."""
+    """Return the mean and the largest distance by which earlier versions misplaced a heatmap, as shares of the side."""
     height, width = geometry.shape
     rows, columns = np.meshgrid(*((np.arange(GRID) + 0.5) / GRID * n for n in (height, width)), indexing="ij")
     y, x = geometry.locate(rows, columns)

@@ -1,4 +1,4 @@
-"""What the classifier says of every image of a set, kept in the workspace so that it is asked once."""
+"""Predictions for every image of a set, kept in the workspace so that each is computed once."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.special import entr
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.device import arithmetic
 from core.teaching.kfac import with_bias
 from core.types import Progress
 from data.types import ImageSet
 from study.network.claims import shared
 from study.network.duplicates import sketches
-from study.network.reading import batches
 from study.network.sources import class_of_labels
 from study.workspace.blocks import load_columns
 from study.workspace.files import open_replacement
@@ -29,18 +28,16 @@ Indices = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 PARTS = ("probabilities", "features", "sketches")
-PROBE = (97, 131, 3)
-"""An image of noise that is neither square nor of a usual size: every resize, crop and normalisation shows in it."""
 SHARD = 512
-"""Pictures whose answers are kept in one file."""
+"""Images whose predictions are kept in one file."""
 
 
 @dataclass(frozen=True)
 class Predictions:
     """Per image of a set: true class (-1: not a class of the classifier), predicted class, and its probability.
 
-    ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole answer in
-    bits. ``mean_probability`` is (K, K): row c is the mean softmax answer over the images whose true class is c (zeros
+    ``truth_probability`` is that of the true class (NaN where there is none), ``entropy`` that of the whole softmax in
+    bits. ``mean_probability`` is (K, K): row c is the mean softmax over the images whose true class is c (zeros
     where there is none); ``features`` (N, M) of the last linear layer, or (N, 0) where not asked for,
     and so the ``sketches`` (N, d) that near-duplicates are known by (`study.network.duplicates`).
     """
@@ -61,7 +58,7 @@ class Predictions:
         return right
 
     def confusion(self, classes: int) -> Indices:
-        """(K, K) counts: row true class, column predicted class."""
+        """Return (K, K) counts: row true class, column predicted class."""
         known = self.truth >= 0
         counts = np.zeros((classes, classes), dtype=np.int64)
         np.add.at(counts, (self.truth[known], self.predicted[known]), 1)
@@ -77,14 +74,14 @@ def predict(
     features: bool = False,
     labelled: bool = True,
 ) -> Predictions:
-    """Ask the classifier about every image, or read its answers of an earlier time.
+    """Predict every image of a set, or read the predictions of an earlier time.
 
     A set of which no category is a class of the classifier is refused, or ``labelled`` False: taken without any truth.
 
     The key covers the weights, the transforms, the images, whether features were asked for, and what sums are made
     with: a study built
-    after a look at its images has the hash of one built before. Answers are kept in shards of `SHARD`
-    pictures, so that a killed run goes on where it was.
+    after a look at its images has the hash of one built before. Predictions are kept in shards of `SHARD`
+    images, so that a killed run resumes.
     """
     shards = _shards(classifier, images, cache, progress, features)
     probabilities, found, seen = (np.concatenate(parts) for parts in zip(*shards, strict=True))
@@ -100,7 +97,7 @@ def predict(
 def probabilities_of(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, *, features: bool = False
 ) -> Floats:
-    """(N, K): the whole answers, kept where those of `predict` with the same ``features`` are."""
+    """Return all probabilities (N, K), kept where those of `predict` with the same ``features`` are."""
     shards = _shards(classifier, images, cache, progress, features)
     return np.concatenate([shard[0] for shard in shards])
 
@@ -108,8 +105,8 @@ def probabilities_of(
 def _shards(
     classifier: Classifier, images: ImageSet, cache: Path, progress: Progress, features: bool
 ) -> list[list[Floats]]:
-    """Of each shard the arrays that `PARTS` names, asked for or read."""
-    network = (classifier.fingerprint, transforms_digest(classifier))
+    """Yield of each shard the arrays that `PARTS` names, computed or read."""
+    network = (classifier.fingerprint, classifier.transforms_digest)
     parts = (*network, images.digest, str(features), arithmetic(classifier.device))
     folder = cache / "predictions" / hashlib.sha256("|".join(parts).encode()).hexdigest()
 
@@ -122,32 +119,20 @@ def _shards(
         lambda start: _load_shard(file(start)),
         lambda start, _: _compute_shard(classifier, images, file(start), start, features),
         progress,
-        f"asking the AI about {images.name}, {SHARD} pictures each",
+        f"asking the AI about {images.name}, {SHARD} images each",
     )
 
 
-def transforms_digest(classifier: Classifier) -> str:
-    """Return the SHA-256 of what the transforms make of one fixed image, which the fingerprint does not cover.
-
-    Empty where they are random: then no digest can tell two of them apart.
-    """
-    if classifier.transforms_vary:
-        return ""
-    noise = np.random.default_rng(0).integers(0, 256, PROBE, dtype=np.uint8)
-    seen = classifier.preprocess(Image.fromarray(noise))
-    return hashlib.sha256(f"{tuple(seen.shape)}".encode() + seen.numpy().tobytes()).hexdigest()
-
-
 def _load_shard(path: Path) -> list[Floats] | None:
-    """A shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
+    """Load a shard that is there whole: probabilities (n, K), features (n, M) and sketches (n, d)."""
     found = load_columns(path)
     return None if found is None or not found.keys() >= set(PARTS) else [found[name] for name in PARTS]
 
 
 def _compute_shard(classifier: Classifier, images: ImageSet, path: Path, start: int, features: bool) -> list[Floats]:
-    """The shard of the images from ``start`` on, asked for and kept."""
+    """Compute the shard of the images from ``start`` on, asked for and kept."""
     made: list[list[Tensor]] = []
-    for batch in batches(classifier, images, start, min(start + SHARD, len(images))):
+    for batch in read_batches(classifier, images.open, start, min(start + SHARD, len(images))):
         if features:  # one pass for both
             found = classifier.features(batch)
             logits = with_bias(found) @ classifier.head.T

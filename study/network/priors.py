@@ -18,11 +18,11 @@ from safetensors.torch import save
 from torch import Tensor
 
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior, Moments
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.network.reading import batches
 from study.workspace.files import write_whole
 
 FORMAT = "foretell prior 1"
@@ -71,7 +71,7 @@ def learn_prior(
     key = hashlib.sha256(f"{classifier.fingerprint}|{images.digest}".encode()).hexdigest()
     moments = _load_checkpoint(checkpoint, Moments(classifier.head), key)
     saved = time.monotonic()
-    for inputs in batches(classifier, images, moments.count):
+    for inputs in read_batches(classifier, images.open, moments.count, len(images)):
         moments.add(classifier.features(inputs))
         progress(moments.count, len(images), f"learning the prior from {images.name}")
         if time.monotonic() - saved >= every:
@@ -84,7 +84,7 @@ def learn_prior(
 
 
 def _load_checkpoint(checkpoint: Path, moments: Moments, key: str) -> Moments:
-    """The sums of an earlier run, or the empty ones."""
+    """Load the sums of an earlier run, or the empty ones."""
     if not checkpoint.exists():
         return moments
     again = f"Delete {checkpoint} or pass --restart to start again."
@@ -148,7 +148,7 @@ def load_prior(path: Path, classifier: Classifier | None = None) -> StoredPrior:
 
 
 def _pack_tensors(kind: str, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> bytes:
-    """Safetensors with plain values and their SHA-256 in the header."""
+    """Pack safetensors with plain values and their SHA-256 in the header."""
     whole = {name: tensor.contiguous() for name, tensor in tensors.items()}
     content = {"format": kind, "digest": _digest(kind, facts, whole), "facts": facts}
     # In one entry: safetensors writes several in an order of their own each time.
@@ -157,7 +157,7 @@ def _pack_tensors(kind: str, tensors: Mapping[str, Tensor], facts: Mapping[str, 
 
 
 def _digest(kind: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 of all but the provenance: the same numbers made elsewhere are the same prior."""
+    """Hash (SHA-256) all but the provenance: the same numbers made elsewhere are the same prior."""
     own = {name: value for name, value in facts.items() if name != "provenance"}
     total = hashlib.sha256(f"{kind}|{json.dumps(own, sort_keys=True)}".encode())
     for name in sorted(tensors):
@@ -166,7 +166,7 @@ def _digest(kind: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
 
 
 def _read(path: Path, kind: str, remedy: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Facts and tensors of a file of `_pack_tensors`."""
+    """Return facts and tensors of a file of `_pack_tensors`."""
     with suppress(SafetensorError, ValueError, KeyError, TypeError):
         with safe_open(path, "pt") as file:
             known = json.loads(file.metadata()[ENTRY])

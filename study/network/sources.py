@@ -1,9 +1,11 @@
-"""From names to things: the classifier and the image sets of a study, and how their categories correspond."""
+"""The classifier and the image sets that a study names, and how their categories correspond."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,50 @@ from core.errors import ForetellError
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
 from data.types import ImageSet
-from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig
+from study.network.priors import StoredPrior, load_prior
+from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig, read
+from study.workspace.provenance import code_digest
 
 DATA = Path(data.__file__).parent
 IMAGENET_CLASSES = 1000
 UNMATCHED = -1
+
+
+@dataclass(frozen=True)
+class Sources:
+    """A study file with everything it names, opened."""
+
+    config: StudyConfig
+    base: Path
+    classifier: Classifier
+    sets: dict[str, ImageSet]
+    prior: StoredPrior | None
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
+        parts = [self.config.digest, self.classifier.fingerprint, self.classifier.transforms_digest, code_digest()]
+        parts += [images.digest for images in self.sets.values()]
+        parts += [self.prior.digest] if self.prior else []
+        strata = self.config.trials.strata
+        files = strata.digest_files(self.base) if strata else None
+        parts += [files] if files else []
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()
+
+
+def open_sources(path: Path, device: str | None = None) -> Sources:
+    """Read a study file and open its classifier and image sets."""
+    return open_config_sources(read(path), path.resolve().parent, device)
+
+
+def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
+    """Open what a study file's content names, files relative to ``base``."""
+    sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
+    whole = config.classifier.resize == "whole"
+    classifier = open_classifier(config.classifier.model, base, device, whole=whole)
+    file = config.teaching.prior
+    prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
+    return Sources(config, base, classifier, sets, prior)
 
 
 def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
@@ -40,7 +81,7 @@ def open_classifier(model: str, base: Path, device: str | None = None, *, whole:
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:
-    """An image set as a study file names it; a ``path`` in it is relative to ``base``."""
+    """Return an image set as a study file names it; a ``path`` in it is relative to ``base``."""
     settings: dict[str, Any] = source.settings
     if "path" in settings:
         settings["path"] = base / Path(settings["path"]).expanduser()
@@ -54,7 +95,7 @@ def open_set(source: ImageSource, base: Path) -> ImageSet:
 
 
 def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
-    """A registered image set with its settings, as a command names it; paths are relative to the working folder.
+    """Return a registered image set with its settings, as a command names it; paths are relative to the working folder.
 
     Raises
     ------
@@ -67,7 +108,7 @@ def set_named(name: str, settings: Mapping[str, Any]) -> ImageSet:
 
 
 def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
-    """The three image sets of a study by their role; one that serves in two is read once.
+    """Return the three image sets of a study by their role; one that serves in two is read once.
 
     Raises
     ------
@@ -89,12 +130,12 @@ def open_sets(config: StudyConfig, base: Path) -> dict[str, ImageSet]:
 
 
 def plain(name: str) -> str:
-    """The first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
+    """Return the first synonym of a class name, in plain words: ``"tench, Tinca tinca"`` -> ``"tench"``."""
     return name.split(",")[0].replace("_", " ").strip()
 
 
 def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = True) -> NDArray[np.int64]:
-    """For each image the classifier's class index of its label; -1 where the classifier has no such class.
+    """Find for each image the class index of its label; -1 where the classifier has no such class.
 
     A tree named by WordNet ids is matched by id to a classifier of the 1,000 ImageNet classes, any other by name
     (any synonym, upper and lower case and underscores aside).
@@ -102,7 +143,7 @@ def class_of_labels(images: ImageSet, classifier: Classifier, *, refuse: bool = 
     Raises
     ------
     ForetellError
-        No category matches at all; with ``refuse`` False the answer is -1 for all.
+        No category matches at all; with ``refuse`` False every class is -1.
     """
     if images.wnids is not None and len(classifier.categories) == IMAGENET_CLASSES:
         index = [imagenet_index(wnid) for wnid in images.wnids]

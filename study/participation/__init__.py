@@ -1,1 +1,1 @@
-"""One participant takes part: her plan, her state, her answers, her receipt."""
+"""One participant takes part: their plan, their state, their responses, their receipt."""

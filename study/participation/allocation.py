@@ -1,4 +1,4 @@
-"""Who gets which condition and which sides: permuted blocks, a pure function of the seed."""
+"""Assignment to conditions and sides: permuted blocks, a pure function of the seed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Slot:
     condition
         Name of the condition.
     side_flip
-        1 where option a stands on the right.
+        1 where option a is on the right.
     order_seed
         Seed of this participant's order of trials.
     """
@@ -31,7 +31,7 @@ class Slot:
 
 
 def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slot]:
-    """`per_condition` permuted blocks, each with every condition once.
+    """Return `per_condition` permuted blocks, each with every condition once.
 
     Sides are drawn in each even block and reversed condition by condition in the next, so that within every
     condition both sides are used equally often after each pair of blocks. More blocks of the same seed begin
@@ -48,5 +48,5 @@ def blocks(conditions: Sequence[str], per_condition: int, seed: int) -> list[Slo
 
 
 def mode_seed(seed: int, mode: str) -> int:
-    """Another stream of slots for each mode, so that simulated participants never use up live ones."""
+    """Return the seed of a mode's own stream of slots, so that simulated participants never use up live ones."""
     return int(np.random.SeedSequence([seed, *mode.encode()]).generate_state(1)[0])

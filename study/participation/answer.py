@@ -1,4 +1,4 @@
-"""What the participant's page sends: checked whole before it comes near the database."""
+"""Requests of the participant's page: checked as a whole before they reach the database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{8,64}$")]
 Duration = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
 """At most a day: no participation lasts longer."""
 Clock = Annotated[float, Field(ge=0, le=1e11, allow_inf_nan=False)]
-"""Of a page's own clock, which begins when the page is loaded: at most three years."""
+"""Time of a page's own clock, which begins when the page is loaded: at most three years."""
 Since1970 = Annotated[float, Field(ge=0, le=1e13, allow_inf_nan=False)]
 ROUNDING_MS = 1.0
 
@@ -28,14 +28,14 @@ class _Sent(BaseModel):
 
 
 class TrialResponse(_Sent):
-    """One answer.
+    """One response.
 
     Attributes
     ----------
     trial_index
         Index in the participant's plan, from 0.
     attempt_id
-        Made by the page once per answer: a repeated id is a retry, another one a second answer.
+        Made by the page once per response: a repeated id is a retry, another one a second response.
     side, input
         Which button, and how it was pressed.
     rt_ms
@@ -44,14 +44,14 @@ class TrialResponse(_Sent):
         Clock of the browser: second frame after the image was ready, the event's own time stamp, when the
         handler ran; and the origin of that clock in ms since 1970.
     frame_hz, dropped_frames, clock_ms
-        Refresh rate as measured by the page, frames that came late between onset and answer, and the smallest step
+        Refresh rate as measured by the page, frames that came late between onset and response, and the smallest step
         of the browser's clock.
     confidence
-        How sure the participant is, from 0 (guessed) to 1 (certain), where the study asks.
+        The participant's confidence, from 0 (guessed) to 1 (certain), where the study asks.
     n_exposures, resumed
         How often the trial was shown to this participant, and whether the page was reloaded in between.
     blur_ms
-        How long the page was out of sight between onset and answer.
+        How long the page was out of sight between onset and response.
     """
 
     trial_index: int = Field(ge=0, le=MOST_TRIALS)
@@ -104,7 +104,7 @@ class ClientEvent(_Sent):
 
 
 class Recruit(_Sent):
-    """Whom a recruiter's link names; kept in the file of identities only.
+    """The identity in a recruiter's link; kept in the file of identities only.
 
     Prolific's ids are 24 hexadecimal digits each. ``signature`` is this workspace's, of `study.participation.links`;
     ``token`` is Prolific's, of `study.participation.prolific`.
@@ -126,14 +126,14 @@ class Recruit(_Sent):
 
 
 class SessionCredentials(_Sent):
-    """What shows that a session is theirs: the secret their browser keeps, or the private code."""
+    """Proof that a session is theirs: the secret their browser keeps, or the private code."""
 
     browser: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{32,100}$")] | None = None
     code: Annotated[str, Field(min_length=1, max_length=40)] | None = None
 
 
 class ClientDevice(_Sent):
-    """What is kept of a device: families, never the browser's own description of itself."""
+    """A device as it is stored: families, never the browser's own description of itself."""
 
     browser: Literal["Chrome", "Edge", "Firefox", "Safari", "Opera", "Samsung", "other"]
     major: int | None = Field(default=None, ge=0, le=10_000)

@@ -1,4 +1,4 @@
-"""What happens inside the writer's transaction when a participant answers a trial."""
+"""The writer's transaction when a participant responds to a trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CONFLICTS = 200
 
 
 def session_of_token(db: Connection, token: str) -> Row:
-    """The session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
+    """Return the session of a token; raises `Refusal` (401) for one that is unknown or was replaced."""
     session = repository.session_by_token(db, token_hash(token))
     if session is None:
         raise Refusal(401, "No session has this token: it is mistyped, or a newer one replaced it.", "refused_stale")
@@ -26,18 +26,18 @@ def session_of_token(db: Connection, token: str) -> Row:
 
 
 def token_hash(token: str) -> str:
-    """Only this is stored: who reads the database cannot take over a session."""
+    """Hash a token: only this is stored, so that a reader of the database cannot take over a session."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def record(db: Connection, session: Row, manifest: Manifest, answer: TrialResponse, now: int) -> tuple[int, str]:
-    """Keep an answer exactly once.
+    """Store a response exactly once.
 
     Returns
     -------
     (int, str)
-        201 kept; 200 kept before (a retry); 409 the trial has another answer, which stands, and this one went to
-        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 not an answer this study takes.
+        201 stored; 200 stored before (a retry); 409 the trial has another response, which is kept, and this one went to
+        ``response_conflict``; 410 the session ended; 425 not the current trial; 422 no response that this study takes.
         And a sentence.
     """
     known, same = responses.find_responses(db, session["session_id"], answer.trial_index, answer.attempt_id)
@@ -47,7 +47,7 @@ def record(db: Connection, session: Row, manifest: Manifest, answer: TrialRespon
         return 410, "This session has ended."
     if known is not None or same is not None:
         _add_conflict(db, session, answer, now)
-        return 409, "This question was answered before; the first answer stands."
+        return 409, "This trial has a response already; the first one is kept."
     if session["stage"] in ENDED:
         return 410, "This session has ended."
     if session["stage"] not in ("practice", "main") or answer.trial_index != session["position"]:
@@ -70,7 +70,7 @@ def add_events(db: Connection, session: Row, events: list[ClientEvent], now: int
 
 
 def most_events(session: Row) -> int:
-    """How many events of a session are kept: pages send a few for each trial, a script as many as it likes."""
+    """Limit the events kept of a session: pages send a few for each trial, a script as many as it likes."""
     if session["condition"] is None:
         return EVENTS_BEFORE_ALLOCATION
     return EVENTS_AT_LEAST + EVENTS_A_TRIAL * (int(session["practice"]) + int(session["main"]))
@@ -90,7 +90,7 @@ def _append_events(db: Connection, session: Row, events: list[ClientEvent], now:
 
 
 def advance_progress(session: Row, manifest: Manifest, event: Event) -> SessionProgress:
-    """The next state; raises `Refusal` (410 after the end, else 425) where there is none."""
+    """Return the next state; raises `Refusal` (410 after the end, else 425) where there is none."""
     progress = _read_progress(session, manifest)
     try:
         return step(progress, event)

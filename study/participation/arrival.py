@@ -1,4 +1,4 @@
-"""How participants come in: a new session, or their own again, which takes more than an id that can be guessed."""
+"""Arrival of participants: a new session, or their own again, which takes more than an id that can be guessed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CODES, CODES_PER_MINUTE = 20, 10
 
 
 class Arrivals:
-    """What the participant's page may do before it has a token."""
+    """Requests of the participant's page before it has a token."""
 
     def __init__(self, workspace: OpenWorkspace) -> None:
         self._workspace = workspace
@@ -55,22 +55,22 @@ class Arrivals:
         return secrets.token_bytes(32)
 
     def now_ms(self) -> float:
-        """The server's clock, ms since 1970: pages measure how far theirs is from it."""
+        """Return the server's clock, ms since 1970: pages measure how far theirs is from it."""
         return self._workspace.clock() / 1e6
 
     def asset(self, study: str, sha256: str) -> Path:
-        """Path of an image of any version of a study; raises `ForetellError` for anything else."""
+        """Return the path of an image of any version of a study; raise `ForetellError` for anything else."""
         for bundle in self._workspace.bundles_of(study):
             if sha256 in bundle.manifest.assets:
                 return bundle.asset(sha256)
         raise ForetellError(f"Study {study!r} has no such image.")
 
     def entry(self, study: str) -> dict[str, Any]:
-        """What the page needs before anybody takes part; nothing is kept."""
+        """Return what the page needs before the participant starts; nothing is kept."""
         return entry(self._workspace.find_shown_manifest(study))
 
     def words(self, study: str) -> tuple[str, dict[str, str]]:
-        """Language and texts of a study; raises `Refusal` (404) where there is none."""
+        """Return language and texts of a study; raise `Refusal` (404) where there is none."""
         manifest = self._workspace.find_shown_manifest(study)
         return procedure_of(manifest).language, texts_of(manifest)
 
@@ -124,7 +124,7 @@ class Arrivals:
                 raise unsigned
             if session is not None:
                 if recruit is not None and not vouched and not self._is_theirs(session, proof):
-                    self._limit_codes(address)  # or a list of ids could be asked for who has taken part
+                    self._limit_codes(address)  # or a list of ids could be tried to learn which of them took part
                     raise Refusal(403, "This ID has a session that is not proved to be yours.", "refused_known")
                 return self._renew(db, session, token, started["browser_hash"])
             if version is None:
@@ -141,7 +141,7 @@ class Arrivals:
         return token
 
     def _by_prolific(self, study: str, recruit: Recruit | None) -> tuple[bool, Refusal | None]:
-        """Whether Prolific signed a link, and the refusal where it should have.
+        """Tell whether Prolific signed a link, and the refusal where it should have.
 
         The signature lasts a while only: whoever has another proof resumes a session without it.
         """
@@ -151,7 +151,7 @@ class Arrivals:
             return False, refused
 
     def _is_signed(self, study: str, recruit: Recruit) -> bool:
-        """Whether a link's id carries this workspace's signature; a false one is refused (403)."""
+        """Tell whether a link's id carries this workspace's signature; a false one is refused (403)."""
         if recruit.signature is None:
             return False
         if recruit.source != "link" or not is_signed(self._workspace.key, study, recruit.person, recruit.signature):
@@ -159,7 +159,7 @@ class Arrivals:
         return True
 
     def _is_theirs(self, session: Row, proof: SessionCredentials | None) -> bool:
-        """Whether whoever comes with an id alone may have its session."""
+        """Tell whether whoever comes with an id alone may have its session."""
         if session["stage"] == "declined":
             return True  # nothing of them is kept
         if session["stage"] == "consent" and self._workspace.clock() - session["last_seen"] > LIVE_NS:
@@ -209,7 +209,7 @@ class Arrivals:
         self._workspace.identities.write(lambda db: identities.add(db, row))
 
     def _compute_erasure_time(self, session: Row) -> int | None:
-        """When the id of a participant who agreed is erased; None before the consent."""
+        """Compute when the id of a participant who agreed is erased; None before the consent."""
         days = procedure_of(self._workspace.manifest_of(session)).recruiter.retention_days
         return None if session["agreed_at"] is None else int(session["agreed_at"]) + days * DAY_NS
 
@@ -240,7 +240,7 @@ class Arrivals:
         repository.add_session(db, {**row, **started})
 
     def _make_closed_error(self, study: str) -> ForetellError:
-        """What a newcomer to a study that was open once is told; of any other, that there is none."""
+        """Return the refusal of a newcomer to a study that was open once; of any other, that there is none."""
         try:
             return Refusal(410, texts_of(self._workspace.find_shown_manifest(study))["closed"], "closed")
         except Refusal as unknown:
@@ -257,7 +257,7 @@ class Arrivals:
         return {"condition": name, "side_flip": 0, "order_seed": manifest.seed % 2**31}
 
     def _pseudonym(self, study: str, participant: str) -> str:
-        """Keyed hash of the name that a program gave."""
+        """Hash the name that a program gave with the workspace's key."""
         return hmac.new(self._workspace.key, f"{study}\0{participant}".encode(), "sha256").hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Catch trials: a question that says itself what to choose. They are never analysed; a rule may exclude by them."""
+"""Attention checks: trials that name their own response. They are never analysed; a rule may exclude by them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_IMAGES = TrialAssets(target="", target_map="", examples=())
 
 
 def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
-    """The attention checks of a study, the same for everybody; option a is the one to choose.
+    """Return the attention checks of a study, the same for all participants; option a is the one to choose.
 
     Their two names are categories of the study, so that they look like any other question's.
     """
@@ -24,7 +24,7 @@ def catch_trials(manifest: Manifest) -> tuple[Trial, ...]:
 
 
 def draw_catch_positions(n_main: int, n_catch: int, rng: np.random.Generator) -> list[int]:
-    """Before which main trials the attention checks come: one somewhere in each of `n_catch` equal stretches."""
+    """Draw the main trials before which attention checks come: one in each of `n_catch` equal stretches."""
     edges = np.linspace(1, n_main, n_catch + 1).astype(int)
     return [int(rng.integers(low, max(high, low + 1))) for low, high in pairwise(edges)]
 

@@ -44,7 +44,7 @@ def fill(db: Connection, session: Row, manifest: Manifest, sent: QuestionnaireRe
 
 
 def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """The end, with a completion code; only when every planned trial has its answer."""
+    """End the session with a completion code; only when every planned trial has its response."""
     if session["stage"] == "done":
         return
     moved = advance_progress(session, manifest, "finish")
@@ -60,7 +60,7 @@ def finish(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
 
 
 def is_due(session: Row, manifest: Manifest, now: int) -> bool:
-    """Whether a participation has taken too long."""
+    """Tell whether a participation has taken too long."""
     longest = procedure_of(manifest).road.longest_minutes * 60 * 10**9
     return session["stage"] in UNDER_WAY and now - (session["agreed_at"] or now) > longest
 
@@ -76,7 +76,7 @@ def expire(db: Connection, session: Row, manifest: Manifest, now: int) -> bool:
 
 
 def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """Erase what a participant answered; the audit says that it happened, and the chain keeps the hashes."""
+    """Erase a participant's responses; the audit says that it happened, and the chain keeps the hashes."""
     if session["stage"] == "withdrawn":
         return
     moved = advance_progress(session, manifest, "withdraw")
@@ -92,33 +92,33 @@ def withdraw(db: Connection, session: Row, manifest: Manifest, now: int) -> None
 
 
 def withdrawal_code(key: bytes, session_id: str) -> str:
-    """A participant's private code: made from the workspace's key each time it is needed, and never stored."""
+    """Return a participant's private code: made from the workspace's key each time it is needed, and never stored."""
     digest = hmac.new(key, f"withdraw\0{session_id}".encode(), "sha256").digest()
     return letters(digest[:CODE_LENGTH])
 
 
 def tidy(code: str) -> str:
-    """A code as it was given out, however it was typed."""
+    """Restore a code as it was given out, however it was typed."""
     return code.strip().upper()
 
 
 def code_hash(key: bytes, session_id: str) -> str:
-    """What is stored of a private code: nobody finds the code by it without the workspace's key."""
+    """Hash a private code for storage: the hash reveals no code without the workspace's key."""
     return code_hash_of(key, withdrawal_code(key, session_id))
 
 
 def code_hash_of(key: bytes, code: str) -> str:
-    """The keyed hash by which the session of a code is found."""
+    """Return the keyed hash by which the session of a code is found."""
     return hmac.new(key, f"code\0{code}".encode(), "sha256").hexdigest()
 
 
 def letters(digest: bytes) -> str:
-    """A letter or digit a byte, none of which looks like another."""
+    """Return a letter or digit a byte, none of which looks like another."""
     return "".join(_CODE_LETTERS[byte % len(_CODE_LETTERS)] for byte in digest)
 
 
 def give_code(db: Connection, session: Row) -> None:
-    """A code by which the researcher finds this participation again."""
+    """Return a code by which the researcher finds this participation again."""
     if session["completion_code"] is None:
         code = "".join(secrets.choice(_CODE_LETTERS) for _ in range(10))
         repository.change_session(db, session["session_id"], {"completion_code": code})

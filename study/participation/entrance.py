@@ -1,4 +1,4 @@
-"""From the consent page to the first trial: what is agreed to, understood, and which place is given."""
+"""From the consent page to the first trial: consent, comprehension, and the assignment to a slot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE = 2.5
 def answer_consent(
     db: Connection, session: Row, manifest: Manifest, agreed: bool, device: ClientDevice | None, now: int
 ) -> None:
-    """Record the consent; the same answer again is a retry."""
+    """Record the consent; the same decision again is a retry."""
     if session["agreed_at"] is not None if agreed else session["stage"] == "declined":
         return
     moved = advance_progress(session, manifest, "agree" if agreed else "decline")
@@ -43,19 +43,19 @@ def answer_consent(
 
 
 def finish_instructions(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """The instructions are read; where nothing is asked about them, a place is given."""
+    """Record that the instructions were read; without a comprehension check, assign a slot."""
     if session["stage"] == "instructions":
         _enter(db, session, manifest, advance_progress(session, manifest, "read"), now)
 
 
 def finish_example(db: Connection, session: Row, manifest: Manifest, now: int) -> None:
-    """The annotated example is seen: the trials begin."""
+    """Record that the annotated example was seen: the trials begin."""
     if session["stage"] == "example":
         move(db, session, advance_progress(session, manifest, "seen"), now)
 
 
 def answer_check(db: Connection, session: Row, manifest: Manifest, sent: CheckAnswers, now: int) -> None:
-    """One try of the comprehension check; the same try again is a retry."""
+    """Record one try of the comprehension check; the same try again is a retry."""
     check = procedure_of(manifest).check
     if sent.attempt <= repository.attempts(db, session["session_id"]):
         return
@@ -82,7 +82,7 @@ def enlarge(db: Connection, manifest: Manifest, mode: str, per_condition: int) -
 
 
 def _enter(db: Connection, session: Row, manifest: Manifest, moved: SessionProgress, now: int) -> None:
-    """Give a place and a plan on the threshold of the first page that differs between conditions."""
+    """Assign a slot and a plan on the threshold of the first page that differs between conditions."""
     if moved.stage == "example":
         place = _claim(db, session, manifest, now)
         if place is None:
@@ -110,7 +110,7 @@ def _add_consent(db: Connection, session: Row, agreed: bool, manifest: Manifest,
 
 
 def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[str, Any] | None:
-    """Condition, sides and order of a participant: fixed before for a preview, else the next slot's; None if full."""
+    """Claim a participant's condition, sides and order: a preview's are fixed, else the next slot's; None if full."""
     keys = ("condition", "side_flip", "order_seed")
     if session["mode"] == "preview":
         return {key: session[key] for key in keys}
@@ -125,7 +125,7 @@ def _claim(db: Connection, session: Row, manifest: Manifest, now: int) -> dict[s
 
 
 def hold_ns(db: Connection, manifest: Manifest) -> int:
-    """How long a place is kept before another may have it: the first may still finish, over the quota."""
+    """Return how long a slot is held before another may have it: the first may still finish, over the quota."""
     least = procedure_of(manifest).road.hold_minutes * MINUTE_NS
     took = repository.durations(db, manifest.study_hash)
     return max(least, int(PATIENCE * took[len(took) // 2])) if took else least

@@ -8,7 +8,7 @@ from study.store.rows import Row
 
 LEASE_NS = 60 * 10**9
 RENEWED_NS = LEASE_NS // 2
-"""What is left when a lease is renewed: a write less for most answers."""
+"""Time left when a lease is renewed: a write less for most responses."""
 
 
 def admit(db: Connection, session: Row, tab: str | None, now: int, *, take: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""How much one address may ask for in a while: kept in this process's memory, never written down."""
+"""Rate limits for each address: kept in this process's memory, never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open workspace: its databases, its bundles, its key; what both sides of the service stand on."""
+"""An open workspace: its databases, its bundles, its key; what both sides of the service build on."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ class OpenWorkspace:
         )  # fmt: skip
 
     def compute_trusted_time(self, db: Connection) -> int:
-        """The time by which participations end and ids are erased: see `study.store.timemark`."""
+        """Compute the time by which participations end and ids are erased: see `study.store.timemark`."""
         return timemark.compute_trusted_time(db, self.clock())
 
     def key_file(self) -> Path:
-        """The key of pseudonyms and withdrawal codes, made where it is missing."""
+        """Return the key of pseudonyms and withdrawal codes, made where it is missing."""
         path = self._key_path
         if not path.exists():
             # Written whole before it has its name: another process that starts now must not read half of it.
@@ -110,7 +110,7 @@ class OpenWorkspace:
         return path
 
     def _index_codes(self) -> None:
-        """Index the private codes of sessions of an earlier version, by the key that they were made with."""
+        """Add the private codes of an earlier version's sessions to the index, by the key that they were made with."""
         without = self.store.read(repository.sessions_without_code) if self._key_path.exists() else []
         rows = {session_id: code_hash(self.key, session_id) for session_id in without}
 
@@ -143,15 +143,15 @@ class OpenWorkspace:
         return self.bundles[study_hash]
 
     def newest_manifest(self, study: str) -> Manifest:
-        """Of the version opened last."""
+        """Return the manifest of the version opened last."""
         return self.manifest_of(self.versions(study)[-1])
 
     def find_shown_manifest(self, study: str) -> Manifest:
-        """Of the version that is open, or else of the one opened last."""
+        """Return the manifest of the version that is open, or else of the one opened last."""
         return self.manifest_of(max(self.versions(study), key=lambda row: (row["state"] == "open", row["opened_at"])))
 
     def versions(self, study: str) -> list[Row]:
-        """The versions of a study, the oldest first; raises `Refusal` (404) where it has none."""
+        """Return the versions of a study, the oldest first; raises `Refusal` (404) where it has none."""
         versions = [version for version in self.store.read(repository.versions) if version["name"] == study]
         if not versions:
             raise self.unknown_study(study)
@@ -165,7 +165,7 @@ class OpenWorkspace:
         self.versions(study)
 
     def pseudonym_of(self, study: str, source: str, person: str) -> str:
-        """Keyed hash of a recruiter's id: the id is not kept, and cannot be guessed without the key."""
+        """Hash a recruiter's id with the workspace's key: the id is not kept, and cannot be guessed without the key."""
         return hmac.new(self.key, f"{study}\0{source}\0{person}".encode(), "sha256").hexdigest()
 
     def unknown_study(self, study: str) -> ForetellError:

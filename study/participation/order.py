@@ -1,4 +1,4 @@
-"""One participant's order of trials: a seeded shuffle in which the AI's answers do not pile up on one side."""
+"""One participant's order of trials: a seeded shuffle without long runs of the AI's prediction on one side."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 LONGEST_RUN = 3
 FEW_TABLES = 8
-"""Kept: the persons of a study differ in which side is which, so that two tables serve them all."""
+"""Tables kept: participants of a study differ in which side is which, so that two tables serve them all."""
 
 
 def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int = LONGEST_RUN) -> list[int]:
-    """A random order of trials with at most `longest` equal sides in a row.
+    """Return a random order of trials with at most `longest` equal sides in a row.
 
     Every admissible pattern of sides is equally likely (each step is drawn in proportion to the number of
     admissible completions), and within a side every order of trials is. Where no such pattern exists, the
@@ -22,7 +22,7 @@ def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int
     Parameters
     ----------
     sides
-        Side of the AI's answer (True: left) of each trial.
+        Side of the AI's prediction (True: left) of each trial.
     rng
         The participant's generator.
     longest
@@ -41,7 +41,7 @@ def shuffle_trials(sides: Sequence[bool], rng: np.random.Generator, longest: int
 
 
 def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> list[bool]:
-    """A uniformly drawn admissible pattern; True is left."""
+    """Return a uniformly drawn admissible pattern; True is left."""
     begins_left, begins_right = _log_counts(left, right, longest)
     pattern: list[bool] = []
     may_left = may_right = longest
@@ -60,7 +60,7 @@ def _pattern(left: int, right: int, longest: int, rng: np.random.Generator) -> l
 
 @lru_cache(FEW_TABLES)
 def _log_counts(left: int, right: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the number of admissible patterns of (i, j) sides that begin with a left run, and with a right one.
+    """Count (log) the admissible patterns of (i, j) sides that begin with a left run, and with a right one.
 
     Each is (left + 1, right + 1), -inf where there is none; nothing at all counts as one pattern of either kind.
     Counted exactly these numbers have as many digits as there are trials: thousands of trials would take gigabytes.

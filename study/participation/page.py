@@ -1,4 +1,4 @@
-"""What a participant's page may know now. Nothing here says what the AI answered to a trial still to come."""
+"""State of a participant's page. It never includes the AI's prediction for a trial still to come."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from study.store import Connection, repository
 from study.store.rows import Row
 
 AHEAD = 4
-"""The trial to answer, and three that may be shown before its answer is acknowledged."""
+"""The current trial, and three that may be shown before its response is acknowledged."""
 
 _TRIAL_TEXTS = ("question", "map_legend", "examples_legend", "catch", "confidence")
 _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
@@ -41,7 +41,7 @@ _TEXTS_OF_STAGE: dict[str, tuple[str, ...]] = {
 
 
 def entry(manifest: Manifest) -> dict[str, Any]:
-    """What the page needs before anybody takes part: its words, and what the study asks of a device."""
+    """Return what the page needs before the participant starts: its texts, and the study's demands on a device."""
     procedure, texts = procedure_of(manifest), texts_of(manifest)
     words = page_words(texts)
     return {
@@ -54,7 +54,7 @@ def entry(manifest: Manifest) -> dict[str, Any]:
 
 
 def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, Any]:
-    """The whole state of the page, JSON-ready."""
+    """Return the whole state of the page, JSON-ready."""
     stage = session["stage"]
     texts = texts_of(manifest)
     if session["condition"]:
@@ -73,7 +73,7 @@ def page_state(db: Connection, session: Row, manifest: Manifest) -> dict[str, An
 
 
 def list_remaining_assets(db: Connection, session: Row, manifest: Manifest) -> list[str]:
-    """The images of the trials up to the next break: all that any condition shows, so that all load the same.
+    """List the images of the trials up to the next break: all that any condition shows, so that all load the same.
 
     Sorted by name, so that the order tells nothing.
     """
@@ -108,14 +108,14 @@ def _particulars(db: Connection, session: Row, manifest: Manifest, texts: dict[s
 
 
 def _build_example(session: Row, manifest: Manifest, condition: Condition) -> dict[str, Any] | None:
-    """The last practice trial as this participant will see it; a study without practice has no image to spare."""
+    """Build the last practice trial as this participant will see it; without practice there is no image to spare."""
     if not manifest.practice:
         return None
     return lay_out_trial("practice", manifest.practice[-1], condition, "b" if session["side_flip"] else "a").screen
 
 
 def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """The current trial, those after it of the same stretch (to be ready on time), and how far the participant is."""
+    """Return the current trial, those after it of the same stretch (to be ready on time), and the progress."""
     practising = session["stage"] == "practice"
     last = session["practice"] if practising else session["practice"] + session["main"]
     trials = [{"index": row["trial_index"], **json.loads(row["screen_json"])} for row in rows]
@@ -128,7 +128,7 @@ def _trials(session: Row, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, Any]:
-    """The last page: its text, the code to hand in, and the way back to the recruiter."""
+    """Return the last page: its text, the code to hand in, and the way back to the recruiter."""
     recruiter = procedure_of(manifest).recruiter
     named = {"done": recruiter.complete, "screened": recruiter.screened, "full": recruiter.screened,
              "declined": recruiter.declined}.get(session["stage"], recruiter.partial)  # fmt: skip

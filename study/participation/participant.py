@@ -29,7 +29,7 @@ WITH_RECEIPT = ("questionnaire", "debrief", "done", "expired")
 
 @dataclass(frozen=True)
 class Ack:
-    """The answer to an answer: an HTTP status, a sentence, feedback (practice only) and the page's new state."""
+    """The reply to a response: an HTTP status, a sentence, feedback (practice only) and the page's new state."""
 
     code: int
     message: str
@@ -39,7 +39,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class SimulatedTrial:
-    """What only a simulated participant is told of a trial: all of it, her condition's factor, the AI's side."""
+    """A trial as only a simulated participant sees it: all of it, the condition's factor, the prediction's side."""
 
     trial: Trial
     shows_saliency: bool
@@ -47,20 +47,20 @@ class SimulatedTrial:
 
 
 class Participant(Arrivals):
-    """What the participant's page may do, in the name of a token."""
+    """Requests of the participant's page, in the name of a token."""
 
     def state(self, token: str, tab: str | None = None) -> dict[str, Any]:
-        """What the page may know now."""
+        """Return what the page may know now."""
         self._workspace.store.write(lambda db: self._admit_session(db, token, tab))
         return self._fresh(token)
 
     def take_over(self, token: str, tab: str) -> dict[str, Any]:
-        """Go on in this tab; the one that had the session may not answer any more."""
+        """Continue in this tab; the one that had the session may not respond any more."""
         self._workspace.store.write(lambda db: self._admit_session(db, token, tab, take=True))
         return self._fresh(token)
 
     def preload(self, token: str) -> list[str]:
-        """Pictures of the trials up to the next break, in no telling order."""
+        """Return the images of the trials up to the next break, in no telling order."""
 
         def work(db: Connection) -> list[str]:
             session = session_of_token(db, token)
@@ -77,17 +77,17 @@ class Participant(Arrivals):
         return self._fresh(token)
 
     def ready(self, token: str, stage: str = "instructions", tab: str | None = None) -> dict[str, Any]:
-        """The page of a stage, ``instructions`` or ``example``, is read."""
+        """Record that the page of a stage, ``instructions`` or ``example``, was read."""
         self._act(token, tab, entrance.finish_example if stage == "example" else entrance.finish_instructions)
         return self._fresh(token)
 
     def check(self, token: str, sent: CheckAnswers, tab: str | None = None) -> dict[str, Any]:
-        """One try of the comprehension check; who passes is given a condition."""
+        """Record one try of the comprehension check; a participant who passes is assigned a condition."""
         self._act(token, tab, entrance.answer_check, sent)
         return self._fresh(token)
 
     def record(self, token: str, answer: TrialResponse, tab: str | None = None) -> Ack:
-        """Keep an answer exactly once; see `study.participation.answering.record` for the codes."""
+        """Store a response exactly once; see `study.participation.answering.record` for the codes."""
         code, message = self._act(token, tab, answering.record, answer)
         kept = code in (200, 201)
 
@@ -129,7 +129,7 @@ class Participant(Arrivals):
         """
         self._limit_codes(address)
         known = ending.code_hash_of(self._workspace.key, ending.tidy(code))
-        # Looked for outside the writer: codes that somebody tries must not hold up participants.
+        # Looked for outside the writer: codes tried at random must not hold up participants.
         found = self._workspace.store.read(lambda db: repository.session_by_code(db, known))
         if found is None:
             raise Refusal(404, "No participation has this code.", "refused_code")
@@ -144,7 +144,7 @@ class Participant(Arrivals):
         return self._workspace.store.erase(work)
 
     def load_simulated_trial(self, token: str, trial_index: int) -> SimulatedTrial:
-        """A planned trial with the AI's answer; refused to everybody but simulated participants."""
+        """Return a planned trial with the AI's prediction; refused to all but simulated participants."""
 
         def work(db: Connection) -> SimulatedTrial:
             session = session_of_token(db, token)
@@ -161,7 +161,7 @@ class Participant(Arrivals):
         return self._workspace.store.read(work)
 
     def load_simulated_procedure(self, token: str) -> Procedure:
-        """What a simulated participant needs to pass; refused to everybody else."""
+        """Return what a simulated participant needs to pass; refused to all others."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         if session["mode"] != "sim":
             raise Refusal(403, "Only simulated participants may read the AI's predictions.")
@@ -177,7 +177,7 @@ class Participant(Arrivals):
         return self._workspace.store.write(run)
 
     def _admit_session(self, db: Connection, token: str, tab: str | None, *, take: bool = False) -> Row:
-        """The session of a token, if this tab may work in it; ended here if its time is over."""
+        """Return the session of a token, if this tab may work in it; ended here if its time is over."""
         session = session_of_token(db, token)
         lease.admit(db, session, tab, self._workspace.clock(), take=take)
         manifest, now = self._workspace.manifest_of(session), self._workspace.clock()
@@ -199,19 +199,19 @@ class Participant(Arrivals):
         return state
 
     def _remember(self, token: str) -> None:
-        """Who agrees is known to the recruiter for as long as the study says."""
+        """Keep a consenting participant's recruiter id for as long as the study says."""
         session = self._workspace.store.read(lambda db: session_of_token(db, token))
         until = self._compute_erasure_time(session)
         if until is not None:
             self._workspace.identities.write(lambda db: identities.keep(db, session["participant_id"], until))
 
     def _forget(self, token: str) -> None:
-        """Who declines leaves no id."""
+        """Delete the recruiter's id of a participant who declines."""
         who = self._workspace.store.read(lambda db: session_of_token(db, token))["participant_id"]
         self._workspace.identities.erase(lambda db: identities.erase(db, who))
 
     def _feedback(self, session: Row, trial_index: int) -> str | None:
-        """What the AI said, for practice trials only."""
+        """Return the AI's prediction, for practice trials only."""
         if trial_index >= session["practice"]:
             return None
         manifest = self._workspace.manifest_of(session)

@@ -6,10 +6,10 @@ from study.plan.procedure import Pay
 
 
 def bonus(pay: Pay, right: int) -> int:
-    """Minor units for so many right predictions in the main trials."""
+    """Compute the bonus, in minor units, of so many correct predictions in the main trials."""
     return min(pay.most, pay.per_right * right)
 
 
 def formula(pay: Pay) -> str:
-    """The formula as it is kept with each amount."""
+    """Return the formula as it is kept with each amount."""
     return f"min({pay.most}, {pay.per_right} * right)"

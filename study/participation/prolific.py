@@ -45,7 +45,7 @@ class Signatures(BaseModel):
 
 
 def signatures_of(home: Path) -> tuple[Signatures, KeySet] | None:
-    """What signed links are checked with; None without ``prolific.toml``.
+    """Return what signed links are checked with; None without ``prolific.toml``.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def signatures_of(home: Path) -> tuple[Signatures, KeySet] | None:
 
 
 def check(home: Path, study: str, recruit: Recruit | None, now_s: float) -> bool:
-    """Whether Prolific signed the ids of a link; False where this workspace does not ask for it.
+    """Tell whether Prolific signed the ids of a link; False where this workspace does not ask for it.
 
     Without a link's id there is nothing that Prolific could have signed.
 
@@ -104,7 +104,7 @@ def check(home: Path, study: str, recruit: Recruit | None, now_s: float) -> bool
 
 
 def _claims(token: str, keys: KeySet, now_s: float) -> Mapping[str, Any]:
-    """What a token says, once its signature, its issuer and its time are checked."""
+    """Return a token's claims, once its signature, its issuer and its time are checked."""
     registry = jwt.JWTClaimsRegistry(
         now=int(now_s), leeway=LEEWAY_S, iss={"essential": True, "value": ISSUER}, exp={"essential": True}
     )
@@ -119,7 +119,7 @@ def _claims(token: str, keys: KeySet, now_s: float) -> Mapping[str, Any]:
 
 
 def _is_ours(audience: str, address: str, study: str) -> bool:
-    """Whether an audience is this server, and this study where it has a path."""
+    """Tell whether an audience is this server, and this study where it has a path."""
     try:
         parts = urlsplit(audience)
     except ValueError:

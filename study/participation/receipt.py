@@ -1,6 +1,6 @@
-"""A receipt: what a participant can show of what the server held of hers, and nobody else can make.
+"""A receipt: a participant's proof of what the server stored of theirs, which only this server can make.
 
-``R89-XXXXXXXXXXXXXXXX``: the number of answers, and a keyed hash over the study, the person and the last of them. It is
+``R89-XXXXXXXXXXXXXXXX``: the number of responses, and a keyed hash over the study, the session and the last one. It is
 made again from the database when it is checked, and kept nowhere.
 """
 
@@ -22,7 +22,7 @@ LENGTH = 16
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a receipt proves: that the server held so many answers of one person to a study, and where she is now."""
+    """Proof that the server stored so many responses of a participant, and the session's stage now."""
 
     answers: int
     study: str
@@ -31,13 +31,13 @@ class Receipt:
 
 
 def receipt(db: Connection, key: bytes, session: Row) -> str | None:
-    """The receipt of all answers that a participant gave until now; None before the first."""
+    """Make the receipt of all responses that a participant gave until now; None before the first."""
     hashes = responses.hashes_of(db, session["session_id"])
     return _sign_receipt(key, session, hashes) if hashes else None
 
 
 def verify_receipt(db: Connection, key: bytes, shown: str) -> Receipt:
-    """What a receipt proves; raises `ForetellError` for one that was never given, or whose answers were changed."""
+    """Return what a receipt proves; raise `ForetellError` for one never given, or whose responses were changed."""
     matched = PATTERN.fullmatch(shown)
     for session, hashes in _with_answers(db, int(matched[1]) if matched else 0):
         if hmac.compare_digest(_sign_receipt(key, session, hashes), shown):

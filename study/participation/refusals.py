@@ -1,4 +1,4 @@
-"""What a participant cannot be granted: a code and a sentence for programs, a text of the catalogue for her."""
+"""Refusals of a participant's request: a code and a sentence for programs, a text of the catalogue for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One participant's plan: every trial in order, and exactly what stands where on the screen."""
+"""One participant's plan: every trial in order, and exactly what is where on the screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PresentedTrial:
     phase, trial
         Practice, main or catch; the trial of the bundle, or an attention check.
     left_is
-        Which option stands on the left.
+        Which option is on the left.
     screen
         What the page is told: assets and names by place. Nothing here depends on which option the AI chose.
     shown_sha256
@@ -42,7 +42,7 @@ class PresentedTrial:
 
 
 def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: int) -> list[PresentedTrial]:
-    """Practice trials in the bundle's order, then the main trials in this person's order, catch trials among them."""
+    """Lay out practice trials in the bundle's order, then main trials in this participant's, with attention checks."""
     condition: Condition = CONDITIONS[condition_name]
     left_is: Choice = "b" if side_flip else "a"
     rng = np.random.default_rng(order_seed)
@@ -57,7 +57,7 @@ def plan(manifest: Manifest, condition_name: str, side_flip: int, order_seed: in
 
 
 def lay_out_trial(phase: Phase, trial: Trial, condition: Condition, left_is: Choice) -> PresentedTrial:
-    """One trial laid out for one condition and one choice of sides."""
+    """Lay out one trial for one condition and one choice of sides."""
     left, right = trial.options if left_is == "a" else trial.options[::-1]
     if trial.assets == NO_IMAGES:
         sides = [{"name": name, "samples": []} for name in (left, right)]
@@ -74,12 +74,12 @@ def lay_out_trial(phase: Phase, trial: Trial, condition: Condition, left_is: Cho
 
 
 def assets(screen: dict[str, Any]) -> list[str]:
-    """The assets of a screen in the order target, map, left, right."""
+    """List the assets of a screen in the order target, heatmap, left, right."""
     targets = [sha256 for sha256 in (screen["target"], screen["map"]) if sha256]
     return [*targets, *screen["left"]["samples"], *screen["right"]["samples"]]
 
 
 def hash_screen(screen: dict[str, Any]) -> str:
-    """SHA-256 of the assets' SHA-256 in their order on the screen, one a line; of a catch trial its name asked for."""
+    """Hash a screen: SHA-256 of its assets' SHA-256 in order, one a line; of an attention check its named option."""
     shown = "\n".join(assets(screen)) or f"asked: {screen['asked']}"
     return hashlib.sha256(shown.encode()).hexdigest()

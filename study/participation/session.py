@@ -48,14 +48,14 @@ class IllegalStep(ForetellError):
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """Where one participant is.
+    """One participant's progress.
 
     Attributes
     ----------
     stage
         Which page.
     position
-        Index of the trial to answer next: 0 to practice - 1 are practice, then come the main trials.
+        Index of the current trial: 0 to practice - 1 are practice, then come the main trials.
     practice, main
         Number of practice trials, and of all others.
     check, questionnaire
@@ -71,7 +71,7 @@ class SessionProgress:
 
 
 def step(progress: SessionProgress, event: Event) -> SessionProgress:
-    """The next state; raises `IllegalStep` where the stage does not allow the event."""
+    """Return the next state; raises `IllegalStep` where the stage does not allow the event."""
     stage = _MOVES.get((progress.stage, event))
     if stage is None:
         raise IllegalStep(f"{event!r} is not possible at {progress.stage!r}. Reload the page to continue.")

@@ -114,6 +114,15 @@ class Strata(Section):
             raise ValueError(str(error)) from None
         return self
 
+    def digest_files(self, base: Path) -> str | None:
+        """Hash (SHA-256) the files and folders that the parameters name relative to ``base``; None without any."""
+        paths = [
+            base / Path(given).expanduser() for given in self.parameters.values() if isinstance(given, str) and given
+        ]
+        files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
+        every = b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files if file.is_file())
+        return hashlib.sha256(every).hexdigest() if every else None
+
     def _refuse_sampler(self) -> None:
         _require(SAMPLERS, str(self.sampler))
         if "passes" in self.parameters:

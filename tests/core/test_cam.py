@@ -306,8 +306,8 @@ def no_head() -> Classifier:
     ("make", "text"),
     [
         (lambda: grad_cam(awkward(), pictures(1), [0], layer="convv2"), "awkward has no layer 'convv2'. .*'conv2'"),
-        (lambda: layer_cam(awkward(), pictures(1), [0], layer="head"), "Layer 'head' of awkward gives no maps"),
-        (lambda: grad_cam(flat(), pictures(1), [0]), "flat has no layer that gives maps .* Use a method"),
+        (lambda: layer_cam(awkward(), pictures(1), [0], layer="head"), "Layer 'head' of awkward gives no feature maps"),
+        (lambda: grad_cam(flat(), pictures(1), [0]), "flat has no layer with feature maps .* Use a method"),
         (lambda: grad_cam(Classifier(Idle(), unit, name="i"), pictures(1), [0], layer="idle"), "No gradient of i"),
         (lambda: cam(unpooled(), pictures(1), [0]), "unpooled does not end in global .* Use grad_cam"),
         (lambda: cam(no_head(), pictures(1), [0]), "headless does not end in global .* Use grad_cam"),

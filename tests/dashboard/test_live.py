@@ -57,3 +57,37 @@ def test_slow_work_is_drawn_when_it_is_done() -> None:
         time.sleep(0.1)
         app.run()
     assert [text.value for text in app.text] == ["the result"]
+
+
+def stopping() -> None:
+    import threading
+
+    import streamlit as st
+
+    from dashboard.shared.jobs import pool
+    from dashboard.shared.keys import STOPPED_KEY
+    from dashboard.shared.live import draw_live
+    from dashboard.shared.tasks import Task
+
+    stopped = threading.Event()
+
+    def work(progress: object) -> None:
+        while not stopped.wait(0.01):
+            progress(0, 1, "working")  # ends here when it is cancelled
+
+    def collect(asking):
+        job = asking(Task("stopped while it is collected", work))
+        if job is not None:
+            st.session_state[STOPPED_KEY] = [job.key]
+            pool().cancel(job.key)
+            job.wait(20)
+        return job
+
+    draw_live(collect, lambda job: st.text("waits" if job is None else job.state))
+
+
+def test_work_that_is_stopped_while_it_is_collected_waits_for_a_click() -> None:
+    """Catches a page that shows such work as waiting for ever: it polls no longer and offers no button."""
+    app = AppTest.from_function(stopping).run(timeout=30)
+    assert [text.value for text in app.text] == ["waits"]
+    assert [button.label for button in app.button] == ["Compute"]

@@ -16,13 +16,14 @@ import torch
 from PIL import Image
 
 from core import loading
+from core import sheet as canvas
 from core.rendering import scale_of
 from core.types import Certificate, Explanation, silent
 from core.views import view
-from dashboard.explore import canvas, table
 from dashboard.explore.figures import HeatmapStyle
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, make_faithfulness_task
 from dashboard.explore.heatmaps import reproduce
+from dashboard.explore.heatmaps import sheet as table
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.source import open_from_set, open_upload
 from dashboard.explore.table import Cell, Column, HeatmapTable, Source

@@ -110,7 +110,7 @@ def test_pictures_come_as_files_folders_and_patterns(tmp_path):
         ("unlearnt", (), "networks has NaN or infinite values in '1.weight'. Load another checkpoint."),
         ("pair", (), "networks returned tuple; wrap it so that it returns one tensor of logits (B, K)."),
         ("convolutional", ("--method", "cam"), "which cam needs. Use grad_cam"),
-        ("flat", ("--method", "grad_cam"), "networks has no layer that gives maps (B, K, h, w)"),
+        ("flat", ("--method", "grad_cam"), "networks has no layer with feature maps (B, K, h, w)"),
         ("flat", ("--method", "deconvnet"), "networks has no ReLU"),
         ("convolutional", ("--method", "grad_cam", "--param", "layer=10"), "networks has no layer '10'."),
         ("flat", ("--target", "2"), "Target 2 is not a class of networks: it has classes 0 to 1."),

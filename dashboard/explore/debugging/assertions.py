@@ -14,7 +14,7 @@ import streamlit as st
 from core.classifier import Classifier
 from dashboard.explore import picker
 from dashboard.explore.debugging.jobs import make_assertions_task
-from dashboard.explore.table import DELETION
+from dashboard.explore.figures import DELETION
 from dashboard.shared import cache, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result

@@ -14,12 +14,12 @@ from dashboard.explore.debugging import assertions, calibration, points
 from dashboard.explore.debugging.jobs import make_noise_task
 from dashboard.explore.debugging.points import Axis
 from dashboard.explore.heatmaps import downloads
-from dashboard.explore.table import format_name
 from dashboard.explore.uncertainty import view as uncertainty
 from dashboard.explore.uncertainty.jobs import PASSES
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.cache import Gallery
 from dashboard.shared.live import get_result
+from dashboard.shared.names import format_name
 from study.inquiry.debugging import FOLDS, DebuggingResults, Judge, label_evidence, outlier_evidence
 from study.workspace.spreadsheets import csv_text
 

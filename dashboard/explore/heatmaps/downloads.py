@@ -8,8 +8,10 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from dashboard.explore import canvas, figures, table
+from core.sheet import render_png, render_svg
+from dashboard.explore import figures
 from dashboard.explore.heatmaps import certificate, reproduce
+from dashboard.explore.heatmaps.sheet import draw_sheet
 from dashboard.explore.source import OWN
 from dashboard.explore.table import Cell, Column, HeatmapTable
 from dashboard.shared import files
@@ -49,13 +51,11 @@ def _files(shown: HeatmapTable, stem: str) -> None:
     script = f"{stem}.py"
     files.offer_download(
         "Image (PNG)",
-        lambda: figures.encode_png(canvas.render_png(table.draw_sheet(shown))),
+        lambda: figures.encode_png(render_png(draw_sheet(shown))),
         f"{stem}.png",
         "image/png",
     )
-    files.offer_download(
-        "Image (SVG)", lambda: canvas.render_svg(table.draw_sheet(shown)), f"{stem}.svg", "image/svg+xml"
-    )
+    files.offer_download("Image (SVG)", lambda: render_svg(draw_sheet(shown)), f"{stem}.svg", "image/svg+xml")
     if len(made) == 1:
         values = made[0][1].explanation
         assert values is not None

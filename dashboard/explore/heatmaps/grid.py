@@ -8,14 +8,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.explore import canvas, figures, table
+from core.sheet import render_png
+from dashboard.explore import figures
 from dashboard.explore.heatmap_jobs import HeatmapRequest
 from dashboard.explore.heatmaps import appearance, downloads
 from dashboard.explore.heatmaps.cells import PREDICTION, ClassifiedImage, cell_of, class_names, target_box, target_of
-from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling, format_name
+from dashboard.explore.heatmaps.sheet import draw_sheet
+from dashboard.explore.table import Cell, Column, HeatmapTable, Scaling
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 from study.network.sources import plain
 
 MOST_COLUMNS = 8
@@ -164,7 +167,7 @@ def _name(column: Column, cell: Cell) -> str:
 
 @st.cache_data(max_entries=24, show_spinner=False)
 def _render_sheet(key: str, _shown: HeatmapTable) -> bytes:  # noqa: ARG001
-    return figures.encode_png(canvas.render_png(table.draw_sheet(_shown)))
+    return figures.encode_png(render_png(draw_sheet(_shown)))
 
 
 def _digest(shown: HeatmapTable) -> str:

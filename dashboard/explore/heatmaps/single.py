@@ -9,13 +9,15 @@ import streamlit as st
 
 from core.attribution.signs import sign_of
 from core.rendering import scale_of
-from dashboard.explore import figures, table
+from dashboard.explore import facts, figures
+from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmap_jobs import Faithfulness, HeatmapRequest, Robustness
 from dashboard.explore.heatmaps import appearance, certificate, downloads
 from dashboard.explore.heatmaps.cells import ClassifiedImage, cell_of, target_box, target_of, with_robustness
-from dashboard.explore.table import DELETION, INSERTION, Cell, HeatmapTable, format_name
+from dashboard.explore.table import Cell, HeatmapTable
 from dashboard.shared.live import JobCollector, draw_live
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 from study.network.sources import plain
 
 TOP = 5
@@ -125,12 +127,12 @@ def _curves(found: Faithfulness) -> None:
         legend={"orientation": "h", "y": 1.15},
     )
     st.plotly_chart(figure, key="faithfulness_curves", config={"displayModeBar": False})
-    places = ", ".join(table.format_localisation(found))
+    places = ", ".join(facts.format_localisation(found))
     st.caption(
-        f"Area under the curve: {table.format_area(found.deletion)}, smaller is better; "
-        f"{table.format_area(found.insertion)}, larger is better."
+        f"Area under the curve: {facts.format_area(found.deletion)}, smaller is better; "
+        f"{facts.format_area(found.insertion)}, larger is better."
         + (f" Localisation: {places}." if places else "")
-        + f" {table.format_infidelity(found).capitalize()}."
+        + f" {facts.format_infidelity(found).capitalize()}."
     )
 
 

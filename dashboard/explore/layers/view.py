@@ -13,10 +13,10 @@ from dashboard.explore import parameters
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.layers.figures import FIGURES
 from dashboard.explore.layers.jobs import LayerRequest, LayerResult
-from dashboard.explore.table import format_name
 from dashboard.shared import cache, files, numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 from data.types import ImageSet
 from study.inquiry.layers import COMPARING, LAYERED, QUESTIONS, LayerQuery, blocks
 

@@ -8,10 +8,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from core.uncertainty import SAMPLERS
+from dashboard.explore.figures import DELETION, INSERTION
 from dashboard.explore.heatmaps.cells import ClassifiedImage, class_names
-from dashboard.explore.table import DELETION, INSERTION, format_name
 from dashboard.explore.uncertainty.jobs import PASSES, UncertaintyResult, make_uncertainty_task
 from dashboard.shared.live import draw_when_ready
+from dashboard.shared.names import format_name
 
 NOT = "None"
 OFFERED = [name for name in SAMPLERS if name != "laplace"]

@@ -8,6 +8,7 @@ import torch
 
 from core.attribution.cost import Cost
 from core.classifier import Classifier
+from core.decoding import read_batches
 from core.layers.deletion import Deletion, by_class, predict_without_units
 from core.layers.dissection import Dissection, dissect
 from core.layers.layers import maps_of
@@ -18,7 +19,6 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
-from study.network.reading import batches
 from study.network.sources import class_of_labels
 
 MOST = 320
@@ -39,7 +39,7 @@ def make_effects_task(classifier: Classifier, unit: Unit, images: ImageSet) -> T
     count = min(MOST, len(images))
 
     def compute(progress: Progress) -> ChannelEffects:
-        inputs = torch.cat(list(batches(classifier, images, 0, count)))
+        inputs = torch.cat(list(read_batches(classifier, images.open, 0, count)))
         classes = torch.from_numpy(class_of_labels(images, classifier)[:count])
         counted = torch.bincount(classes[classes >= 0], minlength=len(classifier.categories))
         used = (classes >= 0) & (counted[classes.clamp(min=0)] > 1)  # a single image has no error

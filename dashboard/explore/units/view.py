@@ -17,7 +17,6 @@ from dashboard.explore import figures
 from dashboard.explore.heatmaps import downloads
 from dashboard.explore.heatmaps.cells import class_names
 from dashboard.explore.parameters import MOST_SEED
-from dashboard.explore.table import format_name
 from dashboard.explore.units import concepts, effects
 from dashboard.explore.units.jobs import make_exemplars_task, make_synthesis_task
 from dashboard.shared import files
@@ -25,6 +24,7 @@ from dashboard.shared.jobs import Job
 from dashboard.shared.keys import digest
 from dashboard.shared.live import JobCollector, describe_state, draw_live
 from dashboard.shared.messages import escape_markdown
+from dashboard.shared.names import format_name
 from data.types import ImageSet
 from study.inquiry import units
 from study.inquiry.exemplars import Exemplars

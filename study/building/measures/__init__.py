@@ -1,1 +1,1 @@
-"""What each measure computes: one number for each image. `study.plan.measures` lists them."""
+"""Measures of images: one number each. `study.plan.measures` lists them."""

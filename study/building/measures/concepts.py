@@ -1,4 +1,4 @@
-"""How much an image's answer hangs on a human concept."""
+"""Dependence of an image's prediction on a human concept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from study.inquiry.conceptsets import Concept, draw_concept_inputs, parse_concep
 def concept_sensitivity(
     ground: Ground, *, concept: str, random: str = "", layer: str = "", pictures: int = 30, runs: int = 10
 ) -> CandidateMeasure:
-    """d logit of the answer / d unit vector of a concept at a layer, above 0 where the concept pushes the answer up.
+    """Measure d logit of the prediction / d unit vector of a concept at a layer, above 0 where the concept raises it.
 
     Kim et al. 2018 (arXiv:1711.11279), equation 1. ``concept`` is ``FACTOR=VALUE`` of a pool that can be intervened on,
     or a folder next to the study file, against the images of the folder ``random``. ``runs`` vectors are learned from
@@ -66,9 +66,9 @@ def concept_sensitivity(
 
 
 def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
-    """What do(FACTOR=VALUE) does to the probability of the AI's answer, against the mean of the other values.
+    """Measure what do(FACTOR=VALUE) does to the prediction's probability, against the mean of the other values.
 
-    Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one image: above 0 where the concept makes for the answer.
+    Goyal et al. 2019 (arXiv:1907.07165), definition 1, of one image: above 0 where the concept favours the prediction.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
     for images in ground.targets():
         if not images.factors:
             raise ground.unfit(
-                f"changes something in the pictures, and those of {images.name} cannot be changed",
+                f"changes something in the images, and those of {images.name} cannot be changed",
                 "Give sets that are drawn by a generator",
             )
         known = _concept(ground, images, concept, "")
@@ -94,7 +94,7 @@ def concept_effect(ground: Ground, *, concept: str) -> CandidateMeasure:
 
 
 def _concept(ground: Ground, images: ImageSet, name: str, random: str) -> Concept:
-    """The one concept of that name, folders relative to the study file."""
+    """Return the one concept of that name, folders relative to the study file."""
     if name.partition("=")[0] not in images.factors:
         name = str(ground.base / Path(name).expanduser())
     found = parse_concepts(images, [name], str(ground.base / Path(random).expanduser()) if random else None)

@@ -1,4 +1,4 @@
-"""What measures of an image stand on, and what they give."""
+"""Inputs and values of an image's measures."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class Ground:
     seed: int
 
     def inputs(self, candidate: Candidate) -> Tensor:
-        """The candidate's image as an input (1, C, H, W)."""
+        """Return the candidate's image as an input (1, C, H, W)."""
         return self.classifier.preprocess(self.sets[candidate.role].open(candidate.index))[None]
 
     def generator(self, purpose: str, candidate: Candidate) -> torch.Generator:
-        """Each image's own, so that what is drawn for it does not depend on the others."""
+        """Return each image's own generator, so that its draws do not depend on the other images."""
         return torch.Generator().manual_seed(seed_of(self.seed, purpose, candidate.role, candidate.index))
 
     def targets(self) -> list[ImageSet]:
-        """The sets that candidates come from."""
+        """Return the sets that candidates come from."""
         return [self.sets[role] for role in TARGETS if role in self.sets]
 
     def unfit(self, why: str, remedy: str) -> ForetellError:
-        """The sentence that the study's measure does not apply, what to do, and which others there are."""
+        """Return the error that the study's measure does not apply, what to do, and which others there are."""
         measure = self.settings.measure
         others = ", ".join(name for name in IMAGE_MEASURES if name != measure)
         return ForetellError(f"trials.strata: {measure} {why}. {remedy}, or take another measure: {others}.")

@@ -1,4 +1,4 @@
-"""How much an image's label is to be doubted."""
+"""Probability that an image's label is wrong."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from study.network.predictions import predict
 
 
 def label_doubt(ground: Ground, *, judge: Literal["answers", "features"] = "answers") -> CandidateMeasure:
-    """Probability of the likeliest other class less that of the label: -1 fits, 1 is doubted most.
+    """Measure how likely the label is wrong: the likeliest other class's probability less the label's own, -1 to 1.
 
-    The margin of `core.debugging.labels` with its sign turned: by the network's answers, or by linear readers of the
+    The margin of `core.debugging.labels` with its sign turned: by the network's predictions, or by linear probes of the
     features that have not seen the label, of the whole set that the image is from.
     """
 

@@ -1,4 +1,4 @@
-"""How far an image is from another answer."""
+"""Distance of an image from another prediction."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Span = Callable[[Candidate], Tensor | None]
 def margin(
     ground: Ground, *, directions: Literal["anywhere", "discriminative", "random"] = "anywhere", count: int = 16
 ) -> CandidateMeasure:
-    """The least change that makes the answer another (`core.robustness.boundary.margins`); infinite where none is met.
+    """Measure the least change that changes the prediction (`core.robustness.boundary.margins`); infinite without any.
 
-    ``discriminative`` is within the span of ``count`` differences of pool images of the answer and of the class next
+    ``discriminative`` is within the span of ``count`` differences of pool images of the predicted class and the next
     likeliest that the pool has, ``random`` within that of as many random directions (one line for 1), drawn for each
-    picture. In the unit of the network's input.
+    image. In the unit of the network's input.
     """
     if count < 1:
         raise ForetellError(f"trials.strata: count = {count} directions are too few: give 1 or more.")
@@ -52,7 +52,7 @@ def _between_classes(ground: Ground, count: int) -> Span:
     labels = class_of_labels(pool, ground.classifier)
     known = set(labels.tolist())
 
-    @cache  # the classes are few, and each is asked for by many pictures
+    @cache  # the classes are few, and each is asked for by many images
     def load_inputs(category: int) -> Tensor:
         rows = np.flatnonzero(labels == category)[:count]
         return torch.stack([ground.classifier.preprocess(pool.open(int(i))) for i in rows])
@@ -62,7 +62,7 @@ def _between_classes(ground: Ground, count: int) -> Span:
         own, *others = [k for k in order if k in known or k == order[0]]
         if own not in known or not others:
             raise ground.unfit(
-                "along what tells classes apart needs pool pictures of the answer and of another class",
+                "along what tells classes apart needs pool images of the predicted class and of another",
                 "Give a larger pool, or parameters = { directions = 'anywhere' }",
             )
         first, second = load_inputs(own), load_inputs(others[0])

@@ -1,4 +1,4 @@
-"""How far a network's answers to an image are apart when it is asked again under noise."""
+"""Spread of a network's predictions for an image under noise."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from study.plan.config import Strata
 
 
 def draws_from_prior(settings: Strata) -> bool:
-    """Whether what is asked depends on the prior of the study."""
+    """Tell whether what is asked depends on the prior of the study."""
     return settings.sampler is not None and "prior" in signature(SAMPLERS[settings.sampler]).parameters
 
 
 def under_noise(ground: Ground) -> CandidateMeasure:
-    """A measure of `core.uncertainty`, by the sampler, its parameters and passes that the strata name."""
+    """Return a measure of `core.uncertainty`, by the sampler, its parameters and passes that the strata name."""
     settings = ground.settings
     sampler, measure = SAMPLERS[str(settings.sampler)], UNCERTAINTY_MEASURES[settings.measure]
     given = parse_parameters(sampler, settings.parameters) | {"passes": settings.passes}

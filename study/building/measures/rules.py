@@ -1,4 +1,4 @@
-"""How badly an image's answer breaks a rule of the researcher's own."""
+"""Violation of a rule of the researcher's own by the prediction for an image."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from study.inquiry.rules import LIMIT_S, RuleProcess
 
 
 def assertion(ground: Ground, *, file: str, rule: str, limit: float = LIMIT_S) -> CandidateMeasure:
-    """How badly the function ``rule`` of a ``file`` next to the study file is broken, 0 where it holds.
+    """Measure how far the function ``rule`` of a ``file`` next to the study file is broken, 0 where it holds.
 
-    The file is that of the verb ``assertions`` and is executed; ``limit`` is in seconds for an image.
+    The file is that of the command ``assertions`` and is executed; ``limit`` is in seconds for an image.
 
     Raises
     ------

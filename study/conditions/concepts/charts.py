@@ -1,4 +1,4 @@
-"""What a network goes by for each class, from images that can be changed, and the bars that show it to people."""
+"""Effects of concepts on each class, from images that can be changed, and the bars that show them to participants."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from core.errors import ForetellError
 from data.types import ImageSet
 
 PICTURES = 96
-"""Pictures drawn under every value of a factor."""
+"""Images drawn under every value of a factor."""
 BARS = 4
 LEAST = 1e-6
-"""Probability below which two answers are alike."""
+"""Probability below which two predictions are alike."""
 INK, UP, DOWN = "#202124", "#c8641e", "#2f6fb5"
 
 
@@ -29,7 +29,7 @@ class ConceptEffects:
     answers: Mapping[str, np.ndarray]
 
     def strongest(self, k: int) -> list[tuple[str, float]]:
-        """The values that do most to class ``k``, each with its effect against its factor's other values."""
+        """Return the values that do most to class ``k``, each with its effect against its factor's other values."""
         found = []
         for factor, values in self.values.items():
             column = self.answers[factor][:, k]
@@ -49,7 +49,7 @@ class ConceptEffects:
 
 
 def concept_effects(classifier: Classifier, images: ImageSet, seed: int) -> ConceptEffects:
-    """Every factor of the set whose value each image has, but for the categories themselves.
+    """Measure the effects of every factor whose value each image has, but for the categories themselves.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def concept_effects(classifier: Classifier, images: ImageSet, seed: int) -> Conc
 
 
 def chart(effects: list[tuple[str, float]], size: tuple[int, int]) -> Image.Image:
-    """Bars to the right for what makes an answer likelier, to the left for what makes it rarer, in percent points."""
+    """Draw bars to the right for what makes a prediction likelier, to the left for what makes it rarer, in points."""
     width, height = (4 * side for side in size)  # drawn large and made small: text and edges are smooth
     picture = Image.new("RGB", (width, height), "white")
     pen, row = ImageDraw.Draw(picture), height / max(len(effects), 1)

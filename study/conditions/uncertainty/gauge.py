@@ -1,4 +1,4 @@
-"""How sure the AI is, as a bar that fills: no words, so that it reads in every language."""
+"""The AI's confidence as a bar that fills: no words, so that it reads in every language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TENTHS = 10
 
 
 def gauge(probability: float, size: tuple[int, int]) -> Image.Image:
-    """An image (width, height) px of a probability in [0, 1]: its percentage, rounded down, over a bar with tenths."""
+    """Draw a probability in [0, 1], (width, height) px: its percentage, rounded down, over a bar with tenths."""
     width, height = (SCALE * side for side in size)
     picture = Image.new("RGB", (width, height), "white")
     pen = ImageDraw.Draw(picture)

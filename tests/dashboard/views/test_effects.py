@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from core.decoding import read_batches
 from core.layers.deletion import delete_units
 from core.layers.dissection import dissect
 from core.layers.layers import maps_of
@@ -13,7 +14,6 @@ from dashboard.explore.units import effects
 from dashboard.explore.units.effect_jobs import make_effects_task
 from dashboard.shared import cache
 from study.inquiry.layer_questions import compute_lit_share, concept_masks
-from study.network.reading import batches
 from study.network.sources import class_of_labels
 from tests.dashboard.conftest import gallery_of
 from tests.dashboard.views.test_explore import app, opened, settled
@@ -28,7 +28,7 @@ LAYER, CHANNEL = "features.1.2", 5
 def whole():
     """All channels of the layer, asked of the set as the verb asks it."""
     classifier, images = cache.load_classifier("scenes"), gallery_of("scenes", "adversarial").images
-    inputs = torch.cat(list(batches(classifier, images)))
+    inputs = torch.cat(list(read_batches(classifier, images.open, 0, len(images))))
     deletion = delete_units(classifier, inputs, torch.from_numpy(class_of_labels(images, classifier)), LAYER)
     masks, names = concept_masks(images)
     maps = maps_of(classifier, inputs, LAYER)

@@ -18,10 +18,10 @@ from dashboard.explore import picker, source
 from dashboard.explore.heatmaps import grid as grid_widget
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.parameters import HIDDEN
-from dashboard.explore.table import format_name
 from dashboard.shared import cache
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import IMAGE_KEY, IMAGES_KEY
+from dashboard.shared.names import format_name
 from tests.dashboard.conftest import PATIENCE_S, gallery_of
 
 FEW = 48
@@ -267,7 +267,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_maps(opened, works
     app = opened(view="Compare models", method="Grad CAM")
     found = numbers(app)
     assert list(found["classifier"]) == ["scenes", "models/flat.py:build"]
-    assert found["note"][1].startswith("flat has no layer that gives maps (B, K, h, w)")
+    assert found["note"][1].startswith("flat has no layer with feature maps (B, K, h, w)")
     assert found["probability"].notna().tolist() == [True, False]
 
 

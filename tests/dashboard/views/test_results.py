@@ -128,7 +128,7 @@ def test_a_measure_is_made_when_it_is_asked_for_and_labelled(app: AppTest) -> No
     made(app.selectbox(key="measure").select("Learning over trials").run())
     assert "exploratory_learning" in tables(app)
     made(app.selectbox(key="measure").select("Calibration of confidence").run())
-    assert "map a column of probabilities to 'confidence'" in app.error[0].value
+    assert "name a column of probabilities 'confidence'" in app.error[0].value
     assert labels(app) == ["exploratory"]
 
 

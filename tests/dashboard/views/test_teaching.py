@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shared.jobs import pool
 from study.building.lessons import lesson
 from study.building.plan import make_planner
-from study.building.sources import open_sources
+from study.network.sources import open_sources
 from study.workspace.workspace import bundle_named
 from tests.conftest import write_bundle
 from tests.dashboard.conftest import PATIENCE_S, made

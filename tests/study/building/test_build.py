@@ -177,5 +177,5 @@ def test_first_above_an_unreachable_threshold_drops_and_says_so(tmp_path):
     assert manifest.trials == ()
     assert len(manifest.dropped) == 9
     reason = manifest.dropped[0]["reason"]
-    start = "1 trial(s) dropped: of 1 target picture(s) tried 0 could be taught; of the last, none of 20 teaching sets"
+    start = "1 trial(s) dropped: of 1 target image(s) tried 0 could be taught; of the last, none of 20 teaching sets"
     assert reason.startswith(start)

@@ -16,9 +16,9 @@ from core.types import silent
 from data.sets import imagenet_a
 from data.sets.wnids import imagenet_names
 from study.building.build import build
-from study.building.sources import open_sources
 from study.bundle import TRIAL_TYPES, Manifest
 from study.network.predictions import predict
+from study.network.sources import open_sources
 from study.plan.config import read
 from study.workspace.workspace import ROOT
 

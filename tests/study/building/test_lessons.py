@@ -8,7 +8,7 @@ import torch
 from core.teaching.scoring import score_sets
 from study.building.lessons import lesson
 from study.building.plan import make_planner
-from study.building.sources import open_sources
+from study.network.sources import open_sources
 from tests.study.studies import TINY
 
 

@@ -16,9 +16,9 @@ from study.building.build import build
 from study.building.lessons import lesson
 from study.building.plan import make_planner
 from study.building.reopening import ReopenedStudy, reopen
-from study.building.sources import open_sources
 from study.building.stimuli import STEPS, WEBP
 from study.bundle import MANIFEST, Bundle, canonical
+from study.network.sources import open_sources
 from tests.study.studies import TINY
 
 

@@ -144,6 +144,6 @@ def test_a_category_with_too_few_pool_pictures_drops_its_trials_and_says_so(clas
     assert {t.trial_type for t in manifest.trials} == {"adv_incorrect", "std_incorrect"}
     (dropped,) = manifest.dropped
     assert dropped["trial_type"] == "std_correct"
-    expected = f"the pool has 1 usable picture(s) of '{dropped['category']}', and a teaching set needs 2"
+    expected = f"the pool has 1 usable image(s) of '{dropped['category']}', and a teaching set needs 2"
     assert dropped["reason"].endswith(expected)
-    assert dropped["reason"].startswith("1 trial(s) dropped: of 2 target picture(s) tried 0 could be taught")
+    assert dropped["reason"].startswith("1 trial(s) dropped: of 2 target image(s) tried 0 could be taught")

@@ -18,12 +18,11 @@ from core.errors import ForetellError
 from core.types import silent
 from study.building.build import build
 from study.building.plan import make_planner
-from study.building.sources import open_sources
 from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers, helpers_here
 from study.bundle import MANIFEST
 from study.network.claims import shared
-from study.network.sources import open_classifier
+from study.network.sources import open_classifier, open_sources
 from study.workspace.parallel import MOST
 from study.workspace.workspace import ROOT
 from tests.study.studies import TINY
@@ -118,7 +117,7 @@ import sys
 from pathlib import Path
 from study.building.build import build
 from study.building.plan import make_planner
-from study.building.sources import open_sources
+from study.network.sources import open_sources
 build(Path(sys.argv[1]), Path(sys.argv[2]))
 """
 

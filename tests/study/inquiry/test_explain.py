@@ -150,7 +150,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
         "from torch import nn\ndef build():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2))\n"
     )
     request = ExplanationQuery(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
-    sentence = r"^5 of 10 heatmaps could not be made; the others are there\. flat has no layer that gives maps"
+    sentence = r"^5 of 10 heatmaps could not be made; the others are there\. flat has no layer with feature maps"
     with pytest.raises(ForetellError, match=sentence) as refused:
         explain_files(request, [folder], tmp_path / "out")
     assert str(refused.value).count("flat has no layer") == 1

@@ -1,10 +1,13 @@
-"""A sheet of images, lines and words, and two ways to write it down: PNG and SVG."""
+"""Draw a sheet of images, lines and text, as PNG or SVG.
+
+The page of heatmaps draws it again at every change: a plotting library takes six times as long for the same sheet
+(docs/decisions/0002-dependencies.md).
+"""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from xml.etree import ElementTree
@@ -63,35 +66,39 @@ class Rectangle:
     colour: str
 
 
+Item = ImageItem | Words | Line | Rectangle
+
+
 @dataclass(frozen=True)
 class Sheet:
     """What is drawn, the later over the earlier, on white; sizes in units."""
 
     width: float
     height: float
-    items: tuple[ImageItem | Words | Line | Rectangle, ...]
+    items: tuple[Item, ...]
 
 
-def render_png(sheet: Sheet) -> Image.Image:
-    """Render the sheet as pixels, `PIXELS` per unit."""
-    drawn = Image.new("RGB", (round(sheet.width * PIXELS), round(sheet.height * PIXELS)), "white")
+def render_png(sheet: Sheet, pixels: int = PIXELS) -> Image.Image:
+    """Render the sheet as an image with so many pixels per unit."""
+    drawn = Image.new("RGB", (round(sheet.width * pixels), round(sheet.height * pixels)), "white")
     draw = ImageDraw.Draw(drawn)
     for item in sheet.items:
         match item:
             case ImageItem():
-                size = (round(item.width * PIXELS), round(item.height * PIXELS))
+                size = (round(item.width * pixels), round(item.height * pixels))
                 scaled = item.image if item.image.size == size else item.image.resize(size, Image.Resampling.LANCZOS)
-                drawn.paste(scaled, (round(item.x * PIXELS), round(item.y * PIXELS)))
+                clear = scaled if scaled.mode == "RGBA" else None
+                drawn.paste(scaled, (round(item.x * pixels), round(item.y * pixels)), clear)
             case Words():
                 anchor = {"start": "la", "middle": "ma", "end": "ra"}[item.anchor]
-                at = (item.x * PIXELS, item.y * PIXELS)
-                draw.text(at, item.text, fill=item.colour, font=_font(item.size * PIXELS), anchor=anchor)
+                at = (item.x * pixels, item.y * pixels)
+                draw.text(at, item.text, fill=item.colour, font=_font(item.size * pixels), anchor=anchor)
             case Line():
-                points = [(x * PIXELS, y * PIXELS) for x, y in item.points]
-                draw.line(points, fill=item.colour, width=round(item.width * PIXELS), joint="curve")
+                points = [(x * pixels, y * pixels) for x, y in item.points]
+                draw.line(points, fill=item.colour, width=round(item.width * pixels), joint="curve")
             case Rectangle():
-                corner = ((item.x + item.width) * PIXELS - 1, (item.y + item.height) * PIXELS - 1)
-                draw.rectangle([(item.x * PIXELS, item.y * PIXELS), corner], fill=item.colour)
+                corner = ((item.x + item.width) * pixels - 1, (item.y + item.height) * pixels - 1)
+                draw.rectangle([(item.x * pixels, item.y * pixels), corner], fill=item.colour)
     return drawn
 
 
@@ -111,7 +118,7 @@ def render_svg(sheet: Sheet) -> bytes:
     return drawn
 
 
-def _element(item: ImageItem | Words | Line | Rectangle) -> tuple[str, dict[str, str]]:
+def _element(item: Item) -> tuple[str, dict[str, str]]:
     match item:
         case ImageItem():
             return "image", {**_rectangle(item), "href": _embed_image(item.image)}
@@ -167,6 +174,19 @@ def wrap_text(text: str, width: float, size: float) -> list[str]:
     return lines
 
 
-def stack_lines(lines: Sequence[str], x: float, y: float, *, size: float, colour: str = INK) -> list[Words]:
-    """Stack lines of text below each other."""
-    return [Words(x, y + 1.3 * size * k, line, size, colour) for k, line in enumerate(lines)]
+def cut_text(text: str, width: float, size: float) -> str:
+    """Leave out the middle of a text that is wider than ``width`` units, such as a long path."""
+    keep, short = len(text), text
+    while _font(size).getlength(short) > width and keep > 2:
+        keep -= 1
+        short = f"{text[: keep // 2]}…{text[-(keep - keep // 2) :]}"
+    return short
+
+
+def write_lines(
+    text: str, x: float, y: float, width: float, *, size: float = 11, colour: str = INK
+) -> tuple[list[Words], float]:
+    """Wrap text into lines below each other; also return where they end."""
+    lines = wrap_text(text, width, size)
+    words = [Words(x, y + 1.3 * size * k, line, size, colour) for k, line in enumerate(lines)]
+    return words, y + 1.3 * size * len(lines)

@@ -1,0 +1,148 @@
+"""Draw a table of heatmaps on one sheet: heads, heatmaps, scales, certificates, measures and legend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from core.attribution.signs import sign_of
+from core.faithfulness.curves import Curve
+from core.rendering import Scale, draw_colour_bar
+from core.sheet import FAINT, INK, ImageItem, Item, Line, Rectangle, Sheet, Words, write_lines
+from dashboard.explore.facts import format_area, format_facts, format_infidelity, format_localisation
+from dashboard.explore.figures import DELETION, INSERTION, HeatmapDrawing
+from dashboard.explore.heatmap_jobs import Faithfulness
+from dashboard.explore.table import SCALINGS, Cell, Column, HeatmapTable
+from dashboard.shared.names import format_name
+
+SIDE, GAP, LABELS = 200, 14, 160
+SMALL, TINY = 11.5, 10.5
+CURVES = 44
+WARNING = "#a33c00"
+BLANK, PALE = "#eef0f4", "#f7f8fa"
+
+
+def draw_sheet(table: HeatmapTable) -> Sheet:
+    """Draw the whole table."""
+    drawing = _Drawing(table)
+    width = drawing.left[-1] + SIDE + GAP
+    y = drawing.write(table.title, GAP, GAP, width - 2 * GAP, size=14)
+    y = drawing.draw_heads(y + 4)
+    for method in table.rows:
+        y = drawing.draw_row(method, y + GAP)
+    y = drawing.write(_legend(table), GAP, y + GAP, width - 2 * GAP, size=SMALL, colour=FAINT)
+    return Sheet(width, y + GAP, tuple(drawing.items))
+
+
+def _legend(table: HeatmapTable) -> str:
+    scale = SCALINGS[table.scaling]
+    notes = " ".join(["", *sorted({column.seen.note for column in table.columns} - {""})])
+    if table.look.style == "Outline":
+        return f"Inside the orange line: the {table.look.percent:g}% of pixels with the strongest evidence.{notes}"
+    clip = f"full colour for the strongest {table.look.clip:g}% of the pixels"
+    return f"Colours: {scale}, {clip}. Values within sampling error are faded.{notes}"
+
+
+@dataclass
+class _Drawing:
+    """What is drawn so far; each method draws below ``y`` and returns where it ends."""
+
+    table: HeatmapTable
+    items: list[Item] = field(default_factory=list)
+
+    @property
+    def left(self) -> list[int]:
+        """Left edges of the columns."""
+        return [LABELS + k * (SIDE + GAP) for k in range(len(self.table.columns))]
+
+    def write(self, text: str, x: float, y: float, width: float = SIDE, *, size: float, colour: str = INK) -> float:
+        words, end = write_lines(text, x, y, width, size=size, colour=colour)
+        self.items += words
+        return end
+
+    def draw_heads(self, y: float) -> float:
+        """Draw the network's input and the lines of each column."""
+        return max(self._draw_head(column, x, y) for column, x in zip(self.table.columns, self.left, strict=True))
+
+    def _draw_head(self, column: Column, x: float, y: float) -> float:
+        height = _height(column)
+        self.items.append(ImageItem(x, y, SIDE, height, column.seen.draw((2 * SIDE, 2 * height))))
+        y += height + 5
+        for k, text in enumerate(column.lines):
+            y = self.write(text, x, y, size=SMALL, colour=FAINT if k else INK)
+        return y
+
+    def draw_row(self, method: str, y: float) -> float:
+        """Draw the heatmaps of one method."""
+        scales = self.table.scales(method)
+        cells = zip(self.table.columns, self.table.rows[method], scales, self.left, strict=True)
+        ends = [self._draw_cell(column, cell, scale, x, y) for column, cell, scale, x in cells]
+        known = next((scale for scale in scales if scale is not None), None)
+        return max(*ends, self._draw_label(method, known, y))
+
+    def _draw_cell(self, column: Column, cell: Cell, scale: Scale | None, x: float, y: float) -> float:
+        height = _height(column)
+        if cell.explanation is None or scale is None:
+            self.items.append(Rectangle(x, y, SIDE, height, BLANK))
+            self.write(cell.note, x + 8, y + 8, SIDE - 16, size=SMALL, colour=FAINT)
+            return y + height
+        drawing = HeatmapDrawing(column.seen, cell.explanation, column.mask, scale)
+        self.items.append(ImageItem(x, y, SIDE, height, drawing.draw(self.table.look)))
+        y = self._write_facts(cell, scale, x, y + height + 4)
+        return self._draw_measures(cell.faithfulness, x, y) if cell.faithfulness else y
+
+    def _draw_label(self, method: str, scale: Scale | None, y: float) -> float:
+        """Draw the method's name and the colours of its row."""
+        width = LABELS - 2 * GAP
+        end = self.write(format_name(method), GAP, y, width, size=12)
+        if scale is None or self.table.look.style == "Outline":
+            return end + 60
+        self._draw_bar(scale, end + 8)
+        return self.write(sign_of(method).words("the class"), GAP, end + 54, width, size=TINY, colour=FAINT) + 6
+
+    def _draw_bar(self, scale: Scale, y: float) -> None:
+        """Draw the colours and their values in this row."""
+        width, own = LABELS - 2 * GAP, self.table.scaling == "Own"
+        self.items.append(ImageItem(GAP, y, width, 10, draw_colour_bar(2 * width, 20)))
+        ends = ("-", "0", "+") if own else (f"-{scale.limit:.3g}", "0", f"+{scale.limit:.3g}")
+        for text, x, anchor in zip(ends, (GAP, GAP + width / 2, GAP + width), ("start", "middle", "end"), strict=True):
+            self.items.append(Words(x, y + 13, text, TINY, FAINT, anchor))
+        self.items.append(
+            Words(GAP, y + 28, "own scale: see each heatmap" if own else "shared by this row", TINY, FAINT)
+        )
+
+    def _write_facts(self, cell: Cell, scale: Scale, x: float, y: float) -> float:
+        assert cell.certificate is not None
+        facts = [fact for fact in [self._format_scale(scale), *format_facts(cell.certificate)] if fact]
+        y = self.write(" · ".join(facts), x, y, size=TINY, colour=FAINT)
+        return self.write(" ".join(cell.certificate.warnings), x, y, size=TINY, colour=WARNING)
+
+    def _format_scale(self, scale: Scale) -> str:
+        if self.table.look.style == "Outline":
+            return ""
+        zero = f"zero {scale.zero:.3g}" if scale.zero else ""
+        limit = f"scale ±{scale.limit:.3g}" if self.table.scaling == "Own" else ""
+        return " ".join(part for part in (zero, limit) if part)
+
+    def _draw_measures(self, found: Faithfulness, x: float, y: float) -> float:
+        """Draw deletion and insertion as small curves with their areas, and the localisation."""
+        self.items.append(Rectangle(x, y + 3, SIDE, CURVES, PALE))
+        curves = ((found.deletion, DELETION), (found.insertion, INSERTION))
+        self.items += [Line(_place_curve(curve, x, y + 3), colour, 1.2) for curve, colour in curves]
+        y += CURVES + 6
+        for curve, colour in curves:
+            y = self.write(format_area(curve), x, y, size=TINY, colour=colour)
+        inside = " · ".join([format_infidelity(found), *format_localisation(found)])
+        return self.write(inside, x, y, size=TINY, colour=FAINT)
+
+
+def _place_curve(curve: Curve, x: float, y: float) -> tuple[tuple[float, float], ...]:
+    values = np.clip(curve.values[0].numpy(), 0, 1)
+    points = zip(curve.fractions.tolist(), values.tolist(), strict=True)
+    return tuple((x + share * SIDE, y + (1 - value) * CURVES) for share, value in points)
+
+
+def _height(column: Column) -> int:
+    height, width = column.classifier.input_shape[1:]
+    return round(SIDE * height / width)

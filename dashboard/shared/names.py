@@ -1,0 +1,20 @@
+"""Names of methods and conditions as people read them."""
+
+from __future__ import annotations
+
+SPELT = {
+    **{
+        word.lower(): word for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad")
+    },
+    "grad": "Grad",
+    "shapley": "Shapley",
+    "bayesian": "Bayesian",
+    "taylor": "Taylor",
+}
+"""Words of the methods' names that are not written small."""
+
+
+def format_name(name: str) -> str:
+    """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``."""
+    text = " ".join(SPELT.get(word, word) for word in name.split("_"))
+    return text[:1].upper() + text[1:]
