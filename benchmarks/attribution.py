@@ -1,12 +1,12 @@
-"""Seconds of each heatmap method beside the library that users would take instead, on the same batch and network.
+"""Seconds of each heatmap method next to the library that users would take instead, on the same batch and network.
 
 ``python foretell.py bench attribution``, or ``python -m benchmarks.attribution [--methods a,b] [--networks resnet50]``.
 captum, pytorch-grad-cam and zennit run with the same settings (steps, samples, windows, cells), once as they come and,
 where they have a batch setting, once with Foretell's batch; a row says which. ``faster`` is the peer's time divided by
 ours: above 1 Foretell is faster. With ``--threads 1`` seconds are the processor's. Methods without a peer are set
-against the network's own bare forward passes of as many pictures. Random weights do for speed. ``disagreement`` is the
-largest difference of the maps divided by the largest value, where both compute the same thing without chance. Rows are
-kept as they come in ``--rows FILE``: stopped and started again, it goes on where it was.
+against the network's own bare forward passes of as many images. Weights are random. ``disagreement`` is the
+largest difference of the heatmaps divided by the largest value, where both are deterministic and equal. Rows are
+saved one by one in ``--rows FILE``, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "prediction_difference": {"window": 56, "stride": 56, "samples": 4},
 }
 LAYERS = {"resnet50": "layer1", "mobilenet_v2": "features.13"}
-"""Score-CAM asks once for each feature map: here 256 and 96, in place of the last layer's 2048 and 1280."""
+"""Score-CAM needs a pass for each feature map: here 256 and 96, in place of the last layer's 2048 and 1280."""
 MANY_PASSES = frozenset(
     {"bayesian_teaching", "rise", "occlusion", "lime", "kernel_shap", "shapley_sampling", "shapley_exact", "score_cam"}
     | {"anchors", "prediction_difference", "meaningful_perturbation", "extremal_perturbation", "expected_gradients"}
     | {"smoothgrad", "vargrad", "integrated_gradients", "deep_shap", "erasure", "taylor_decomposition"}
 )
-"""Measured on 2 pictures, all others on 8."""
+"""Networks and methods measured on 2 images; all others on 8."""
 ROUNDS = {8: 3, 2: 1}
 
 
 def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, Any]:
-    """Rows by network and method."""
+    """Measure rows by network and method."""
     found: dict[str, Any] = {name: {} for name in networks}
     for name, method in tqdm([(name, method) for name in networks for method in methods], unit="method"):
         found[name][method] = rows.get(name, method) or rows.add(_row(_classifier(name), method), name, method)
@@ -83,15 +83,15 @@ def _row(classifier: Classifier, method: str) -> dict[str, Any]:
     images = torch.randn(batch, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     targets = list(range(batch))
     settings = SETTINGS.get(method, {}) | ({"layer": LAYERS[classifier.name]} if method == "score_cam" else {})
-    ours = partial(_explained, classifier, method, images, targets, settings)
+    ours = partial(_explain, classifier, method, images, targets, settings)
     with classifier.exclusive() as module:
         others: dict[str, Callable[[], Tensor | None]] = {}
         for label, build in peers.PEERS.get(method, {}).items():
             others[label] = build(module, images.to(classifier.device), targets, settings)
-        return _compared(module, images, ours, others)
+        return _compare(module, images, ours, others)
 
 
-def _explained(
+def _explain(
     classifier: Classifier, method: str, images: Tensor, targets: list[int], settings: dict[str, Any]
 ) -> Explanation:
     generator = torch.Generator().manual_seed(0)
@@ -99,7 +99,7 @@ def _explained(
     return explanation
 
 
-def _compared(
+def _compare(
     module: nn.Module,
     images: Tensor,
     ours: Callable[[], Explanation],
@@ -110,7 +110,7 @@ def _compared(
     for label, run in others.items():
         try:
             found = run()
-        except Exception as error:  # a peer that stops on this network is a result too
+        except Exception as error:  # a peer that fails on this network is a result too
             row[label] = f"stops: {type(error).__name__}: {str(error).splitlines()[0][:160]}"
             continue
         works[label] = run
@@ -134,11 +134,11 @@ def main() -> None:
     parser = arguments("attribution")
     parser.add_argument("--methods", help="only these, with commas")
     parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
-    parser.add_argument("--rows", type=Path, help="where rows are kept; in the workspace by default")
+    parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
     given = parser.parse_args()
     methods = given.methods.split(",") if given.methods else list(METHODS)
     for name in methods:
-        METHODS[name]  # an unknown name stops before anything is measured
+        METHODS[name]  # refuse unknown names before measuring anything
     rows = Rows(given.rows or home() / "benchmarks" / "attribution.jsonl", {"threads": given.threads})
     hand_over("attribution", given, lambda: measure(given.networks.split(","), methods, rows))
 

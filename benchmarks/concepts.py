@@ -1,9 +1,9 @@
-"""Does an estimate of a concept's effect find what intervening does? Table 1 of Goyal et al. 2019, and the scenes.
+"""Estimates of a concept's effect against interventions: Table 1 of Goyal et al. 2019, and the scenes.
 
-``python -m benchmarks.concepts [--seeds 5]``. On bars, for each of the paper's four ways in which colour goes with the
-class: a network trained anew, the effect of do(colour), what the best observer would owe to the colour, the two
+``python -m benchmarks.concepts [--seeds 5]``. On bars, for each of the paper's four associations of colour with the
+class: a new network, the effect of do(colour), the colour's effect on an ideal observer, the two
 estimates by a conditional VAE, the observed effect, and TCAV. On scenes, do(context) and do(colour) on the built-in
-network, against the same estimates. Errors are standard errors over seeds: of data, network and VAE alike.
+network, against the same estimates. Errors are standard errors over random seeds of data, network and VAE.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from data.types import ImageSet
 from study.network.sources import open_classifier
 
 SHARES = ((60, 40), (99, 1), (98, 2), (99, 50))
-"""Red bars in a hundred horizontal and in a hundred vertical ones: the rows of the paper's table."""
+"""Red bars per hundred horizontal and per hundred vertical ones: the rows of the paper's table."""
 TRAINING, DRAWN, TESTED, EACH = 8_000, 4_000, 2_000, 120
 LAYERS = ("features.1", "features.3")
 SCENES, SCENE_EPOCHS = 2_000, 8
 ASKED = {"context": ("sea", "road", "fish"), "colour": ("red", "green", "mushroom")}
-"""Of each factor of the scenes, two values and the class whose probability is followed."""
+"""Two values of each factor of the scenes, and the class whose probability is measured."""
 
 
 def measure(seeds: int, parts: list[str]) -> dict[str, Any]:
-    """The tables asked for, JSON-ready."""
+    """Measure the requested tables, JSON-ready."""
     tables = {"bars": _bars_table, "scenes": _scenes_table}
     return {"seeds": seeds} | {part: tables[part](seeds) for part in parts}
 
@@ -55,9 +55,10 @@ def _scenes_table(seeds: int) -> dict[str, Any]:
 
 
 def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:
-    """The effects of colour on who knows both frequencies: log odds of the shape, normal, plus those of the colour.
+    """Compute the effects of colour on an observer who knows both frequencies.
 
-    The shape's log odds are normal with mean d^2 / 2 of their own class and variance d^2, d = 2 `ASPECT` / `SPREAD`.
+    The log odds are those of the colour plus the shape's, which are normal with mean d^2 / 2 of their own class and
+    variance d^2, d = 2 `ASPECT` / `SPREAD`.
     """
     d, (nodes, weights) = 2 * ASPECT / SPREAD, np.polynomial.hermite_e.hermegauss(80)
     shares = np.array([[red_horizontal, red_vertical], [100 - red_horizontal, 100 - red_vertical]]) / 100
@@ -70,7 +71,7 @@ def best_observer(red_horizontal: int, red_vertical: int) -> dict[str, float]:
 
 def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]:
     generator, shares = torch.Generator().manual_seed(seed), (red_horizontal, red_vertical)
-    known = _opened(*shares, TRAINING, 2 * seed)
+    known = _open_bars(*shares, TRAINING, 2 * seed)
     network = train(known[0], known[1][:, 1], generator=generator)
     classifier = Classifier(network, transforms, CATEGORIES, name="bars")
     unseen = bars.load(red_horizontal=red_horizontal, red_vertical=red_vertical, size=TESTED, seed=2 * seed + 1)
@@ -102,13 +103,13 @@ def _bars(red_horizontal: int, red_vertical: int, seed: int) -> dict[str, float]
     }
 
 
-def _opened(red_horizontal: int, red_vertical: int, size: int, seed: int) -> tuple[Tensor, Tensor]:
+def _open_bars(red_horizontal: int, red_vertical: int, size: int, seed: int) -> tuple[Tensor, Tensor]:
     images = bars.load(red_horizontal=red_horizontal, red_vertical=red_vertical, size=size, seed=seed)
     return _read(images), _conditions(images, ("colour", "orientation"))
 
 
 def _read(images: ImageSet, factor: str = "", value: str = "") -> Tensor:
-    """The pictures (N, 3, 24, 24) as they are, or under an intervention."""
+    """Read the images (N, 3, 24, 24), unchanged or under an intervention."""
     do = images.factors[factor].do if factor else lambda i, _: images.open(i)
     return torch.stack([transforms(do(i, value)) for i in range(len(images))])
 
@@ -121,7 +122,7 @@ def _conditions(images: ImageSet, factors: tuple[str, ...]) -> Tensor:
 
 
 def _scenes(factor: str, seed: int) -> dict[str, float]:
-    """The effect of one factor of the scenes on a class, where the factor goes with nothing, and its estimates."""
+    """Measure the effect of one factor of the scenes on a class, without confounding, and its estimates."""
     classifier = open_classifier("scenes", Path.cwd(), "cpu")
     one, other, category = ASKED[factor]
     images, target = scenes.load(split="standard", size=SCENES, seed=seed), classifier.categories.index(category)
@@ -151,7 +152,7 @@ def _subset(classifier: Classifier, read: Tensor, drawn: Tensor, asked: tuple[in
 
 
 def _over_seeds(rows: list[dict[str, float]]) -> dict[str, Any]:
-    """Mean and standard error of each number."""
+    """Compute mean and standard error of each number."""
     columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     return {
         name: {"mean": round(float(v.mean()), 4), "error": round(float(v.std(ddof=1) / len(v) ** 0.5), 4)}

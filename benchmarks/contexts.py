@@ -1,7 +1,7 @@
-"""Maps on scenes against the measured effect of context and object: a map can be wrong in a number.
+"""Heatmaps of scenes against the measured effects of context and object, so that a heatmap can be wrong.
 
-The generator draws every scene again with each other context, and with each other object: what the target's output
-loses on average is the effect of the context, and of the object. A map gives both a share of its positive evidence.
+The generator draws every scene again with each other context, and with each other object: the mean loss of the
+target's output is the effect of the context, and of the object. A heatmap gives both a share of its evidence.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Staged:
-    """A scene, the network's answer to it, where the object is, and the context's share of the effect by output."""
+class StagedScene:
+    """A scene, the predicted class, where the object is, and the context's share of the effect by output."""
 
     name: str
     x: Tensor
@@ -39,20 +39,20 @@ class Staged:
     shares: dict[str, float]
 
 
-def staged(classifier: Classifier, count: int, seed: int) -> list[Staged]:
-    """``count`` scenes whose object shows, by turns ordinary and shifted, explained by the network's own answer."""
-    found: list[Staged] = []
+def stage_scenes(classifier: Classifier, count: int, seed: int) -> list[StagedScene]:
+    """Draw ``count`` scenes with a visible object, standard and shifted in turn, explained for the predicted class."""
+    found: list[StagedScene] = []
     index = 0
     while len(found) < count:
         for split in ("standard", "adversarial"):
             scene = picture(split, seed, index)  # type: ignore[arg-type]
             if scene.mask.any() and len(found) < count:
-                found.append(_measured(classifier, scene, f"{split}/{seed}/{index}"))
+                found.append(_measure_scene(classifier, scene, f"{split}/{seed}/{index}"))
         index += 1
     return found
 
 
-def _measured(classifier: Classifier, scene: Scene, name: str) -> Staged:
+def _measure_scene(classifier: Classifier, scene: Scene, name: str) -> StagedScene:
     x = classifier.preprocess(scene.image)
     target = int(classifier.logits(x[None]).argmax())
     changed = [torch.stack([classifier.preprocess(other.image) for other in others])[None]
@@ -61,23 +61,23 @@ def _measured(classifier: Classifier, scene: Scene, name: str) -> Staged:
     for output in OUTPUTS:
         context, thing = (effect(classifier, x[None], [target], others, output=output) for others in changed)
         shares[output] = float(share(context, thing)[0])
-    return Staged(name, x, target, torch.from_numpy(scene.mask), shares)
+    return StagedScene(name, x, target, torch.from_numpy(scene.mask), shares)
 
 
-def context_share(scene: Staged, evidence: Tensor) -> float:
-    """Share of a map's positive evidence (96, 96) that lies outside the object; NaN for a map without any."""
+def context_share(scene: StagedScene, evidence: Tensor) -> float:
+    """Compute the share of a heatmap's positive evidence (96, 96) outside the object; NaN without any."""
     return 1 - float(relevance_mass(evidence[None], scene.inside[None])[0])
 
 
-def even(scene: Staged) -> float:
-    """`context_share` of a map of one value: what any map gets for nothing."""
+def compute_even_share(scene: StagedScene) -> float:
+    """Compute `context_share` of a constant heatmap, the baseline."""
     return 1 - float(scene.inside.double().mean())
 
 
 def context_table(shares: dict[str, Floats], effects: dict[str, Floats], free: Floats) -> dict[str, Any]:
-    """Spearman's correlation over the scenes of each method's shares with the effects', with bootstrap intervals.
+    """Correlate each method's shares with the effects' over the scenes (Spearman), with bootstrap intervals.
 
-    ``free`` are the shares of an even map; ``gain`` is how much more a method correlates than that map, on the same
+    ``free`` are the shares of a constant heatmap; ``gain`` is a method's correlation minus that one, on the same
     resampled scenes. Scenes without a share (no positive effect or evidence) are left out and counted.
     """
     return {
@@ -94,24 +94,24 @@ def context_table(shares: dict[str, Floats], effects: dict[str, Floats], free: F
 
 def _mean(shares: Floats) -> float | None:
     finite = shares[np.isfinite(shares)]
-    return _rounded(float(finite.mean())) if len(finite) else None
+    return _round(float(finite.mean())) if len(finite) else None
 
 
 def _correlation(own: Floats, truth: Floats) -> dict[str, Any]:
     kept = np.isfinite(own) & np.isfinite(truth)
     found, drawn = _spearman(own[kept], truth[kept])
-    return {"spearman": _rounded(found), "interval_95": _interval(drawn), "scenes": int(kept.sum())}
+    return {"spearman": _round(found), "interval_95": _interval(drawn), "scenes": int(kept.sum())}
 
 
 def _gain(own: Floats, free: Floats, truth: Floats) -> dict[str, Any]:
     kept = np.isfinite(own) & np.isfinite(truth)
     found, drawn = _spearman(own[kept], truth[kept])
     without, drawn_without = _spearman(free[kept], truth[kept])
-    return {"gain": _rounded(found - without), "gain_interval_95": _interval(drawn - drawn_without)}
+    return {"gain": _round(found - without), "gain_interval_95": _interval(drawn - drawn_without)}
 
 
 def _spearman(one: Floats, other: Floats) -> tuple[float, Floats]:
-    """Rank correlation of two series (n,), and of their resamples (RESAMPLES,); NaN where one does not vary.
+    """Correlate the ranks of two series (n,), and of their resamples (RESAMPLES,); NaN for a constant one.
 
     The resamples are the same for every pair of one length.
     """
@@ -121,7 +121,7 @@ def _spearman(one: Floats, other: Floats) -> tuple[float, Floats]:
 
 
 def _correlations(one: Floats, other: Floats) -> Floats:
-    """Spearman's correlation of each row (m, n), with mean ranks for ties."""
+    """Compute Spearman's correlation of each row (m, n), with mean ranks for ties."""
     if one.shape[1] < 2:
         return np.full(len(one), np.nan)
     first, second = (stats.rankdata(series, axis=1) - (one.shape[1] + 1) / 2 for series in (one, other))
@@ -131,9 +131,9 @@ def _correlations(one: Floats, other: Floats) -> Floats:
 
 def _interval(drawn: Floats) -> list[float | None]:
     finite = drawn[np.isfinite(drawn)]
-    return [_rounded(float(np.quantile(finite, bound))) if len(finite) else None for bound in (0.025, 0.975)]
+    return [_round(float(np.quantile(finite, bound))) if len(finite) else None for bound in (0.025, 0.975)]
 
 
-def _rounded(value: float) -> float | None:
-    """Four places; None for NaN, which JSON has not."""
+def _round(value: float) -> float | None:
+    """Round to four places; None for NaN, which JSON does not have."""
     return round(value, 4) if np.isfinite(value) else None

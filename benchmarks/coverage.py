@@ -1,7 +1,7 @@
-"""Whether the intervals of every measure cover the truth: ``python -m benchmarks.coverage``.
+"""Coverage of the intervals of every measure: ``python -m benchmarks.coverage``.
 
-200 simulated studies whose truth is known; of each measure the share of its 95% intervals that hold the truth, with the
-Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
+200 simulated studies whose truth is known; for each measure the share of its 95% intervals that contain the truth, and
+its Monte Carlo error over studies (intervals of one study are not independent). Where participants are resampled, the
 truth is that of new participants on the same trials, so categories stay the same in all studies; where a mixed model
 is fitted, each study draws its own categories.
 """
@@ -51,9 +51,11 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 
 
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
-    """Coverage of each measure over the studies."""
+    """Measure the coverage of each measure over the studies."""
     found = pd.concat(
-        parallel.each(partial(one, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies")
+        parallel.each(
+            partial(run_study, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies"
+        )
     )
     rows = []
     for name, part in found.groupby("measure", sort=False):
@@ -70,17 +72,20 @@ def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, 
     return {"studies": studies, "participants": 4 * per_condition, "trials": 3 * CATEGORIES, "rows": rows}
 
 
-def one(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
-    """measure, covered, study: each interval of one study."""
+def run_study(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
+    """Tabulate measure, covered, study: each interval of one study."""
     rng = np.random.default_rng(stream)
-    frame = answers(per_condition, FIXED_CATEGORIES, rng)
-    parts = [_resampled(frame, rng), _models(answers(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng))]
-    parts += [_detected(observers(per_condition, rng)), _timed(frame, rng)]
+    frame = simulate_responses(per_condition, FIXED_CATEGORIES, rng)
+    parts = [
+        _check_bootstrap(frame, rng),
+        _check_models(simulate_responses(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng)),
+    ]
+    parts += [_check_detection(simulate_observers(per_condition, rng)), _check_times(frame, rng)]
     return pd.concat(parts).assign(study=stream[1])
 
 
-def answers(per_condition: int, category: Floats, rng: np.random.Generator) -> pd.DataFrame:
-    """A study of logistic participants with confidence ratings that depend on the participant."""
+def simulate_responses(per_condition: int, category: Floats, rng: np.random.Generator) -> pd.DataFrame:
+    """Simulate a study of logistic participants with confidence ratings that depend on the participant."""
     people = 4 * per_condition
     names = np.repeat(list(EFFECT), per_condition)
     kind, where = np.tile(np.arange(3), CATEGORIES), np.repeat(np.arange(CATEGORIES), 3)
@@ -91,13 +96,13 @@ def answers(per_condition: int, category: Floats, rng: np.random.Generator) -> p
 
 
 def _confidence(eta: Floats, own: Floats, rng: np.random.Generator) -> Floats:
-    """Ratings from .5 to 1 that follow the log-odds, the participant's ability with the wrong sign, and noise."""
+    """Simulate ratings from .5 to 1 that follow the log-odds, the ability with the wrong sign, and noise."""
     raw = 0.4 * eta - 0.8 * own[:, None] + rng.normal(0, 0.8, eta.shape)
     return np.asarray(0.5 + 0.499 * expit(raw), dtype=np.float64)
 
 
-def observers(per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Participants of signal detection theory, the same d' and another criterion in each condition."""
+def simulate_observers(per_condition: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Simulate participants of signal detection theory, with equal d' and a criterion for each condition."""
     people = 4 * per_condition
     names = np.repeat(list(CRITERIA), per_condition)
     kind, where = np.tile(np.arange(3), CATEGORIES), np.repeat(np.arange(CATEGORIES), 3)
@@ -133,7 +138,7 @@ def _frame(
 
 @cache
 def accuracy(condition: str, kind: int, category: float | None = None) -> float:
-    """Share of correct responses of new participants; on the fixed categories, or on one, or (NaN) on new ones."""
+    """Compute the accuracy of new participants; on the fixed categories, or on one, or (NaN) on new ones."""
     if category is not None and math.isnan(category):
         spread = math.hypot(PERSON_SD, CATEGORY_SD)
         return _mean(LEVEL[kind] + EFFECT[condition], spread)
@@ -145,30 +150,30 @@ def _mean(eta: float, sd: float) -> float:
     return float(expit(eta + sd * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
-def _resampled(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def _check_bootstrap(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     shown = bootstrap.accuracy(frame, rng=rng, resamples=2000)
     true = [accuracy(r.condition, TRIAL_TYPES.index(r.trial_type)) for r in shown.itertuples()]
-    parts = [_covered("accuracy by condition and trial type (Figure 1)", shown, true)]
+    parts = [_tabulate_coverage("accuracy by condition and trial type (Figure 1)", shown, true)]
     belief = projection.table(frame, rng=rng, resamples=2000)
-    true = [_projected(str(name)) for name in belief["condition"]]
-    parts.append(_covered("belief projection", belief, true))
+    true = [_compute_projection(str(name)) for name in belief["condition"]]
+    parts.append(_tabulate_coverage("belief projection", belief, true))
     blocks = learning.table(frame, rng=rng)
     true = [np.mean([accuracy(str(name), k) for k in range(3)]) for name in blocks["condition"]]
-    parts.append(_covered("accuracy by block of trials (learning)", blocks, true))
+    parts.append(_tabulate_coverage("accuracy by block of trials (learning)", blocks, true))
     sure = calibration.bins(frame, rng=rng)
-    known = calibrated()
+    known = compute_calibration()
     true = [known[str(r.condition), _bin(r.confidence)] for r in sure.itertuples()]
-    parts.append(_covered("calibration: accuracy by confidence", sure, true))
+    parts.append(_tabulate_coverage("calibration: accuracy by confidence", sure, true))
     cells = items.table(frame)
     true = [
         np.mean([accuracy(n, TRIAL_TYPES.index(r.trial_type), FIXED_CATEGORIES[int(r.category[1:])]) for n in EFFECT])
         for r in cells.itertuples()
     ]
-    parts.append(_covered("accuracy by category and trial type (Wilson)", cells, true))
+    parts.append(_tabulate_coverage("accuracy by category and trial type (Wilson)", cells, true))
     return pd.concat(parts)
 
 
-def _projected(condition: str) -> float:
+def _compute_projection(condition: str) -> float:
     wrong = np.mean([1 - accuracy(condition, k) for k in (0, 1)])
     return float((wrong + accuracy(condition, 2)) / 2)
 
@@ -178,14 +183,14 @@ def _bin(confidence: float) -> int:
 
 
 @cache
-def calibrated() -> dict[tuple[str, int], float]:
-    """Accuracy of the population in each bin of confidence, from very many participants."""
-    frame = answers(5000, FIXED_CATEGORIES, np.random.default_rng(99))
+def compute_calibration() -> dict[tuple[str, int], float]:
+    """Compute the population's accuracy in each bin of confidence, from very many participants."""
+    frame = simulate_responses(5000, FIXED_CATEGORIES, np.random.default_rng(99))
     binned = frame.assign(bin=frame["confidence"].map(_bin))
     return dict(binned.groupby(["condition", "bin"])["correct"].mean().items())
 
 
-def _models(frame: pd.DataFrame) -> pd.DataFrame:
+def _check_models(frame: pd.DataFrame) -> pd.DataFrame:
     model = nested.analyze(frame, fixed={"interaction": nested.FIXED["interaction"]}).largest
     table = contrasts.table(model)
     pairs = [(c.more, TRIAL_TYPES.index(c.trial_types[0])) for c in contrasts.DEFAULT]
@@ -195,9 +200,9 @@ def _models(frame: pd.DataFrame) -> pd.DataFrame:
     true = [_average(str(r.variable), TRIAL_TYPES.index(str(r.trial_type))) for r in effects.itertuples()]
     return pd.concat(
         [
-            _covered("contrasts, log-odds (Wald)", table, [EFFECT[name] for name, _ in pairs]),
-            _covered("contrasts, percentage points (delta method)", shown, points),
-            _covered("average effects on the probability (delta method)", effects, true),
+            _tabulate_coverage("contrasts, log-odds (Wald)", table, [EFFECT[name] for name, _ in pairs]),
+            _tabulate_coverage("contrasts, percentage points (delta method)", shown, points),
+            _tabulate_coverage("average effects on the probability (delta method)", effects, true),
         ]
     )
 
@@ -208,37 +213,37 @@ def _average(variable: str, kind: int) -> float:
     return float(np.mean([accuracy(a, kind, math.nan) - accuracy(b, kind, math.nan) for a, b in pairs]))
 
 
-def _detected(frame: pd.DataFrame) -> pd.DataFrame:
+def _check_detection(frame: pd.DataFrame) -> pd.DataFrame:
     table = detection.conditions(frame)
     parts = []
     for name, true in (("dprime", [DPRIME] * 4), ("criterion", [CRITERIA[str(c)] for c in table["condition"]])):
         renamed = table.rename(columns={f"{name}_low": "low", f"{name}_high": "high"})
-        parts.append(_covered(f"signal detection: {name}", renamed, true))
+        parts.append(_tabulate_coverage(f"signal detection: {name}", renamed, true))
     found = detection.differences(frame)
     for name, part in found.groupby("measure", sort=False):
         more = [str(c).split(" - ")[0] for c in part["contrast"]]
         true = [0.0 if name == "dprime" else CRITERIA[c] - CRITERIA["none"] for c in more]
-        parts.append(_covered(f"signal detection: difference in {name}", part, true))
+        parts.append(_tabulate_coverage(f"signal detection: difference in {name}", part, true))
         if name == "dprime":
             wrong = part.assign(low=-np.inf, high=np.where(part["p"] < 0.05, np.inf, -np.inf))
-            parts.append(_covered("signal detection: p < .05 for equal d' (false positives)", wrong, true))
+            parts.append(_tabulate_coverage("signal detection: p < .05 for equal d' (false positives)", wrong, true))
     return pd.concat(parts)
 
 
-def _timed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def _check_times(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Simulate log times with an effect of saliency; each study draws its own categories."""
-    person = {name: rng.normal(0, 0.3) for name in frame["participant"].unique()}
+    participant = {name: rng.normal(0, 0.3) for name in frame["participant"].unique()}
     category = {name: rng.normal(0, 0.1) for name in frame["category"].unique()}
-    log = 7.5 + frame["participant"].map(person) + frame["category"].map(category) + LOG_EFFECT * frame["saliency"]
+    log = 7.5 + frame["participant"].map(participant) + frame["category"].map(category) + LOG_EFFECT * frame["saliency"]
     timed = frame.assign(log_rt=log + rng.normal(0, LOG_SD, len(frame)))
     formula = f"log_rt ~ {nested.FIXED['interaction']} + {nested.RANDOM}"
     table = wald(mixed.fit(timed, formula, family="gaussian", reml=True))
     true = [{"(Intercept)": 7.5, "saliency": LOG_EFFECT}.get(str(term), 0.0) for term in table["term"]]
-    return _covered("log response times: coefficients (REML)", table, true)
+    return _tabulate_coverage("log response times: coefficients (REML)", table, true)
 
 
-def _covered(name: str, table: pd.DataFrame, true: list[float]) -> pd.DataFrame:
-    """Of the intervals that there are."""
+def _tabulate_coverage(name: str, table: pd.DataFrame, true: list[float]) -> pd.DataFrame:
+    """Tabulate coverage of the finite intervals."""
     known = table["low"].notna().to_numpy()
     covered = (table["low"].to_numpy() <= np.array(true)) & (np.array(true) <= table["high"].to_numpy())
     return pd.DataFrame({"measure": name, "covered": covered[known]})

@@ -1,9 +1,9 @@
-"""Which maps point at the object, and which give the context its measured due?
+"""Faithfulness of heatmaps: the pointing game, and the context's share against its measured effect.
 
 ``python -m benchmarks.faithfulness --real FOLDER``. The pointing game on photographs with boxes, against the middle of
-the photograph and a random pixel (`benchmarks.pointing`); on scenes, the context's share of a map's evidence against
-its share of the measured causal effect (`benchmarks.contexts`). Every method runs with its defaults. Rows are kept as
-they come in ``--rows FILE``: stopped and started again with the same words, it goes on where it was.
+the photograph and a random pixel (`benchmarks.pointing`); on scenes, the context's share of the evidence against
+its share of the measured causal effect (`benchmarks.contexts`). Every method runs with its defaults. Rows are saved
+one by one in ``--rows FILE``, so that an interrupted run resumes with the same arguments.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.contexts import OUTPUTS, context_share, context_table, even, staged
+from benchmarks.contexts import OUTPUTS, compute_even_share, context_share, context_table, stage_scenes
 from benchmarks.machine import arguments, hand_over
-from benchmarks.pointing import centre_hit, chance, chance_anywhere, hit, photographs, pointing_table
+from benchmarks.pointing import chance, chance_anywhere, is_centre_hit, is_hit, photographs, pointing_table
 from benchmarks.rows import Row, Rows
 from core import loading
 from core.attribution import METHODS
@@ -33,25 +33,25 @@ from study.network.sources import open_classifier
 from study.workspace.workspace import home
 
 BUDGET = 20.0
-"""Processor seconds that a method's first map of a picture may take, by default."""
+"""Processor seconds that a method's first heatmap of an image may take, by default."""
 PARTS = ("pointing", "contexts")
 
 
 class OverBudget(Exception):
-    """A map took longer than it may."""
+    """A heatmap took longer than allowed."""
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Read the arguments, make what rows are lacking, print the tables."""
+    """Read the arguments, compute missing rows, print the tables."""
     parser = arguments("faithfulness")
     parser.add_argument("--real", type=Path, default=os.environ.get("FORETELL_REAL"), help="folder of real networks")
     parser.add_argument("--methods", default=",".join(METHODS), help="comma-separated; all by default")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"comma-separated out of {', '.join(PARTS)}")
-    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds a method's first map may take")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds a method's first heatmap may take")
     parser.add_argument("--pictures", type=int, default=0, help="photographs, the first ones; 0 is all")
     parser.add_argument("--scenes", type=int, default=200, help="scenes")
     parser.add_argument("--seed", type=int, default=0, help="of the scenes and of random methods")
-    parser.add_argument("--rows", type=Path, help="where rows are kept; in the workspace by default")
+    parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
     given = parser.parse_args(words)
     unknown = set(given.parts.split(",")) - set(PARTS)
     if unknown or (given.real is None and "pointing" in given.parts):
@@ -60,7 +60,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
-    """Both tables and what was left out, JSON-ready."""
+    """Measure both tables and the skipped methods, JSON-ready."""
     parts: dict[str, Callable[[argparse.Namespace, Path], dict[str, Any]]]
     parts = {"pointing": _pointing, "contexts": _contexts}
     path = given.rows or home() / "benchmarks" / "faithfulness.jsonl"
@@ -71,31 +71,33 @@ def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     folder = Path(given.real) / "imagenet"
     classifier = loading.load(f"{folder / 'mobilenet_v2.py'}:build")
     shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
-    work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": hit(one, map_)}) for one in shown]
+    work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": is_hit(one, map_)}) for one in shown]
     found, left_out = _rows("pointing", classifier, work, given, path)
     hits = {method: [row["hit"] for row in rows] for method, rows in found.items()}
-    table = pointing_table(hits, *([ask(one) for one in shown] for ask in (centre_hit, chance, chance_anywhere)))
-    return table | _told(found, left_out)
+    table = pointing_table(hits, *([ask(one) for one in shown] for ask in (is_centre_hit, chance, chance_anywhere)))
+    return table | _summarise(found, left_out)
 
 
 def _contexts(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     classifier = open_classifier("scenes", Path.cwd())
-    shown = staged(classifier, given.scenes, given.seed)
+    shown = stage_scenes(classifier, given.scenes, given.seed)
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"share": context_share(one, map_)}) for one in shown]
     found, left_out = _rows("contexts", classifier, work, given, path)
     shares = {method: np.array([row["share"] for row in rows]) for method, rows in found.items()}
     effects = {output: np.array([one.shares[output] for one in shown]) for output in OUTPUTS}
-    return context_table(shares, effects, np.array([even(one) for one in shown])) | _told(found, left_out)
+    return context_table(shares, effects, np.array([compute_even_share(one) for one in shown])) | _summarise(
+        found, left_out
+    )
 
 
 Work = list[tuple[str, Tensor, int, Callable[[Tensor], Row]]]
-"""Name, input, target of each picture, and what is asked of its map."""
+"""Name, input and target of each image, and the function that scores its heatmap."""
 
 
 def _rows(
     part: str, classifier: Classifier, work: Work, given: argparse.Namespace, path: Path
 ) -> tuple[dict[str, list[Row]], dict[str, str]]:
-    """The rows of each method that applies, picture by picture, and why the others were left out."""
+    """Compute the rows of each method that applies, image by image, and why the others were skipped."""
     rows = Rows(path, {"network": classifier.fingerprint, "seed": given.seed})
     found: dict[str, list[Row]] = {}
     left_out: dict[str, str] = {}
@@ -107,7 +109,7 @@ def _rows(
                 for index, (name, x, target, asked) in enumerate(work)
             ]
         except OverBudget:
-            left_out[method] = f"its first map took more than {given.budget:g} s"
+            left_out[method] = f"its first heatmap took more than {given.budget:g} s"
         except ForetellError as error:
             left_out[method] = str(error)
         print(f"{part}: {method} {left_out.get(method, 'done')}", file=sys.stderr, flush=True)
@@ -135,7 +137,7 @@ def _row(
     return asked(explanation.evidence[0]) | {"seconds": round(time.process_time() - start, 3)}
 
 
-def _told(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
+def _summarise(found: dict[str, list[Row]], left_out: dict[str, str]) -> dict[str, Any]:
     seconds = {method: round(statistics.median(row["seconds"] for row in rows), 3) for method, rows in found.items()}
     return {"seconds_per_map": seconds, "left_out": left_out}
 

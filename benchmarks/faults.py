@@ -1,6 +1,6 @@
 """kill -9 of the server at fifty random moments under load: ``python -m benchmarks.faults``.
 
-What `tests/faults/test_kill.py` does four times. Lost and doubled answers must both be 0.
+The same as `tests/faults/test_kill.py`, with fifty kills. Lost and doubled responses must both be 0.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tests.faults.soak import prepared, soak
 from tests.server import serving
 
 TRIALS = 1_500
-"""More than anybody answers."""
+"""More trials than any participant completes."""
 
 
 def measure(clients: int, kills: int, seed: int) -> dict[str, Any]:
-    """One long soak."""
+    """Run one long soak test."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)

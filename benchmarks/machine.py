@@ -1,4 +1,4 @@
-"""What a figure was measured on, and the way every benchmark hands over its JSON."""
+"""The machine of a benchmark, and the JSON output that all benchmarks share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = ("torch", "torchvision", "numpy", "scipy", "pandas", "glmm", "statsmo
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores, memory settings, versions, and how busy the machine was with other things."""
+    """Describe processor, cores, memory settings, versions, and the machine's load."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -43,7 +43,7 @@ def _processor() -> str:
 
 
 def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each piece of work; all take turns, so that a busy moment falls on each alike.
+    """Measure median seconds of each piece of work; all take turns, so that load from outside affects each alike.
 
     With one thread and no accelerator they are processor seconds, which wait for no other program.
     """
@@ -51,7 +51,7 @@ def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
     clock = time.process_time if alone else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for name in work:
-        work[name]()  # warm
+        work[name]()  # warm up
     for _ in range(rounds):
         for name, run in work.items():
             start = clock()
@@ -66,7 +66,7 @@ def report(benchmark: str, measure: Callable[[], dict[str, Any]]) -> None:
 
 
 def arguments(benchmark: str) -> argparse.ArgumentParser:
-    """What every benchmark can be told; one that can be told more adds to it."""
+    """Make the parser of the options that all benchmarks share."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{benchmark}")
     parser.add_argument("--json", type=Path, help="also write the result to this file")
     parser.add_argument("--threads", type=int, help="threads of torch; 1 where other programs use the cores")
@@ -74,10 +74,10 @@ def arguments(benchmark: str) -> argparse.ArgumentParser:
 
 
 def hand_over(benchmark: str, given: argparse.Namespace, measure: Callable[[], dict[str, Any]]) -> None:
-    """`report` for arguments already read."""
+    """Run `report` for arguments already read."""
     if given.threads:
         torch.set_num_threads(given.threads)
-    machine = describe()  # before: afterwards the load would be the benchmark's own
+    machine = describe()  # first, as the benchmark itself adds load
     text = json.dumps({"benchmark": benchmark, "machine": machine, "result": measure()}, indent=1) + "\n"
     print(text, end="")
     if given.json is not None:

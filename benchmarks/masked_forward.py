@@ -1,8 +1,8 @@
-"""How much of a network's own speed is left when it is asked about masked pictures.
+"""Throughput of the masked-forward engine, relative to the network's own.
 
 ``python -m benchmarks.masked_forward``. Four things take turns on the same number of inputs: the network itself on a
-ready batch; the program made of it for predictions, on a ready batch; the masked-forward engine (mask, fill, forward by
-that program, softmax); and a whole Bayesian-teaching map (sampling the masks and the sums too). Random weights do.
+ready batch; the fused program made from it, on a ready batch; the masked-forward engine (mask, fill, forward by
+that program, softmax); and a whole Bayesian-teaching heatmap (with sampling and sums). Weights are random.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ USUAL = ("resnet18", "resnet50", "mobilenet_v2", "densenet121", "efficientnet_b0
 
 
 def measure() -> dict[str, Any]:
-    """Inputs a second of each, and their shares, for a small network and usual ones."""
+    """Measure inputs per second of each, and their ratios, for a small network and common ones."""
     found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
     for name in USUAL:
         network = loading.import_torchvision().models.get_model(name, weights=None)

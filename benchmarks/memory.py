@@ -1,7 +1,7 @@
-"""Does the memory that a map takes follow the budget it is given, and does the map stay the same?
+"""Memory of a heatmap: whether its peak follows the budget and the heatmap stays the same.
 
-``python -m benchmarks.memory``. One process for each budget makes an occlusion map and a gradient of eight pictures by
-resnet50 (random weights do for memory) and says how much its peak rose above what it had with the network loaded.
+``python -m benchmarks.memory``. One process for each budget makes occlusion and gradient heatmaps of eight images by
+resnet50 (with random weights) and reports how much its peak rose above that with the network loaded.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BUDGETS_MIB = (32, 128, 512)
 PARAMETERS: dict[str, dict[str, Any]] = {"occlusion": {"window": 32, "stride": 16}, "gradient": {}}
 CHILD = "--one"
 SQUARE = 16
-"""Maps are compared as means over squares of so many px."""
+"""Side of the squares, px, over which heatmaps are averaged before they are compared."""
 
 
 def measure() -> dict[str, Any]:
-    """Peaks by budget and method, and how far the maps are apart."""
+    """Measure peaks by budget and method, and the differences of the heatmaps."""
     rows: dict[str, Any] = {}
     for budget in BUDGETS_MIB:
         environment = os.environ | {"FORETELL_MEMORY_MIB": str(budget)}
@@ -48,7 +48,7 @@ def measure() -> dict[str, Any]:
 
 
 def _one(method: str) -> None:
-    """In a process of its own: eight maps, and the rise of the peak in MiB."""
+    """Make eight heatmaps in a separate process, and measure the rise of the peak in MiB."""
     network = loading.import_torchvision().models.resnet50(weights=None)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -56,7 +56,7 @@ def _one(method: str) -> None:
             parameter.normal_(0, parameter[0].numel() ** -0.5, generator=generator)
     classifier = Classifier(network, loading.imagenet_transforms, name="resnet50")
     images = torch.randn(8, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
-    METHODS["gradient"](classifier, images[:1], [0])  # what is made once is made
+    METHODS["gradient"](classifier, images[:1], [0])  # warm up: allocate what stays
     classifier.logits(images[:1])
     before = _peak_mib()
     maps = METHODS[method](classifier, images, [0] * len(images), **PARAMETERS[method]).map

@@ -1,9 +1,9 @@
-"""The mixed models against the programs you would use instead: ``python -m benchmarks.models``.
+"""The mixed models against other programs: ``python -m benchmarks.models``.
 
-Studies drawn from the paper's published coefficients (Table 1) with standard deviations of 0.38 between people and 0.6
-between categories, which reproduce its standard errors. All programs fit the same rows in one run; R is started for
-each fit, and what it takes to start and read is not counted. Seconds of processor time. A peer that does not end within
-`LIMIT_S` of them is stopped and written as such.
+Studies drawn from the paper's published coefficients (Table 1) with standard deviations of 0.38 (participants) and 0.6
+(categories), which reproduce its standard errors. All programs fit the same rows in one run; R is started for
+each fit; starting and reading are not counted. Seconds are processor time. A peer that does not end within
+`LIMIT_S` is stopped and reported so.
 """
 
 from __future__ import annotations
@@ -57,54 +57,54 @@ _PEERS = {
 
 
 def measure() -> dict[str, Any]:
-    """Every program on every design."""
+    """Measure every program on every design."""
     result: dict[str, Any] = {"limit_cpu_seconds": LIMIT_S}
     for name, per_condition in SIZES.items():
         frame = data(per_condition)
         result[name] = {
             "answers": len(frame),
             "three nested fits": nested_fits(frame),
-            "interaction model": compared(frame, FORMULA),
+            "interaction model": compare_programs(frame, FORMULA),
         }
-    result["160 people, random slope"] = compared(data(SIZES["160 people"]), SLOPE)
-    result["growth"] = [{"people": 4 * n, **alone(data(n), FORMULA)} for n in GROWTH]
+    result["160 people, random slope"] = compare_programs(data(SIZES["160 people"]), SLOPE)
+    result["growth"] = [{"people": 4 * n, **fit_alone(data(n), FORMULA)} for n in GROWTH]
     return result
 
 
 def data(per_condition: int) -> pd.DataFrame:
-    """One study of the paper's design."""
+    """Simulate one study of the paper's design."""
     return responses.prepare(AdditiveTruth(TABLE_1).study(per_condition, np.random.default_rng(SEED))).frame
 
 
 def nested_fits(frame: pd.DataFrame) -> dict[str, Any]:
-    """The whole analysis: fits, checks of separation and of convergence, tests."""
-    nested.analyze(frame.head(2000))  # warm
-    analysis, seconds = timed(lambda: nested.analyze(frame))
+    """Run the whole analysis: fits, checks of separation and of convergence, tests."""
+    nested.analyze(frame.head(2000))  # warm up
+    analysis, seconds = measure_time(lambda: nested.analyze(frame))
     return {**seconds, "tests": {f"{t.smaller} - {t.larger}": [round(t.chisq, 2), t.df] for t in analysis.tests}}
 
 
-def compared(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
-    """Seconds, log-likelihood and number of warnings of each program."""
-    found: dict[str, Any] = {"Foretell": alone(frame, formula)}
-    found |= {name: in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
-    found[STATSMODELS] = bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
+def compare_programs(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
+    """Compare seconds, log-likelihood and number of warnings of each program."""
+    found: dict[str, Any] = {"Foretell": fit_alone(frame, formula)}
+    found |= {name: fit_in_r(frame, formula, *_PEERS[name]) for name in _PEERS}
+    found[STATSMODELS] = fit_bayesian(frame) if formula == FORMULA else "has no correlated random slopes"
     return found
 
 
-def alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
-    """This project's fit, with its checks."""
-    model, seconds = timed(lambda: mixed.fit(frame, formula))
+def fit_alone(frame: pd.DataFrame, formula: str) -> dict[str, Any]:
+    """Measure this project's fit, with its checks."""
+    model, seconds = measure_time(lambda: mixed.fit(frame, formula))
     return {**seconds, "loglik": round(model.loglik, 4), "warnings": len(model.messages)}
 
 
-def bayesian(frame: pd.DataFrame) -> dict[str, Any]:
-    """The same terms by statsmodels, with what `study.analysis.crosschecks` asks of it besides."""
+def fit_bayesian(frame: pd.DataFrame) -> dict[str, Any]:
+    """Fit the same terms by statsmodels, with the additional checks of `study.analysis.crosschecks`."""
     model = mixed.fit(frame, FORMULA)
-    return timed(lambda: crosschecks.table(frame, model))[1]
+    return measure_time(lambda: crosschecks.table(frame, model))[1]
 
 
-def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str, Any] | str:
-    """A fit in R, or why there is none."""
+def fit_in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str, Any] | str:
+    """Fit in R, or explain why not."""
     if shutil.which("Rscript") is None:
         return "R is not installed"
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +113,7 @@ def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str
         script = _R.replace("PACKAGE", package).replace("FILE", json.dumps(str(path)))
         script = script.replace("FIT", call.format(formula=formula))
         done = subprocess.run(
-            ["Rscript", "-e", script], capture_output=True, text=True, check=False, preexec_fn=_limited
+            ["Rscript", "-e", script], capture_output=True, text=True, check=False, preexec_fn=_limit_processor_time
         )
     if done.returncode in (-signal.SIGXCPU, 128 + signal.SIGXCPU, -signal.SIGKILL):
         return f"not finished within {LIMIT_S} s of processor time"
@@ -123,12 +123,12 @@ def in_r(frame: pd.DataFrame, formula: str, package: str, call: str) -> dict[str
     return {"cpu_seconds": round(float(seconds), 2), "loglik": round(float(loglik), 4), "warnings": int(warned)}
 
 
-def _limited() -> None:
+def _limit_processor_time() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (LIMIT_S, LIMIT_S))
 
 
-def timed(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
-    """The result, and wall and processor seconds."""
+def measure_time(work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+    """Return the result, and wall and processor seconds."""
     wall, processor = time.perf_counter(), time.process_time()
     result = work()
     return result, {

@@ -1,4 +1,4 @@
-"""How often the tests reject when explanations do nothing: ``python -m benchmarks.null_studies``.
+"""False positives of the tests when explanations have no effect: ``python -m benchmarks.null_studies``.
 
 Studies without any effect of explanations, in worlds where participants differ in their effects of trial type, where
 categories differ in their effects of explanations, in both, and in neither. Each study is analysed with random
@@ -40,7 +40,7 @@ CHOICES = {
 
 
 def measure(studies: int, per_condition: int, categories: int, workers: int | None) -> dict[str, Any]:
-    """The share of rejections of each test in each world with each choice of random effects."""
+    """Measure the share of rejections of each test in each world with each choice of random effects."""
     rows = []
     for world, (by_participant, by_category) in WORLDS.items():
         truth = AdditiveTruth(
@@ -49,16 +49,16 @@ def measure(studies: int, per_condition: int, categories: int, workers: int | No
             person_slope_sd=by_participant,
             category_slope_sd=by_category,
         )
-        work = partial(one, truth, per_condition)
+        work = partial(run_study, truth, per_condition)
         found = pd.concat(parallel.each(work, [(SEED, k) for k in range(studies)], workers=workers))
         for (choice, test), part in found.groupby(["choice", "test"], sort=False):
             rows.append({"world": world, "choice": choice, "test": test, **_share(part["p"])})
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)  # a long run can be read on the way
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)  # print partial results of a long run
     return {"studies": studies, "participants": 4 * per_condition, "categories": categories, "rows": rows}
 
 
-def one(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
-    """choice, test and p of one study."""
+def run_study(truth: AdditiveTruth, per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
+    """Tabulate choice, test and p of one study."""
     frame = truth.study(per_condition, np.random.default_rng(stream))
     rows = []
     run = cache(partial(power.run, frame))  # the reduced model is often the one without correlations

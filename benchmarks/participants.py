@@ -1,7 +1,7 @@
-"""How many people a server carries at once: ``python -m benchmarks.participants``.
+"""Number of simultaneous participants that a server supports: ``python -m benchmarks.participants``.
 
 Simulated participants through real HTTP against a real server while a browser has the page Monitor open. A fifth of
-them leave somewhere in the middle; their places are kept for a minute, then given to others, until every place is done.
+them leave in the middle; their places are held for a minute, then given to others, until every place is done.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEMPORARY = (429, 500, 502, 503, 504)
 
 @dataclass
 class Log:
-    """What the people saw of the server."""
+    """Results of the clients' requests."""
 
     latencies_ms: list[float] = field(default_factory=list)
     acknowledged: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Log:
 
 @dataclass(frozen=True)
 class Load:
-    """How people arrive and how long they think before an answer, s."""
+    """Arrival times, and the thinking time before a response, s."""
 
     people: int
     trials: int
@@ -60,7 +60,7 @@ class Load:
 def measure(
     numbers: list[int], trials: int, ramp_s: float, think_s: tuple[float, float], longest_s: float
 ) -> dict[str, Any]:
-    """One fresh server for each number of people."""
+    """Measure one fresh server for each number of participants."""
     runs = []
     for people in numbers:
         runs.append(asyncio.run(run(Load(people, trials, ramp_s, think_s, longest_s))))
@@ -71,22 +71,22 @@ def measure(
 
 
 async def run(load: Load) -> dict[str, Any]:
-    """Everybody until every place is done, or the time is over."""
+    """Run all participants until every place is done, or the time is over."""
     with tempfile.TemporaryDirectory() as folder, serve_study(Path(folder), load) as server:
         log, began, before = Log(), time.monotonic(), server.written_bytes()
         async with watch(server), _http(server.url) as http:
-            in_time, spent = await _loaded(server, load, log, http)
+            in_time, spent = await _run_load(server, load, log, http)
         wall = time.monotonic() - began
         spent["written_kb_per_response"] = round(
             (server.written_bytes() - before) / 1024 / (len(log.acknowledged) or 1), 1
         )
         server.stop()
-        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_told(log, wall), **spent}
-        return {**told, **kept(server.home, log)}
+        told = {"people": load.people, "wall_s": round(wall, 1), "in_time": in_time, **_summarise(log, wall), **spent}
+        return {**told, **check_database(server.home, log)}
 
 
-async def _loaded(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
-    """Whether everybody came through in time, and who was busy while the first wave was there: the rest is quiet."""
+async def _run_load(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
+    """Tell whether all participants finished in time, and how busy the machine was during the first wave."""
     began, cpu, own, threads = time.monotonic(), server.cpu_s(), time.process_time(), server.threads_cpu_s()
     busy: list[Busy] = []
 
@@ -116,8 +116,8 @@ async def _loaded(server: Server, load: Load, log: Log, http: httpx.AsyncClient)
     }
 
 
-def kept(home: Path, log: Log) -> dict[str, Any]:
-    """What the database has of it: lost and doubled answers, places by condition, the chain."""
+def check_database(home: Path, log: Log) -> dict[str, Any]:
+    """Check the database: lost and doubled responses, places by condition, the chain."""
     with sqlite3.connect(home / "foretell.db") as db:
         stored = [row[0] for row in db.execute("SELECT attempt_id FROM response")]
         per_trial = db.execute("SELECT count(*) FROM (SELECT 1 FROM response GROUP BY session_id, trial_index)")
@@ -152,7 +152,7 @@ def serve_study(home: Path, load: Load) -> Iterator[Server]:
 
 @contextlib.asynccontextmanager
 async def watch(server: Server) -> AsyncIterator[None]:
-    """A browser with the page Monitor open."""
+    """Open a browser with the page Monitor."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         context = await browser.new_context()
@@ -171,24 +171,29 @@ def _http(url: str) -> httpx.AsyncClient:
 
 
 async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
-    """The first wave over the ramp; then, for every place of somebody who left, another until it is free."""
+    """Start the first wave over the ramp; then replace each participant who left until their place is done."""
     rng = random.Random(load.people)
-    first = [_person(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
+    first = [
+        _run_participant(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP)
+        for k in range(load.people)
+    ]
     await asyncio.gather(*first)
     wave_is_over()
     while log.finished < load.people:
         missing = load.people - log.finished
-        await asyncio.gather(*(_person(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
+        await asyncio.gather(
+            *(_run_participant(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing))
+        )
 
 
-async def _person(
+async def _run_participant(
     http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
 ) -> None:
     await asyncio.sleep(wait_s)
     # One address starts 40 participations a minute: these come from everywhere, as a proxy on this machine says.
     address = {"X-Forwarded-For": f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}"}
     reply = await _call(http, log, "POST", "begin", address, {"study": STUDY})
-    if reply.status_code == 410:  # every place is held: the page says so, and the person comes again
+    if reply.status_code == 410:  # every place is held: the page says so, and the participant comes again
         return await asyncio.sleep(5)
     log.arrived += 1
     who = {"X-Session-Token": reply.json()["token"], "X-Tab": uuid.uuid4().hex}
@@ -222,7 +227,7 @@ async def _answer(http: httpx.AsyncClient, log: Log, who: dict[str, str], index:
 async def _call(
     http: httpx.AsyncClient, log: Log, method: str, path: str, headers: dict[str, str], body: Any
 ) -> httpx.Response:
-    """Until it is answered, as the page does; what went wrong meanwhile is counted."""
+    """Repeat a request until it succeeds, as the page does, and count the failures."""
     while True:
         try:
             reply = await http.request(method, path, headers=headers, json=body)
@@ -235,7 +240,7 @@ async def _call(
         await asyncio.sleep(0.5)
 
 
-def _told(log: Log, wall: float) -> dict[str, Any]:
+def _summarise(log: Log, wall: float) -> dict[str, Any]:
     shares = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "slowest_ms": 1.0}
     at = {name: round(_at(log, share)) for name, share in shares.items()}
     counts = {"arrived": log.arrived, "left": log.left, "finished": log.finished, "answers": len(log.acknowledged)}
@@ -243,7 +248,7 @@ def _told(log: Log, wall: float) -> dict[str, Any]:
 
 
 def _at(log: Log, share: float) -> float:
-    """The time within which so many of the answers were acknowledged, ms."""
+    """Compute a quantile of the acknowledgement times, ms."""
     times = sorted(log.latencies_ms) or [float("nan")]
     return times[min(int(share * len(times)), len(times) - 1)]
 
@@ -254,11 +259,11 @@ def _numbers(text: str) -> list[int]:
 
 if __name__ == "__main__":
     parser = arguments("participants")
-    parser.add_argument("--people", type=_numbers, default="200,500,1000", help="numbers of people, one run each")
+    parser.add_argument("--people", type=_numbers, default="200,500,1000", help="numbers of participants, one run each")
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--ramp", type=float, default=20.0, help="seconds over which they arrive")
-    parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before an answer")
-    parser.add_argument("--longest", type=float, default=160.0, help="seconds before a run is ended and told as it is")
+    parser.add_argument("--think", type=float, nargs=2, default=(2.0, 4.0), help="seconds before a response")
+    parser.add_argument("--longest", type=float, default=160.0, help="seconds before a run is stopped and reported")
     given = parser.parse_args()
     think = tuple(given.think)
     hand_over("participants", given, lambda: measure(given.people, given.trials, given.ramp, think, given.longest))

@@ -1,7 +1,7 @@
-"""The same maps by the libraries that users would take instead, with the same settings.
+"""The same heatmaps by the libraries that users would take instead, with the same settings.
 
 `PEERS` names, for each method, the peers and their builders: ``build(module, images, targets, settings) -> run``, where
-``run()`` gives the map (B, H, W) on the CPU if it should equal Foretell's, else None.
+``run()`` returns the heatmap (B, H, W) on the CPU if it should equal Foretell's, else None.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ warnings.filterwarnings("ignore", module="captum")
 
 
 def _captum(name: str, **options: Any) -> Build:
-    """A gradient method of captum whose map is summed over the channels."""
+    """Build a gradient method of captum whose heatmap is summed over the channels."""
 
     def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:  # noqa: ARG001
         from captum import attr
@@ -107,14 +107,14 @@ def _occlusion(chunked: bool) -> Build:
 
 
 def _cells(images: Tensor, grid: int) -> Tensor:
-    """The number of each pixel's cell, (1, 1, H, W)."""
+    """Number the cell of each pixel, (1, 1, H, W)."""
     height, width = images.shape[2:]
     rows, columns = (torch.arange(side, device=images.device) * grid // side for side in (height, width))
     return (rows[:, None] * grid + columns)[None, None]
 
 
 def _perturbing(name: str, chunked: bool) -> Build:
-    """LIME, KernelSHAP or Shapley sampling of captum over the same cells."""
+    """Build LIME, KernelSHAP or Shapley sampling of captum over the same cells."""
 
     def build(module: nn.Module, images: Tensor, targets: list[int], settings: dict[str, Any]) -> Run:
         from captum import attr
@@ -138,7 +138,7 @@ def _grad_cam_package(name: str, **options: Any) -> Build:
         import pytorch_grad_cam
         from pytorch_grad_cam.utils.model_targets import ClassifierOutputTarget
 
-        own = copy.deepcopy(module)  # it leaves hooks behind
+        own = copy.deepcopy(module)  # it leaves hooks in the network
         layer = own.get_submodule(settings["layer"]) if "layer" in settings else last_block(own)
         method = getattr(pytorch_grad_cam, name)(model=own, target_layers=[layer], **options)
 
@@ -166,13 +166,13 @@ def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dic
             start = torch.zeros_like(logits)
             start[range(len(targets)), targets] = logits[range(len(targets)), targets]
             _, found = attributor(images, start)
-        return found.sum(1).cpu() if canonizers else None  # without a canonizer batch norms are met another way
+        return found.sum(1).cpu() if canonizers else None  # without a canonizer, batch norms are handled differently
 
     return run
 
 
 def last_block(module: nn.Module) -> nn.Module:
-    """The last layer with a map of places."""
+    """Find the last layer with spatial positions."""
     return module.layer4[-1] if hasattr(module, "layer4") else module.features[-1]  # type: ignore[no-any-return, index, union-attr]
 
 

@@ -1,6 +1,6 @@
 """The pointing game on photographs, in the photograph's own frame.
 
-Zhang et al. 2016 (arXiv:1608.00507), section 4.2. A map lives on what the network saw: its maximum is located in the
+Zhang et al. 2016 (arXiv:1608.00507), section 4.2. A heatmap has the network's input size: its maximum is located in the
 photograph, where the boxes and the tolerance are, by the measured geometry of the network's transforms.
 """
 
@@ -28,14 +28,14 @@ from core.faithfulness.ranking import ranks
 from core.geometry import Geometry
 
 TOLERANCE = 15.0
-"""px of the photograph."""
+"""Tolerance, px of the photograph."""
 
 
 @dataclass(frozen=True)
 class Photograph:
-    """A photograph with boxes of what the network calls it: its input, the class, (height, width) bool inside them.
+    """A photograph with boxes of its class: its input, the class, and a mask (height, width) of the boxes.
 
-    ``geometry`` says where the input lies in it.
+    ``geometry`` locates the input in the photograph.
     """
 
     name: str
@@ -46,11 +46,14 @@ class Photograph:
 
 
 def photographs(folder: Path, classifier: Classifier) -> list[Photograph]:
-    """The photographs that ``folder/targets.json`` lists, with their boxes."""
-    return [_opened(folder, classifier, entry) for entry in json.loads((folder / "targets.json").read_text("utf-8"))]
+    """Load the photographs that ``folder/targets.json`` lists, with their boxes."""
+    return [
+        _open_photograph(folder, classifier, entry)
+        for entry in json.loads((folder / "targets.json").read_text("utf-8"))
+    ]
 
 
-def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
+def _open_photograph(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
     with Image.open(folder / entry["image"]) as image:
         x, (width, height) = classifier.preprocess(image), image.size
     inside = torch.zeros(height, width, dtype=torch.bool)
@@ -62,33 +65,33 @@ def _opened(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Phot
         inside[rows, columns] = True
     geometry = classifier.geometry((width, height))
     if geometry is None:
-        raise ForetellError(f"Where {classifier.name} looks in a photograph is not known: the pointing game needs it.")
+        raise ForetellError(f"{classifier.name} does not say where its input is in a photograph.")
     return Photograph(Path(entry["image"]).name, x, int(entry["class_index"]), inside, geometry)
 
 
-def hit(photograph: Photograph, evidence: Tensor) -> bool:
-    """Whether the maximum of a map (H, W) lies at most 15 px of the photograph from a box."""
+def is_hit(photograph: Photograph, evidence: Tensor) -> bool:
+    """Tell whether the maximum of a heatmap (H, W) is at most 15 px of the photograph from a box."""
     place = (ranks(evidence[None])[0] == 0).nonzero()[0].numpy()
     point = torch.zeros(1, *photograph.inside.shape)
     point[(0, *map(int, photograph.geometry.pixels(*place)))] = 1
     return bool(pointing_hit(point, photograph.inside[None], tolerance=TOLERANCE)[0])
 
 
-def centre_hit(photograph: Photograph) -> bool:
-    """The same of the photograph's middle."""
+def is_centre_hit(photograph: Photograph) -> bool:
+    """Tell whether the photograph's centre hits a box."""
     height, width = photograph.geometry.shape
     middle = torch.zeros(height, width)
     middle[height // 2, width // 2] = 1
-    return hit(photograph, middle)
+    return is_hit(photograph, middle)
 
 
 def chance(photograph: Photograph) -> float:
-    """The same of a random pixel of the network's input: its probability."""
+    """Compute the probability that a random pixel of the network's input hits a box."""
     return float(_near(photograph)[photograph.geometry.pixels(*np.indices(photograph.geometry.shape))].mean())
 
 
 def chance_anywhere(photograph: Photograph) -> float:
-    """The same of a random pixel of the whole photograph."""
+    """Compute the probability that a random pixel of the photograph hits a box."""
     return float(_near(photograph).mean())
 
 
@@ -100,7 +103,7 @@ def _near(photograph: Photograph) -> NDArray[np.bool_]:
 def pointing_table(
     hits: dict[str, list[bool]], centre: list[bool], chances: list[float], anywhere: list[float]
 ) -> dict[str, Any]:
-    """Share of hits of each method with Wilson's 95 % interval, and the exact McNemar test against the centre.
+    """Tabulate each method's share of hits with Wilson's 95 % interval, and McNemar's exact test against the centre.
 
     ``p_holm`` corrects for the number of methods tested.
     """
@@ -125,7 +128,7 @@ def _share(hits: list[bool]) -> dict[str, Any]:
 
 
 def _against(hits: list[bool], centre: list[bool]) -> float:
-    """p of the exact two-sided McNemar test that both hit equally often."""
+    """Compute p of the exact two-sided McNemar test of equal hit rates."""
     own, middle = np.array(hits), np.array(centre)
     table = [[(own & middle).sum(), (own & ~middle).sum()], [(~own & middle).sum(), (~own & ~middle).sum()]]
     return float(mcnemar(table, exact=True).pvalue)

@@ -1,8 +1,8 @@
-"""How long a power analysis takes: ``python -m benchmarks.power``.
+"""Duration of a power analysis: ``python -m benchmarks.power``.
 
-1,000 studies of 160 people drawn from the paper's Table 1, of each the three nested fits and their two tests, on every
-core. Other programs lengthen the seconds on the clock but hardly those of the processors, so both are kept, and the
-second divided by the number of cores: what the clock would show on a machine that does nothing else.
+1,000 studies of 160 participants from the paper's Table 1, each with three nested fits and their two tests, on every
+core. Other programs lengthen wall time but hardly processor time, so both are reported, and the
+second divided by the number of cores: the wall time on an idle machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEED = 2021
 
 
 def measure(studies: int, per_condition: int, effect: float, workers: int | None) -> dict[str, Any]:
-    """Seconds, and the power found."""
+    """Measure the seconds and the power."""
     wall, processors = time.perf_counter(), _processors()
     table = power.curve(
         AdditiveTruth(TABLE_1), [per_condition], studies=studies, seed=SEED, effects=[effect], workers=workers
@@ -38,7 +38,7 @@ def measure(studies: int, per_condition: int, effect: float, workers: int | None
 
 
 def _processors() -> float:
-    """Processor seconds of this process and of those it started and saw end."""
+    """Measure the processor seconds of this process and of its finished children."""
     spent = os.times()
     return spent.user + spent.system + spent.children_user + spent.children_system
 

@@ -1,6 +1,6 @@
-"""Whether the intervals hold what they promise: ``python -m benchmarks.recovery``.
+"""Bias and coverage of the mixed models: ``python -m benchmarks.recovery``.
 
-200 studies of the paper's size drawn from its Table 1; of each the interaction model, its Wald intervals, and profile
+200 studies of the paper's size drawn from its Table 1; for each, the interaction model, its Wald intervals, and profile
 intervals of one coefficient and of both standard deviations. Bias and coverage with their Monte Carlo errors.
 """
 
@@ -24,15 +24,15 @@ PROFILED = "saliency"
 
 
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
-    """Bias and coverage over the studies."""
+    """Measure bias and coverage over the studies."""
     tasks = [(per_condition, SEED, number) for number in range(studies)]
-    found = pd.concat(parallel.each(one, tasks, workers=workers), ignore_index=True)
+    found = pd.concat(parallel.each(run_study, tasks, workers=workers), ignore_index=True)
     rows = [_summary(parameter, method, part) for (parameter, method), part in found.groupby(["parameter", "method"])]
     return {"studies": studies, "people": 4 * per_condition, "parameters": rows}
 
 
-def one(task: tuple[int, int, int]) -> pd.DataFrame:
-    """parameter, method, true, estimate, low, high of one simulated study."""
+def run_study(task: tuple[int, int, int]) -> pd.DataFrame:
+    """Tabulate parameter, method, true, estimate, low, high of one simulated study."""
     per_condition, *stream = task
     world = AdditiveTruth(TABLE_1)
     frame = responses.prepare(world.study(per_condition, np.random.default_rng(stream))).frame
@@ -47,7 +47,7 @@ def one(task: tuple[int, int, int]) -> pd.DataFrame:
 
 
 def coefficients() -> dict[str, float]:
-    """Table 1 by the model's own names."""
+    """Name the coefficients of Table 1 as the model does."""
     named = {}
     for factors, values in TABLE_1.items():
         for kind, value in zip(("", *TRIAL_TYPES[1:]), values, strict=True):

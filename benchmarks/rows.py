@@ -1,4 +1,4 @@
-"""Rows of a long benchmark, kept as they come, so that it can be stopped and continued."""
+"""Rows of a long benchmark, saved one by one, so that it can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Row = dict[str, Any]
 
 
 class Rows:
-    """JSON lines in a file. Rows of other code or settings stay in it and count for nothing.
+    """JSON lines in a file. Rows of other code or settings stay in it and are ignored.
 
     Parameters
     ----------
     path
-        The file; made with its folder if missing.
+        The file; created with its folder if missing.
     settings
-        What a row's value depends on besides its key, JSON-ready; the code is added.
+        Whatever else a row's value depends on, JSON-ready; the code is added.
     """
 
     def __init__(self, path: Path, settings: Row) -> None:
@@ -35,13 +35,13 @@ class Rows:
         return len(self._known)
 
     def get(self, *key: str) -> Row | None:
-        """The row kept under ``key``, or None."""
+        """Return the row saved under ``key``, or None."""
         return self._known.get(key)
 
     def add(self, row: Row, *key: str) -> Row:
-        """Keep a row under ``key``, on the disk before anything else happens."""
+        """Save a row under ``key`` on disk."""
         with self._path.open("a", encoding="utf-8") as file:
-            # A line of its own, also after one that a kill cut short.
+            # A new line, also after one that a kill truncated.
             file.write("\n" + json.dumps({"stamp": self._stamp, "key": key, "row": row}))
         self._known[key] = row
         return row
@@ -56,7 +56,7 @@ class Rows:
 
 
 def _code() -> str:
-    """SHA-256 over the source of what makes maps and scenes and asks about them."""
+    """Hash the source of the code for heatmaps, scenes and their scores (SHA-256)."""
     digest = hashlib.sha256()
     for path in sorted(path for package in CODE for path in (ROOT / package).rglob("*.py")):
         digest.update(f"{path.relative_to(ROOT).as_posix()}\0".encode() + path.read_bytes())

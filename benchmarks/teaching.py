@@ -1,11 +1,11 @@
-"""Teaching at the paper's scale: sets scored a second against the paper's recipe, and what its 90 trials cost.
+"""Teaching at the paper's scale: teaching sets scored per second against the paper's recipe, and the total cost.
 
 ``python -m benchmarks.teaching``. The recipe fits a two-class logistic regression with the prior of `KroneckerPrior` on
 four examples by L-BFGS over all 2 m weights, inverts the full 2 m x 2 m Hessian, and integrates. Both compute the same
 Laplace approximation, so their probabilities must agree; before they are compared, the recipe's optimum is polished by
 Newton steps, which its time does not contain. Each part of a build is measured in a process of its own, with the rise
-of its memory over what it had before; the cost of the whole is projected from them. Weights and features are random:
-they do for time and memory.
+of its memory; the total cost is projected from them. Weights and features are random, which suffices
+for time and memory.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ CHILD = "--one"
 TRIALS, PICTURES, MASKS = 90, 5, 1000
 POOL_PICTURES, ADVERSARIAL_PICTURES, TRAINING_PICTURES = 50_000, 7_500, 1_281_167
 SHOWN = 64
-"""Pictures and masks shown to the network to measure its speed."""
+"""Images and masks shown to the network to measure its speed."""
 
 
 def measure() -> dict[str, Any]:
-    """The recipe, the parts and the projection."""
+    """Measure the recipe, the parts and the projection."""
     parts = {}
     for name in PARTS:
         command = [sys.executable, "-m", "benchmarks.teaching", CHILD, name, str(torch.get_num_threads())]
         answer = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ)
         parts[name] = json.loads(answer.stdout.splitlines()[-1])
-    return {"scoring": _against_the_recipe(), "parts": parts, "projected": _projected(parts)}
+    return {"scoring": _against_the_recipe(), "parts": parts, "projected": _project(parts)}
 
 
 def _world(classes: int = 10) -> tuple[KroneckerPrior, Tensor, Tensor]:
-    """A prior at m = 2049, features of a pool, those of a target picture."""
+    """Make a prior at m = 2049, features of a pool, and those of a target image."""
     generator = torch.Generator().manual_seed(7)
     features = torch.rand(POOL, FEATURES, generator=generator)
     head = torch.randn(classes, FEATURES + 1, generator=generator).double() / FEATURES**0.5
@@ -69,7 +69,7 @@ def _against_the_recipe() -> dict[str, Any]:
     prior, features, image = _world()
     generator = torch.Generator().manual_seed(8)
     sets = torch.stack([torch.randperm(100, generator=generator)[:4] for _ in range(SETS)])
-    score_sets(prior, features, sets[:256], image, PAIR, weight=WEIGHT)  # warm
+    score_sets(prior, features, sets[:256], image, PAIR, weight=WEIGHT)  # warm up
     start = time.perf_counter()
     ours = score_sets(prior, features, sets, image, PAIR, weight=WEIGHT)
     seconds = time.perf_counter() - start
@@ -110,7 +110,7 @@ def _prior_inverse() -> Callable[[], object]:
     return lambda: moments.prior(damping=0.01)
 
 
-def _choosing(sets: int | None) -> Callable[[], object]:
+def _prepare_choice(sets: int | None) -> Callable[[], object]:
     prior, features, image = _world()
     targets, alternatives = torch.arange(50), torch.arange(50, 100)
 
@@ -122,13 +122,13 @@ def _choosing(sets: int | None) -> Callable[[], object]:
     return choose
 
 
-def _answers(features: bool) -> Callable[[], object]:
+def _prepare_predictions(features: bool) -> Callable[[], object]:
     classifier = _resnet50()
     pictures = torch.randn(SHOWN, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     return lambda: classifier.features(pictures) if features else classifier.logits(pictures)
 
 
-def _map() -> Callable[[], object]:
+def _prepare_heatmap() -> Callable[[], object]:
     classifier = _resnet50()
     picture = torch.randn(1, *classifier.input_shape, generator=torch.Generator().manual_seed(1))
     return lambda: METHODS["bayesian_teaching"](classifier, picture, [0], samples=SHOWN)
@@ -137,16 +137,16 @@ def _map() -> Callable[[], object]:
 PARTS: dict[str, Callable[[], Callable[[], object]]] = {
     "sums of the prior, 64 pictures": _prior_sums,
     "inverse of the prior": _prior_inverse,
-    "best of 200 sets, 50 + 50 pictures": lambda: _choosing(200),
-    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _choosing(None),
-    "answers to 64 pictures": lambda: _answers(features=False),
-    "answers by features of 64 pictures": lambda: _answers(features=True),
-    "64 masks of a map": _map,
+    "best of 200 sets, 50 + 50 pictures": lambda: _prepare_choice(200),
+    "best of all 1,500,625 sets, 50 + 50 pictures": lambda: _prepare_choice(None),
+    "answers to 64 pictures": lambda: _prepare_predictions(features=False),
+    "answers by features of 64 pictures": lambda: _prepare_predictions(features=True),
+    "64 masks of a map": _prepare_heatmap,
 }
 
 
-def _projected(parts: dict[str, Any]) -> dict[str, Any]:
-    """Hours of the paper's build on this machine, by part: one process, decoding not counted."""
+def _project(parts: dict[str, Any]) -> dict[str, Any]:
+    """Project the hours of the paper's build on this machine, by part: one process, without decoding."""
     seconds = {name: part["seconds"] for name, part in parts.items()}
     inverse, score = seconds["inverse of the prior"], seconds["best of 200 sets, 50 + 50 pictures"]
     pool = POOL_PICTURES / SHOWN
@@ -169,7 +169,7 @@ def _projected(parts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one(name: str) -> None:
-    """In a process of its own: the median seconds of a part, and the rise of its peak in MiB."""
+    """Measure, in a separate process, the median seconds of a part and the rise of its peak in MiB."""
     run = PARTS[name]()
     before = _peak_mib()
     seconds = []

@@ -1,9 +1,9 @@
-"""How well the page measures response times: ``python -m benchmarks.timing``.
+"""Precision of the page's response times: ``python -m benchmarks.timing``.
 
 A real Chromium takes part in a real study. A key goes down at a known delay after the frame that paints the stimulus,
 and the stored response time is compared with that delay. The mean error is the page's rule (the clock starts at the
-frame after the paint); what limits an experiment is its standard deviation. No photodiode: what the screen itself adds
-is not in here.
+frame after the paint); what limits an experiment is its standard deviation. No photodiode: the screen's own delay
+is not included.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PRESS = """
   }).observe(trial, { attributeFilter: ["data-phase"] });
 })
 """
-"""Waits for the last six milliseconds in a loop: a timer alone comes late by as much as is measured."""
+"""Busy-waits for the last six milliseconds: a timer alone is late by as much as is measured."""
 
 
 def measure(trials: int, seed: int) -> dict[str, Any]:
-    """Error of each trial, ms: the stored response time less the delay at which the key went down."""
+    """Measure the error of each trial, ms: the stored response time minus the delay of the key press."""
     rng = random.Random(seed)
     delays = [rng.uniform(*DELAYS_MS) for _ in range(trials)]
     with tempfile.TemporaryDirectory() as folder:
@@ -59,7 +59,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
             }
             service.researcher.open_study(write_bundle(home / "bundle", **options), per_condition=1)
         with serving(home) as server:
-            pressed = _taken_part(at_main(server, "timing", 0), delays)
+            pressed = _take_part(at_main(server, "timing", 0), delays)
             with sqlite3.connect(home / "foretell.db") as db:
                 stored = db.execute("SELECT trial_index, rt_ms, frame_hz, clock_ms FROM response ORDER BY 1").fetchall()
     errors = [rt - pressed[str(index + 1)] for index, rt, _, _ in stored]
@@ -75,7 +75,7 @@ def measure(trials: int, seed: int) -> dict[str, Any]:
     }
 
 
-def _taken_part(link: str, delays: list[float]) -> dict[str, float]:
+def _take_part(link: str, delays: list[float]) -> dict[str, float]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 720})

@@ -1,9 +1,9 @@
-"""What asking a network a hundred times again costs, in its own bare forward passes of as many pictures.
+"""Cost of a hundred predictions under noise, in the network's own bare forward passes of as many images.
 
 ``python -m benchmarks.uncertainty [--networks resnet50] [--passes 100]``. Bare passes run on as many copies of the
-picture at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_fused`` with the
-program that `core.inference` makes of it to predict. A sampler whose noise comes late computes what is before
-it once; one that puts noise on every layer pays for the random numbers. Random weights do for speed.
+image at once as the memory budget allows: ``of_bare`` compares with the network as it came, ``of_fused`` with the
+program that `core.inference` makes of it to predict. A sampler with noise in late layers computes the earlier ones
+once; one with noise in every layer pays for the random numbers. Weights are random.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.uncertainty import SAMPLERS
 
 NETWORKS = ("mobilenet_v2", "resnet18", "resnet50")
 SIX = "all layers, six pictures"
-"""A sixth of the passes of six pictures at once (a chunk), which share what a pass draws for the weights."""
+"""A sixth of the passes of six images at once (a chunk), which share the random draws for the weights."""
 SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "mc_dropout": {"own dropout": {}},
     "inserted_dropout": {"last layer": {"last": 1}, "last five layers": {"last": 5}, "all layers": {}},
@@ -34,11 +34,11 @@ SETTINGS: dict[str, dict[str, dict[str, Any]]] = {
     "additive_noise": {"last layer": {"last": 1}, "all layers": {}, SIX: {}},
 }
 ROUNDS = 1
-"""Each once to warm up and once measured: a hundred passes are long enough."""
+"""Rounds, after one to warm up: a hundred passes are long enough."""
 
 
 def measure(networks: list[str], passes: int) -> dict[str, Any]:
-    """Rows by network, sampler and where its noise is; ``of_...`` is its time over that of other passes."""
+    """Measure rows by network, sampler and noise; ``of_...`` is the time relative to other passes."""
     rows: dict[str, Any] = {name: {} for name in networks}
     work = [(name, sampler, where) for name in networks for sampler, places in SETTINGS.items() for where in places]
     for name, sampler, where in tqdm(work, unit="sampler"):

@@ -1,4 +1,4 @@
-"""The paper's recipe for the learner, in weight space: what `benchmarks.teaching` measures Foretell against."""
+"""The paper's recipe for the learner, in weight space: the reference for `benchmarks.teaching`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WeightSpace:
         self.precision = np.kron(np.linalg.inv(rows), np.linalg.inv(prior.feature_covariance.numpy()))
 
     def score(self, examples: Floats, image: Floats) -> tuple[float, float]:
-        """P(target | four examples, image), and the seconds of the recipe."""
+        """Compute P(target | four examples, image), and the seconds of the recipe."""
         design = np.hstack([examples, -examples])  # log-odds = design . w
         start = time.perf_counter()
         found = minimize(self._loss, self.mean, (design,), "L-BFGS-B", jac=True, options={"maxiter": 500})
@@ -39,7 +39,7 @@ class WeightSpace:
         at = np.concatenate([image, -image])
         self._probability(float(at @ found.x), float(at @ covariance @ at))
         seconds = time.perf_counter() - start
-        return self._polished(found.x, design, at), seconds
+        return self._polish(found.x, design, at), seconds
 
     def _loss(self, w: Floats, design: Floats) -> tuple[float, Floats]:
         away = self.precision @ (w - self.mean)
@@ -52,7 +52,7 @@ class WeightSpace:
         hessian: Floats = self.precision + (design.T * (self.weight * p * (1 - p))) @ design
         return hessian
 
-    def _polished(self, w: Floats, design: Floats, at: Floats) -> float:
+    def _polish(self, w: Floats, design: Floats, at: Floats) -> float:
         for _ in range(4):
             w = w - cho_solve(cho_factor(self._hessian(w, design)), self._loss(w, design)[1])
         spread = cho_solve(cho_factor(self._hessian(w, design)), at)

@@ -1,4 +1,4 @@
-"""The experiment over one workspace, by three doors: participants', researchers' and the one for logins."""
+"""The experiment over one workspace, with separate interfaces for participants, researchers and logins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Service:
     Parameters
     ----------
     home
-        Workspace folder, made if missing.
+        Workspace folder, created if missing.
     database
         ``sqlite:////absolute/path.db`` or ``postgresql://user:password@host/database``; by default what
         ``FORETELL_DATABASE`` names, else ``home/foretell.db``. Recruiters' ids are in ``home/identity.db``, or in the
@@ -33,13 +33,13 @@ class Service:
     Attributes
     ----------
     participant
-        All that a participant's request may reach: it opens no study, unblinds nothing and knows no password.
+        Interface for participants: it opens no study, unblinds nothing and knows no password.
     researcher
-        What the pages and the command line may do.
+        Interface for the pages and the command line.
     access
-        Who may see the researcher's pages.
+        Logins to the researcher's pages.
     workspace
-        The databases and bundles that the doors share.
+        The databases and bundles that the interfaces share.
     """
 
     def __init__(self, home: Path, database: str | None = None, clock: Callable[[], int] = time.time_ns) -> None:
@@ -57,9 +57,9 @@ class Service:
         self.close()
 
     def act_as(self, person: str) -> Researcher:
-        """The researcher's door; what is done through it is under this name in the audit trail."""
+        """Return the researcher's interface whose acts are logged under this name in the audit trail."""
         return Researcher(self.workspace, person)
 
     def close(self) -> None:
-        """Commit what is queued and let go of the databases."""
+        """Commit what is queued and close the databases."""
         self.workspace.close()

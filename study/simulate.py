@@ -38,7 +38,7 @@ def simulate(
     Parameters
     ----------
     service, study
-        Where, and in which study, open or not.
+        The service, and the name of the study, open or not.
     participants
         Number of participants.
     mixture
@@ -51,7 +51,7 @@ def simulate(
     Returns
     -------
     int
-        Answers that were new.
+        Number of new responses.
     """
     if participants < 1:
         raise ForetellError(f"participants is {participants}. Simulate at least 1.")
@@ -61,7 +61,7 @@ def simulate(
         (person,) = sample_mixture(dict(sorted(mixture.items())), 1, np.random.default_rng([seed, number]))
         token = service.participant.begin(study, mode="sim", participant=f"{kind}/{seed}/{number}")
         new += _take_part(service, token, person, (seed, number))
-        progress(number + 1, participants, f"simulated people in {study}")
+        progress(number + 1, participants, f"simulated participants in {study}")
     return new
 
 
@@ -69,7 +69,7 @@ def _take_part(service: Service, token: str, person: SimulatedParticipant, strea
     state = _enter(service, token)
     answered = 0
     while state["stage"] in ("practice", "main"):
-        state = _answer(service, token, person, state, stream)
+        state = _respond(service, token, person, state, stream)
         answered += 1
     if state["stage"] == "questionnaire":
         state = service.participant.fill(token, _fill_questionnaire(state["items"], stream))
@@ -79,7 +79,7 @@ def _take_part(service: Service, token: str, person: SimulatedParticipant, strea
 
 
 def _enter(service: Service, token: str) -> dict[str, Any]:
-    """From consent to the first trial; simulated participants have understood the instructions."""
+    """Take a simulated participant from consent to the first trial, with a passed comprehension check."""
     state = service.participant.state(token)
     if state["stage"] == "consent":
         state = service.participant.consent(token, True)
@@ -93,7 +93,7 @@ def _enter(service: Service, token: str) -> dict[str, Any]:
 
 
 def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) -> QuestionnaireResponses:
-    """A questionnaire answered at random, texts by a word that says so."""
+    """Respond to a questionnaire at random, with a fixed word for texts."""
     rng = np.random.default_rng([*stream, _QUESTIONNAIRE])
     answers: dict[str, str | int] = {}
     for item in items:
@@ -104,13 +104,13 @@ def _fill_questionnaire(items: list[dict[str, Any]], stream: tuple[int, int]) ->
     return QuestionnaireResponses(answers=answers)
 
 
-def _answer(
+def _respond(
     service: Service, token: str, person: SimulatedParticipant, state: dict[str, Any], stream: tuple[int, int]
 ) -> dict[str, Any]:
-    """One answer; its randomness depends on the participant and the trial alone, not on what came before."""
+    """Respond to one trial; the randomness depends on the participant and the trial alone, not on earlier trials."""
     index = state["trial"]["index"]
     known = service.participant.load_simulated_trial(token, index)
-    rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the person's own stream
+    rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
     shown = {"shows_saliency": known.shows_saliency, "shows_examples": bool(state["trial"]["left"]["samples"])}
     foretold = person.draw_prediction(known.trial, **shown, rng=rng)
     sure = abs(2 * person.p_ai(known.trial, **shown) - 1)

@@ -82,8 +82,8 @@ def test_the_tolerance_is_in_pixels_of_the_photograph() -> None:
         large = photograph(256 * scale, 256 * scale, slice(0, 256 * scale), slice(128 * scale, 256 * scale))
         evidence = torch.zeros(224, 224)
         evidence[100, 112 - 9] = 1
-        assert pointing.hit(large, evidence) is hit
-        assert pointing.centre_hit(large) is True
+        assert pointing.is_hit(large, evidence) is hit
+        assert pointing.is_centre_hit(large) is True
 
 
 def test_a_random_pixel_hits_as_often_as_counted_one_by_one() -> None:
@@ -93,7 +93,7 @@ def test_a_random_pixel_hits_as_often_as_counted_one_by_one() -> None:
         for column in range(0, 224, 28):
             evidence = torch.zeros(224, 224)
             evidence[row, column] = 1
-            hits.append(pointing.hit(shown, evidence))
+            hits.append(pointing.is_hit(shown, evidence))
     near = [
         [(max(20 - y, 0, y - 29) ** 2 + max(12 - x, 0, x - 15) ** 2) ** 0.5 <= 15 for x in range(30)] for y in range(40)
     ]
@@ -142,16 +142,16 @@ def test_a_network_that_sees_the_objects_place_alone_owes_the_context_nothing() 
     network.weight[:] = 0
     network.weight[36:60, 36:60] = 1
     classifier = Classifier(network, scene_net().preprocess, name="middle")
-    measured = contexts._measured(classifier, scene, "scene")
+    measured = contexts._measure_scene(classifier, scene, "scene")
     assert measured.shares["logit"] < 0.05
     assert contexts.context_share(measured, torch.from_numpy(scene.mask).float()) == 0
-    assert contexts.context_share(measured, torch.ones(96, 96)) == pytest.approx(contexts.even(measured))
+    assert contexts.context_share(measured, torch.ones(96, 96)) == pytest.approx(contexts.compute_even_share(measured))
 
 
 def test_the_built_in_network_owes_its_errors_on_shifted_scenes_to_the_context() -> None:
     """What it was trained to do: where it errs the context speaks for the answer more than where it is right."""
     network = scene_net()
-    shown = contexts.staged(network, 30, seed=5)
+    shown = contexts.stage_scenes(network, 30, seed=5)
     assert [scene.name for scene in shown[:3]] == ["standard/5/0", "adversarial/5/0", "standard/5/1"]
     shares: dict[bool, list[float]] = {True: [], False: []}
     for scene in shown[1::2]:
@@ -220,5 +220,5 @@ def test_a_method_that_is_too_slow_or_does_not_apply_is_left_out_and_named(tmp_p
     faithfulness.main(words)
     result = json.loads((tmp_path / "out.json").read_text())["result"]["contexts"]
     assert result["methods"] == {}
-    assert result["left_out"]["occlusion"] == "its first map took more than 0 s"
+    assert result["left_out"]["occlusion"] == "its first heatmap took more than 0 s"
     assert "Unknown method 'nonsense'" in result["left_out"]["nonsense"]

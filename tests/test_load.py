@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.limits import Busy
-from benchmarks.participants import Load, Log, kept, serve_study, watch
+from benchmarks.participants import Load, Log, check_database, serve_study, watch
 from dashboard.cli.bench import list_benchmarks
 from study.service import Service
 from study.simulate import simulate
@@ -27,7 +27,7 @@ def test_lost_answers_and_places_are_counted(tmp_path: Path, bundle: MakeBundle)
         service.participant.consent(token, True)
         service.participant.ready(token)
     log = Log(acknowledged=["never-stored"])
-    found = kept(home, log)
+    found = check_database(home, log)
     assert (found["answers_stored"], found["lost"], found["doubled"], found["faults"]) == (6, 1, 0, 0)
     assert sum(count for place, count in found["places"].items() if place.endswith("held")) == 1
     assert sum(found["places"].values()) == 4

@@ -47,7 +47,7 @@ def concepts(
         image_set=image_set,
         settings=parse_settings(setting or []),
         layers=tuple(layer or []),
-        pictures=count,
+        count=count,
         runs=runs,
         seed=seed,
     )

@@ -49,4 +49,4 @@ def explain(
         outcome = explain_files(request, [*(image or []), *(more or [])], out, progress, workers=workers, engine=engine)
     for note, maps in outcome.notes.items():
         say(f"{maps:,} heatmaps: {note}")
-    say(f"{outcome.made:,} heatmaps written to {out}" + (f", {outcome.kept:,} existed." if outcome.kept else "."))
+    say(f"{outcome.n_made:,} heatmaps written to {out}" + (f", {outcome.n_kept:,} existed." if outcome.n_kept else "."))

@@ -41,7 +41,7 @@ def uncertainty(
         return
     request = UncertaintyQuery(
         model=model,
-        pictures=pictures,
+        images=pictures,
         image_set=image_set,
         settings=parse_settings(setting or []),
         sampler=sampler,

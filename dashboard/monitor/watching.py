@@ -104,12 +104,13 @@ def show_throughput(seen: Monitor) -> None:
 def show_participants(seen: Monitor) -> None:
     """Show all participants with their quality flags."""
     st.subheader("Participants", anchor=False)
-    odd = seen.people[seen.people["flags"] != ""]
+    everyone = seen.participants
+    odd = everyone[everyone["flags"] != ""]
     if len(odd):
         st.warning(
-            f"{len(odd)} of {len(seen.people)} participants are flagged for review. Flags alone exclude no participant."
+            f"{len(odd)} of {len(everyone)} participants are flagged for review. Flags alone exclude no participant."
         )
-    share = seen.people.assign(trial=seen.people["trial"] / seen.people["of"].clip(lower=1)).drop(columns="of")
+    share = everyone.assign(trial=everyone["trial"] / everyone["of"].clip(lower=1)).drop(columns="of")
     st.dataframe(
         share,
         hide_index=True,

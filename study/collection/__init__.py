@@ -1,1 +1,1 @@
-"""A collection as the researcher has it: open it, watch it, look as planned, export it, settle it."""
+"""A collection for the researcher: opening, monitoring, interim analyses, export, payment."""

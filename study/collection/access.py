@@ -1,4 +1,4 @@
-"""Who may see the researcher's pages: a login link, one password, or a provider's word; logins end, tries are few."""
+"""Access to the researcher's pages by login link, password or login provider; logins expire and tries are limited."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from study.store.rows import Row
 SHORTEST = 12
 LOGIN_NS = 12 * 3600 * 10**9
 LINK_NS = 30 * 24 * 3600 * 10**9
-"""How long a login link can be used: a server's terminal stays open for weeks."""
+"""Lifetime of a login link: a server's terminal stays open for weeks."""
 WINDOW_NS = 15 * 60 * 10**9
 LINK_KEY = "key"
 MOST_TRIES = 5
-"""Within `WINDOW_NS`, from one address."""
+"""Tries allowed within `WINDOW_NS` from one address."""
 MOST_TRIES_IN_ALL = 100
-"""From all addresses together, but for browsers that were logged in before and for the provider's way."""
+"""Tries allowed from all addresses together, except by browsers that were logged in before and by providers."""
 PASSWORD, DEVICE = "password", "device"
 
 LoginState = Literal["in", "out"]
-"""Whether the caller is logged in: nothing else, no address and no header, opens the researcher's pages."""
+"""Result of a check of the caller's token: no address and no header opens the researcher's pages."""
 Way = Literal["password", "sso"]
 
 
@@ -45,13 +45,13 @@ class Access:
 
     _hasher = PasswordHasher()
     _one_at_a_time = threading.Lock()
-    """A hash takes 64 MiB on purpose: many tries at once must not take the server's memory."""
+    """A hash takes 64 MiB on purpose, so many simultaneous tries must not exhaust the server's memory."""
 
     def __init__(self, workspace: OpenWorkspace) -> None:
         self.workspace = workspace
 
     def set_password(self, password: str) -> None:
-        """Set the password of the researcher's pages and end every login; raises `ForetellError` for a short one."""
+        """Set the password of the researcher's pages and end every login; raise `ForetellError` for a short one."""
         if len(password) < SHORTEST:
             raise ForetellError(f"The password has {len(password)} characters. Choose one of {SHORTEST} or more.")
         hashed = self._hasher.hash(password)
@@ -60,28 +60,28 @@ class Access:
 
     @cached_property
     def provider(self) -> Provider | None:
-        """Who else says who somebody is, as it was when this service began; raises `ForetellError` for a wrong file."""
+        """The login provider, as configured when this service started; raises `ForetellError` for a wrong file."""
         return provider_of(self.workspace.home)
 
     def ways(self) -> tuple[Way, ...]:
-        """How one can log in without a login link; empty where no password is set and no provider."""
+        """Ways to log in without a login link; empty without a password and a provider."""
         return self.workspace.identities.read(self._ways)
 
     def find_login_state(self, token: str) -> LoginState:
-        """Whether this token is a login."""
+        """Find whether this token is a login."""
         return "in" if self.workspace.identities.read(lambda db: self._find_login(db, token)) else "out"
 
     def login_link(self) -> str:
-        """The path of a new login link, for whoever may run commands on this machine; it works for 30 days.
+        """Make the path of a new login link for a user of this machine's command line; it works for 30 days.
 
-        Setting a password ends it, and every login that it opened.
+        A new password ends it and every login that it opened.
         """
         secret, now = secrets.token_urlsafe(32), self.workspace.clock()
         self.workspace.identities.write(lambda db: logins.add_link(db, _hash_token(secret), now, now + LINK_NS))
         return f"/login?{LINK_KEY}={secret}"
 
     def login_by_link(self, secret: str) -> str:
-        """The token of a new login by the secret of a login link; raises `Refusal` (401) for one that is not known."""
+        """Return the token of a new login by a login link's secret; raise `Refusal` (401) for an unknown one."""
         if not self.workspace.identities.read(
             lambda db: logins.is_link(db, _hash_token(secret), self.workspace.clock())
         ):
@@ -89,15 +89,15 @@ class Access:
         return self._log_in(None, None)
 
     def find_address(self, token: str) -> str | None:
-        """The e-mail address of who is logged in by this token; None of who has the password, or is out."""
+        """Return the e-mail address of the researcher logged in by this token; None for a password or no login."""
         login = self.workspace.identities.read(lambda db: self._find_login(db, token))
         return login["person"] if login else None
 
     def login(self, password: str, address: str, device: str = "") -> str:
-        """The token of a new login; raises `Refusal`: 401 a wrong password, 429 too many tries, 403 none is set.
+        """Return the token of a new login; raise `Refusal`: 401 wrong password, 429 too many tries, 403 none is set.
 
-        The address is kept as a keyed hash, and no longer than tries are counted. A browser that was logged in before
-        (its `device`, see `new_device`) has a count of its own, which no stranger can use up.
+        The network address is stored as a keyed hash while tries are counted. A browser that was logged in before
+        (its `device`, see `new_device`) has its own count, which strangers cannot use up.
         """
         known = self._is_device(device)
         source = self._source(DEVICE, device) if known else self._source(PASSWORD, address)
@@ -111,11 +111,11 @@ class Access:
             raise Refusal(403, "No password is set. Set one on the server: python foretell.py password")
         if not self._fits(hashed, password):
             self._note("refused a login", {})
-            raise Refusal(401, "This is not the password.")
+            raise Refusal(401, "The password is wrong.")
         return self._log_in(source, None)
 
     def new_device(self) -> str:
-        """What a browser that was logged in keeps: it opens nothing, but no stranger's tries count for it."""
+        """Make the mark of a browser that was logged in: it opens nothing, but strangers' tries do not count for it."""
         nonce = secrets.token_urlsafe(16)
         return f"{nonce}.{self._device_mark(nonce)}"
 
@@ -127,65 +127,65 @@ class Access:
         return hmac.new(self.workspace.key, f"device\0{nonce}".encode(), "sha256").hexdigest()
 
     def count_try(self, address: str) -> None:
-        """Count a try to log in by the provider; raises `Refusal` (429) after too many.
+        """Count a try to log in by the provider; raise `Refusal` (429) after too many.
 
-        Passwords have a count of their own: a provider that fails must not close the other way in.
+        Passwords are counted separately: a failing provider must not block logins by password.
         """
         source = self._source("sso", address)
         self.workspace.identities.write(lambda db: self._limit_tries(db, source, limited_in_all=False))
 
     def admit(self, claims: Mapping[str, Any], address: str) -> str:
-        """The token of a new login of who the provider's checked claims name; raises `Refusal` (403).
+        """Return the token of a new login for a provider's checked claims; raise `Refusal` (403).
 
         The provider must vouch for the e-mail address (``email_verified``), and it must be on the list.
         """
         provider = self.provider
         if provider is None:
             raise Refusal(403, "No login provider is set up.")
-        person = claims.get("email")
-        if claims.get("email_verified") is not True or not isinstance(person, str) or not is_address(person):
+        email = claims.get("email")
+        if claims.get("email_verified") is not True or not isinstance(email, str) or not is_address(email):
             self.refuse("no verified e-mail address")
             raise Refusal(403, f"{provider.name} has verified no e-mail address of yours. Ask {provider.contact}.")
-        if not provider.allows(person):
+        if not provider.allows(email):
             self.refuse("not on the list")
-            raise Refusal(403, f"{person} may not see these pages. Ask {provider.contact} for access.")
-        return self._log_in(self._source("sso", address), plain(person))
+            raise Refusal(403, f"{email} may not see these pages. Ask {provider.contact} for access.")
+        return self._log_in(self._source("sso", address), plain(email))
 
     def refuse(self, why: str) -> None:
-        """Record a login by the provider that was refused; not whose, who may be no researcher at all."""
+        """Record a refused login by the provider, without the name, as it may not be a researcher's."""
         self._note("refused a login", {"why": why})
 
     def logout(self, token: str) -> None:
         """End a login."""
-        person = self.find_address(token)
+        email = self.find_address(token)
         if self.workspace.identities.write(lambda db: logins.close_login(db, _hash_token(token))):
-            self._note("logged out", {}, person)
+            self._note("logged out", {}, email)
 
     def _ways(self, db: Connection) -> tuple[Way, ...]:
         by_password: tuple[Way, ...] = () if logins.password_hash(db) is None else ("password",)
         return by_password if self.provider is None else (*by_password, "sso")
 
     def _find_login(self, db: Connection, token: str) -> Row | None:
-        """The login of this token; who was taken off the provider's list has none any more."""
+        """Find the login of this token; removal from the provider's list ends a login."""
         login = logins.find_login(db, _hash_token(token), self.workspace.clock())
         if login is None or login["person"] is None:
             return login
         return login if self.provider is not None and self.provider.allows(login["person"]) else None
 
-    def _log_in(self, source: str | None, person: str | None) -> str:
+    def _log_in(self, source: str | None, email: str | None) -> str:
         token, now = secrets.token_urlsafe(32), self.workspace.clock()
 
         def work(db: Connection) -> None:
             if source is not None:
                 logins.forget_tries(db, source)
-            logins.open_login(db, _hash_token(token), person, now, now + LOGIN_NS)
+            logins.open_login(db, _hash_token(token), email, now, now + LOGIN_NS)
 
         self.workspace.identities.write(work)
-        self._note("logged in", {}, person)
+        self._note("logged in", {}, email)
         return token
 
-    def _note(self, act: str, detail: Mapping[str, Any], person: str | None = None) -> None:
-        self.workspace.note(person or audit.RESEARCHER, act, detail)
+    def _note(self, act: str, detail: Mapping[str, Any], email: str | None = None) -> None:
+        self.workspace.note(email or audit.RESEARCHER, act, detail)
 
     def _source(self, way: str, address: str) -> str:
         hashed = hmac.new(self.workspace.key, f"{way}\0{address}".encode(), "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""A workspace's answers to a folder and back: databases, key and the opened bundles, everything `verify` needs."""
+"""Backup and restoration of a workspace: databases, key and the opened bundles, everything that `verify` needs."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ RESPONSES, IDENTITIES, KEY = "foretell.backup", "identity.db", "participants.key
 
 
 class Label(BaseModel):
-    """What a backup says of itself."""
+    """The description of a backup in its folder."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     format: int
     database: str
     bundles: dict[str, str]
-    """Name of the folder by study hash; in the backup a bundle is ``bundles/HASH``."""
+    """Folder name by study hash; in the backup a bundle is ``bundles/HASH``."""
 
 
 def backup(researcher: Researcher, out: Path) -> Path:
-    """Write everything to the new folder `out`, while people take part; it appears when it is whole.
+    """Write everything to the new folder `out` while the study runs; the folder appears when it is complete.
 
     Raises
     ------
     ForetellError
-        The folder is there already, or the database could not be copied.
+        The folder exists already, or the database could not be copied.
     """
     if out.exists():
         raise ForetellError(f"{out} already exists. Name a new folder.")
@@ -44,7 +44,7 @@ def backup(researcher: Researcher, out: Path) -> Path:
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True, mode=0o700)
-    # Answers first: whoever comes meanwhile has an id too many, never an answer without its id.
+    # Responses first: a participant who starts meanwhile adds an unused id, never a response without its id.
     copies.save(researcher.workspace.database, part / RESPONSES)
     if _kind(researcher.workspace.database) == "sqlite":
         copies.save(f"sqlite:///{researcher.workspace.home / IDENTITIES}", part / IDENTITIES)
@@ -59,12 +59,12 @@ def backup(researcher: Researcher, out: Path) -> Path:
 
 
 def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
-    """Make an empty workspace (and an empty database) what a backup holds; what `verify` finds wrong with it.
+    """Restore a backup into an empty workspace and an empty database; return what `verify` finds wrong.
 
     Raises
     ------
     ForetellError
-        The folder is no backup, or of another kind of database, or something would be overwritten.
+        Not a backup, another kind of database, or a file would be overwritten.
     """
     url = url or database(home)
     label = _label(folder)
@@ -75,7 +75,7 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
         raise ForetellError(f"{home / taken} already exists. Restore into an empty workspace (FORETELL_HOME).")
     places = {study_hash: _place(folder, home, study_hash, name) for study_hash, name in label.bundles.items()}
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (home / "foretell.ends").unlink(missing_ok=True)  # of another database, which is not there any more
+    (home / "foretell.ends").unlink(missing_ok=True)  # belongs to the previous database, which is gone
     copies.load(folder / RESPONSES, url)
     if label.database == "sqlite":
         copies.load(folder / IDENTITIES, f"sqlite:///{home / IDENTITIES}")
@@ -93,7 +93,7 @@ def restore(folder: Path, home: Path, url: str | None = None) -> list[str]:
 
 
 def _copy_bundle(source: Path, target: Path) -> None:
-    """Copy a bundle without links to folders: one that leads to itself would be copied until the disk is full."""
+    """Copy a bundle without links to folders: a circular link would be copied until the disk is full."""
 
     def list_skipped(folder: str, names: list[str]) -> list[str]:
         paths = {name: Path(folder) / name for name in names}
@@ -114,7 +114,7 @@ def _label(folder: Path) -> Label:
 
 
 def _place(folder: Path, home: Path, study_hash: str, name: str) -> Path:
-    """Where a bundle goes; a backup is a stranger's file, so its names stay inside the workspace."""
+    """Return a bundle's place; names in a backup are untrusted, so they must stay inside the workspace."""
     bundle = Bundle(folder / "bundles" / Path(study_hash).name)
     if bundle.study_hash != study_hash or name in ("", ".", "..") or Path(name).name != name:
         raise ForetellError(f"{folder / LABEL} does not match the bundle {study_hash[:12]}…. Use another backup.")

@@ -1,4 +1,4 @@
-"""The columns of an exported table, each declared once: name, meaning, and how it is read."""
+"""The columns of an exported table, each declared once: name, meaning, and how to read it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 
 class Record(Protocol):
-    """What a row of a table is read from."""
+    """The source of a table's row."""
 
     @property
     def row(self) -> Mapping[str, Any]:
@@ -27,11 +27,11 @@ class Column(Generic[Source]):
     Attributes
     ----------
     read
-        Reads its value; None: the stored row has it under the same name.
+        Reads its value; None: the stored row has the same name.
     unit, values
-        As in the data dictionary, if there are any.
+        As in the data dictionary, if any.
     dtype
-        Of numbers that may all be missing; None: as pandas infers it.
+        Data type of numbers that may all be missing; None: as pandas infers it.
     """
 
     name: str
@@ -54,6 +54,6 @@ def tabulate(columns: Sequence[Column[Source]], sources: Iterable[Source]) -> pd
 
 
 def describe(columns: Sequence[Column[Any]]) -> dict[str, dict[str, str]]:
-    """Describe the columns by name: meaning, and unit and values where there are any."""
+    """Describe the columns by name: meaning, and unit and values if any."""
     parts = ("meaning", "unit", "values")
     return {column.name: {part: text for part in parts if (text := getattr(column, part))} for column in columns}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from study.collection import frames, persons
+from study.collection import frames, participants
 from study.collection import published as theirs
 from study.collection.columns import describe
 from study.collection.researcher import Researcher
@@ -17,7 +17,7 @@ from study.participation.open_workspace import Mode
 from study.workspace.spreadsheets import csv_text
 
 DICTIONARY = describe(frames.COLUMNS)
-PARTICIPANTS = describe(persons.COLUMNS)
+PARTICIPANTS = describe(participants.COLUMNS)
 
 
 @dataclass(frozen=True)

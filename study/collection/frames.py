@@ -16,7 +16,7 @@ from study.conditions import CONDITIONS
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """A response as stored, with the frozen trial that it is to."""
+    """A stored response, and the frozen trial that it belongs to."""
 
     row: Mapping[str, Any]
     trial: Trial
@@ -28,12 +28,12 @@ class StoredResponse:
 
     @property
     def received_at(self) -> str:
-        """When it was received, in ISO 8601."""
+        """Time of receipt, in ISO 8601."""
         return datetime.fromtimestamp(self.row["received_at"] / 1e9, UTC).isoformat(timespec="milliseconds")
 
 
 def pseudonym(row: Mapping[str, Any]) -> str:
-    """The name of a participant in every table that leaves the database."""
+    """Return the pseudonym of a participant in exported tables."""
     return f"P{row['participant_id'][:16]}"
 
 

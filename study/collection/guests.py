@@ -1,4 +1,4 @@
-"""Access and exclusions: what a researcher decides during a collection, with an audit trail."""
+"""Access to a collection and exclusions from it, with an audit trail."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from study.store.rows import Row
 
 AccessMode = Literal["open", "list", "personal"]
 ACCESS: dict[AccessMode, str] = {
-    "open": "Everybody with the link",
+    "open": "Anyone with the link",
     "list": "IDs on a closed list",
     "personal": "Personal (signed) links",
 }
 COLUMNS = ("participant", "reason", "time")
 BY_RESEARCHER = "excluded by a researcher"
-"""The rule by which an exclusion on Monitor is counted, before its reason."""
+"""Rule by which Monitor counts researchers' exclusions, before the reason."""
 
 
 class Guests:
-    """Access modes, and participants who lose their place or are excluded.
+    """Access modes, reallocated places and exclusions.
 
-    ``actor`` is whose acts these are in the audit trail.
+    ``actor`` is the author of these acts in the audit trail.
     """
 
     def __init__(self, workspace: OpenWorkspace, actor: str = audit.RESEARCHER) -> None:
@@ -37,13 +37,13 @@ class Guests:
         self.actor = actor
 
     def set_access(self, study: str, access: AccessMode, ids: Sequence[str] = ()) -> int:
-        """Set who may start the open version of a study, and add `ids` to its closed list; how many are on it.
+        """Set who may start the open version and add `ids` to its closed list; return the length of the list.
 
-        Participants who have started are not affected. An id counts with `pid` and as a Prolific id.
+        Participants who have started are not affected. An id may be a `pid` or a Prolific id.
         """
         if access not in ACCESS:
             raise ForetellError(f"The access mode {access!r} does not exist. Choose one of: {', '.join(ACCESS)}.")
-        who = [self.workspace.pseudonym_of(study, source, person) for person in ids for source in ("link", "prolific")]
+        who = [self.workspace.pseudonym_of(study, source, id_) for id_ in ids for source in ("link", "prolific")]
 
         def work(db: Connection) -> int:
             if not guests.set_access(db, study, access):
@@ -59,12 +59,12 @@ class Guests:
         return listed
 
     def release_quota_place(self, study: str, participant: str, reason: str) -> None:
-        """Give an unfinished participant's place to another; whoever had it may still finish, over the quota.
+        """Release an unfinished participant's place; they may still finish, over the quota.
 
         Raises
         ------
         ForetellError
-            Nobody in the study has this name, they hold no place, or no reason is given.
+            No such participant in the study, they hold no place, or no reason is given.
         """
 
         def work(db: Connection) -> None:
@@ -77,14 +77,14 @@ class Guests:
         self.workspace.store.write(work)
 
     def exclude(self, study: str, participant: str, reason: str) -> None:
-        """Leave a participant out of the responses, and give their place to another, also a finished one.
+        """Exclude a participant from the responses and release their place, even a finished one.
 
-        What they responded stays in the database; the table of participants says that they are excluded and why.
+        Their responses stay in the database; the table of participants records the exclusion and its reason.
 
         Raises
         ------
         ForetellError
-            Nobody in the study has this name, or no reason is given.
+            No such participant in the study, or no reason is given.
         """
 
         def work(db: Connection) -> None:
@@ -96,7 +96,7 @@ class Guests:
         self.workspace.store.write(work)
 
     def exclusions(self, study: str) -> pd.DataFrame:
-        """Whom a researcher excluded: ``participant, reason, time`` (UTC)."""
+        """Tabulate the researchers' exclusions: ``participant, reason, time`` (UTC)."""
         rows = self.workspace.store.read(lambda db: guests.exclusions(db, study))
         told = [(pseudonym(row), row["reason"], datetime.fromtimestamp(row["at"] / 1e9, UTC)) for row in rows]
         return pd.DataFrame(told, columns=list(COLUMNS))
@@ -107,14 +107,14 @@ class Guests:
         Returns
         -------
         pandas.DataFrame
-            rule, people, answers: as of `study.analysis.planned.exclude`.
+            ``rule, people, answers``, as of `study.analysis.planned.exclude`.
         """
         rows = self.workspace.store.read(lambda db: guests.count_exclusions(db, study_hash))
         counts = [(f"{BY_RESEARCHER}: {row['reason']}", int(row["people"]), int(row["answers"])) for row in rows]
         return pd.DataFrame(counts, columns=["rule", "people", "answers"])
 
     def _participant(self, db: Connection, study: str, participant: str) -> Row:
-        """The session of a participant by their name in the tables."""
+        """Find the session of a participant by their pseudonym."""
         found = [row for row in repository.sessions(db, study, ["live"]) if pseudonym(row) == participant]
         if len(found) != 1:
             raise ForetellError(f"No participant of {study!r} is called {participant!r}. Names begin with P.")

@@ -1,4 +1,4 @@
-"""Is a study playable, and is a database what it was: chain, plans, counts and places, recomputed from the bundle."""
+"""Integrity of a study and its database: chain, plans, counts and places, recomputed from the bundle."""
 
 from __future__ import annotations
 
@@ -16,91 +16,91 @@ ManifestOf = Callable[[Row], Manifest]
 _BEFORE_A_PLACE = ("consent", "instructions", "check", "declined", "screened", "full", "withdrawn")
 
 
-def unplayable(manifest: Manifest) -> Iterator[str]:
-    """What the bundle's own format does not promise but a running study needs."""
+def find_unplayable(manifest: Manifest) -> Iterator[str]:
+    """Yield what a running study needs and the bundle's format does not guarantee."""
     for name in manifest.conditions:
         CONDITIONS[name]
     if not manifest.trials:
         yield f"Study {manifest.name!r} has no trials. Build it again."
     for trial in (*manifest.practice, *manifest.trials):
-        yield from _unequal(manifest, trial)
+        yield from _check_assets(manifest, trial)
         if len({*trial.options}) != 2 or {trial.target, trial.alternative} != {*trial.options}:
             yield (
-                f"Trial {trial.id!r}: its options {trial.options} are not the AI's answer {trial.target!r} and the "
-                f"alternative {trial.alternative!r}. Build the study again."
+                f"Trial {trial.id!r}: its options {trial.options} are not the predicted class {trial.target!r} and the "
+                f"foil {trial.alternative!r}. Build the study again."
             )
 
 
-def _unequal(manifest: Manifest, trial: Trial) -> Iterator[str]:
-    """Everybody loads `TrialAssets.every`, of any condition: the same bytes, if it is all that any condition shows."""
+def _check_assets(manifest: Manifest, trial: Trial) -> Iterator[str]:
+    """Check that all conditions load the same images: participants load `TrialAssets.every`, whatever is shown."""
     for name in manifest.conditions:
         extra = set(assets(lay_out_trial("practice", trial, CONDITIONS[name], "a").screen)) - set(trial.assets.every)
         if extra:
             more = sum(manifest.assets.get(sha256, 0) for sha256 in extra)
             yield (
-                f"Trial {trial.id!r}: the condition {name!r} loads {len(extra)} picture(s), {more:,} bytes, that the "
+                f"Trial {trial.id!r}: the condition {name!r} loads {len(extra)} image(s), {more:,} bytes, that the "
                 "others do not load, so response times would not compare. Put them into the trial's assets."
             )
 
 
-def faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
-    """One sentence per row that is wrong, in the order chain, people, places, audit."""
+def find_faults(db: Connection, manifest_of: ManifestOf) -> Iterator[str]:
+    """Yield one sentence per wrong row, in the order chain, participants, places, audit."""
     yield from responses.find_broken_links(db)
     for session in repository.every_session(db):
         try:
-            yield from _person(db, session, manifest_of(session))
+            yield from _check_session(db, session, manifest_of(session))
         except ForetellError as error:
             yield f"Session {session['session_id']} cannot be checked: {error}"
-    yield from _places(db)
+    yield from _check_places(db)
     yield from audit.find_broken_entries(db)
 
 
-def _person(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
-    """The plan made again from condition, sides and order; then each answer against it, then their number."""
+def _check_session(db: Connection, session: Row, manifest: Manifest) -> Iterator[str]:
+    """Compare the plan with a new one from condition, sides and order; each response with the plan; their count."""
     name = f"Session {session['session_id']}"
     planned = repository.list_planned_trials(db, session["session_id"], 0, session["practice"] + session["main"] + 1)
     if session["stage"] in _BEFORE_A_PLACE or session["condition"] is None:
         if planned:
-            yield f"{name} is at {session['stage']!r} and has a plan all the same."
+            yield f"{name} is at {session['stage']!r} but has a plan."
         return
     if not planned and session["stage"] == "expired":
-        return  # out of time before a place was given, in a preview
+        return  # expired before allocation, in a preview
     expected = plan(manifest, session["condition"], session["side_flip"], session["order_seed"])
-    yield from _plan(name, planned, expected)
+    yield from _check_plan(name, planned, expected)
     answers = responses.of_session(db, session["session_id"])
-    yield from _answers(name, answers, {row["trial_index"]: row for row in planned})
+    yield from _check_responses(name, answers, {row["trial_index"]: row for row in planned})
     if [row["trial_index"] for row in answers] != list(range(session["position"])):
-        yield f"{name} stands at trial {session['position']} and has answers to {len(answers)} trials."
+        yield f"{name} is at trial {session['position']} but has responses to {len(answers)} trials."
     if session["stage"] == "done" and len(answers) != len(expected):
-        yield f"{name} is done with {len(answers)} of {len(expected)} answers."
+        yield f"{name} is done with {len(answers)} of {len(expected)} responses."
 
 
-def _plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
+def _check_plan(name: str, planned: list[Row], expected: list[PresentedTrial]) -> Iterator[str]:
     if len(planned) != len(expected):
-        yield f"{name} has a plan of {len(planned)} trials where its study makes {len(expected)}."
+        yield f"{name} has a plan of {len(planned)} trials but the study has {len(expected)}."
         return
     for row, made in zip(planned, expected, strict=True):
         kept = (row["phase"], row["item_id"], row["left_is"], json.loads(row["screen_json"]), row["shown_sha256"])
         if kept != (made.phase, made.trial.id, made.left_is, made.screen, made.shown_sha256):
-            yield f"{name}, trial {row['trial_index']}: the plan is not the one its study makes."
+            yield f"{name}, trial {row['trial_index']}: the plan does not match the study."
             return
 
 
-def _answers(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator[str]:
+def _check_responses(name: str, answers: list[Row], planned: dict[int, Row]) -> Iterator[str]:
     for row in answers:
         trial = planned.get(row["trial_index"])
         if trial is None or row["shown_sha256"] != trial["shown_sha256"]:
-            yield f"{name}, trial {row['trial_index']}: the answer is not to what the plan shows."
+            yield f"{name}, trial {row['trial_index']}: the response does not match the planned trial."
         elif (row["choice"] == trial["left_is"]) != (row["side"] == "left"):
-            yield f"{name}, trial {row['trial_index']}: the choice is not the one on the side that was pressed."
+            yield f"{name}, trial {row['trial_index']}: the choice does not match the side that was pressed."
 
 
-def _places(db: Connection) -> Iterator[str]:
-    people = {session["session_id"]: session for session in repository.every_session(db)}
+def _check_places(db: Connection) -> Iterator[str]:
+    participants = {session["session_id"]: session for session in repository.every_session(db)}
     for slot in repository.all_slots(db):
         if slot["state"] == "open":
             continue
-        holder = people[slot["session_id"]]
+        holder = participants[slot["session_id"]]
         same = all(holder[key] == slot[key] for key in ("condition", "side_flip", "order_seed", "study_hash", "mode"))
         if not same or (slot["state"] == "done") != (holder["stage"] == "done"):
-            yield f"Place {slot['slot_id']} ({slot['condition']}) is not as session {slot['session_id']} has it."
+            yield f"Place {slot['slot_id']} ({slot['condition']}) does not match session {slot['session_id']}."

@@ -28,11 +28,11 @@ class InterimStatus:
     Attributes
     ----------
     schedule
-        look, participants (per condition), bound (on ``|z|``), verdict (of a look that was made; else empty).
+        look, participants (per condition), bound (on ``|z|``), verdict (empty before the analysis).
     finished
-        People who finished in the smallest condition.
+        Number of participants who finished in the smallest condition.
     due
-        The number of the look that can be made now, or None.
+        Number of the interim analysis that is due, or None.
     """
 
     schedule: pd.DataFrame
@@ -46,11 +46,13 @@ def plan_of(manifest: Manifest) -> AnalysisPlan | None:
     return plan if plan is not None and plan.stopping is not None else None
 
 
-def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, people: pd.DataFrame) -> InterimStatus:
-    """Of people the columns condition, stage and study_hash are read, and nothing of their answers."""
+def load_interim_status(
+    db: Connection, manifest: Manifest, plan: AnalysisPlan, participants: pd.DataFrame
+) -> InterimStatus:
+    """Derive the state of the interim analyses from condition, stage and study_hash alone, without any response."""
     from study.analysis import stopping  # the models take seconds to import
 
-    done = people[(people["stage"] == "done") & (people["study_hash"] == manifest.study_hash)]
+    done = participants[(participants["stage"] == "done") & (participants["study_hash"] == manifest.study_hash)]
     finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
     looked = load_interim_analyses(db, manifest.study_hash)
     table = stopping.schedule(plan)
@@ -79,12 +81,12 @@ def due(study: str, standing: InterimStatus | None) -> int:
 
 
 def make(
-    manifest: Manifest, number: int, answers: pd.DataFrame, people: pd.DataFrame, progress: Progress
+    manifest: Manifest, number: int, answers: pd.DataFrame, participants: pd.DataFrame, progress: Progress
 ) -> InterimAnalysis:
     """Make an interim analysis of the participants who finished this version of a study, without recording it."""
     from study.analysis import stopping
 
-    plan, finished = plan_of(manifest), people.loc[people["stage"] == "done", "participant"]
+    plan, finished = plan_of(manifest), participants.loc[participants["stage"] == "done", "participant"]
     assert plan is not None
     mine = (answers["study_hash"] == manifest.study_hash) & answers["participant"].isin(set(finished))
     return stopping.run_interim_analysis(answers[mine], plan, number, progress)

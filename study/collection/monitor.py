@@ -1,5 +1,5 @@
-"""How a collection goes: who is where, places, throughput, quality, what went wrong. Blinded: no outcome, no condition
-of a participant. What an analyst may not see before the end is not in here at all.
+"""Progress of a collection: participants, places, throughput, quality, incidents. Blinded: no outcome, no condition
+of a participant, nothing that an analyst may not see before the end.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ Where = Literal["waiting", "answering", "silent", "finished", "ended"]
 
 FASTEST_MS = 300.0
 MOST_FAST = 0.1
-"""Share of answers faster than `FASTEST_MS` above which a participant is flagged."""
+"""Share of responses faster than `FASTEST_MS` above which a participant is flagged."""
 MOST_AWAY_MS = 30_000.0
 LONGEST_RUN = 12
-"""Of one side: the chance of as many in a row by a fair coin is 1 in 50 in a hundred answers."""
+"""Run of one side that is flagged: a fair coin has one this long with probability 1/50 in a hundred responses."""
 SILENT_NS = 10 * 60 * 10**9
-"""Who was not heard of for so long has probably gone."""
+"""Time without a sign of activity after which a participant has probably left."""
 STEP_NS = 5 * 60 * 10**9
 CROWD, CROWD_NS = 30, 10 * 60 * 10**9
-"""So many starts from one address in this time are flagged: a class, or a script."""
+"""Number of starts from one address in this time that is flagged: a class, or a script."""
 NOTICED = ("storage_failed", "offline")
 
 
 @dataclass(frozen=True)
 class Monitor:
-    """One look at a collection.
+    """A summary of a collection.
 
     Attributes
     ----------
-    people
-        participant, where, stage, trial, of, minutes (since last heard of), flags (in words); newest first.
+    participants
+        participant, where, stage, trial, of, minutes (since the last activity), flags (in words); newest first.
     places
         condition, places, open, held, done.
     throughput
-        time (UTC), answers; every step from the first to the last.
+        ``time`` (UTC), ``answers``; every step from the first to the last.
     incidents
-        what, count: answers that came second, pages that could not keep anything, lost connections.
+        what, count: conflicting responses, pages that could not store anything, lost connections.
     free_bytes, database_bytes
-        Of the disk that holds the workspace.
+        Free space on the workspace's disk, and the size of the database.
     clock_jump_ns
-        By how much the clock jumped, where that is more than an hour; nothing ends and nothing is erased meanwhile.
+        Size of a clock jump of more than an hour, else 0; until it is confirmed, nothing expires or is erased.
     """
 
-    people: pd.DataFrame
+    participants: pd.DataFrame
     places: pd.DataFrame
     throughput: pd.DataFrame
     incidents: pd.DataFrame
@@ -65,31 +65,31 @@ class Monitor:
     clock_jump_ns: int = 0
 
     def count(self, *where: Where) -> int:
-        """How many people are there."""
-        return int(self.people["where"].isin(where).sum())
+        """Number of participants."""
+        return int(self.participants["where"].isin(where).sum())
 
     @property
     def disk_is_low(self) -> bool:
-        """Whether so little is free that nobody new is let in."""
+        """Whether so little space is free that no new participant is admitted."""
         return self.free_bytes < LEAST_FREE
 
 
 def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manifest], home: Path, now: int) -> Monitor:
-    """Everything about the real participants of a study."""
+    """Summarise the real participants of a study."""
     answers, missed = watch.summarise_responses(db, study, FASTEST_MS), watch.count_missed_catches(db, study)
-    rows, crowds, excluded = [], _crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
+    rows, crowds, excluded = [], _find_crowds(db, study), {row["session_id"] for row in guests.exclusions(db, study)}
     for session in reversed(repository.sessions(db, study, ["live"])):
         session_id, road = session["session_id"], procedure_of(manifest_of(session)).road
         allowed = missed.get(session_id, 0) - road.catch_allowed
-        said = [*(["excluded"] if session_id in excluded else []), *flags(answers.get(session_id), allowed)]
+        said = [*(["excluded"] if session_id in excluded else []), *describe_flags(answers.get(session_id), allowed)]
         if session_id in crowds:
             said.append(f"one of {crowds[session_id]} from one address within {CROWD_NS // 60 // 10**9} minutes")
-        rows.append(_person(session, said, now))
+        rows.append(_describe_participant(session, said, now))
     columns = ["participant", "where", "stage", "trial", "of", "minutes", "flags"]
     return Monitor(
         pd.DataFrame(rows, columns=columns),
-        _places(db, study),
-        _throughput(watch.count_responses_by_time(db, study, STEP_NS)),
+        _tabulate_places(db, study),
+        _tabulate_throughput(watch.count_responses_by_time(db, study, STEP_NS)),
         pd.DataFrame(watch.incidents(db, study, NOTICED).items(), columns=["what", "count"]),
         free_bytes(home),
         sum(path.stat().st_size for path in home.glob("*.db*")),
@@ -97,22 +97,22 @@ def build_monitor(db: Connection, study: str, manifest_of: Callable[[Row], Manif
     )
 
 
-def flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
-    """What is odd about a participant's answers, in words; nothing here depends on whether they were right."""
-    found = [f"catch trials missed beyond the allowed: {missed}"] if missed > 0 else []
+def describe_flags(answers: Mapping[str, float] | None, missed: int) -> list[str]:
+    """Describe unusual features of a participant's responses, without their correctness."""
+    found = [f"attention checks failed beyond the allowed number: {missed}"] if missed > 0 else []
     if answers is None or not answers["answers"]:
         return found
     if answers["fast"] / answers["answers"] > MOST_FAST:
         found.append(f"{answers['fast'] / answers['answers']:.0%} faster than {FASTEST_MS:.0f} ms")
     if answers["blur_ms"] > MOST_AWAY_MS:
-        found.append(f"{answers['blur_ms'] / 1000:.0f} s out of sight")
+        found.append(f"{answers['blur_ms'] / 1000:.0f} s with the page hidden")
     if answers["run"] >= LONGEST_RUN:
-        found.append(f"{answers['run']:.0f} times the same side in a row")
+        found.append(f"{answers['run']:.0f} responses in a row on the same side")
     return found
 
 
-def _crowds(db: Connection, study: str) -> dict[str, int]:
-    """Participants who started among so many from one address that it may be a script, and among how many."""
+def _find_crowds(db: Connection, study: str) -> dict[str, int]:
+    """Find participants who started among unusually many from one address, and how many those were."""
     by_origin: dict[str, list[Row]] = {}
     for row in guests.origins(db, study):
         by_origin.setdefault(row["origin"], []).append(row)
@@ -130,14 +130,14 @@ def _crowds(db: Connection, study: str) -> dict[str, int]:
     return found
 
 
-def _person(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
+def _describe_participant(session: Row, flagged: list[str], now: int) -> tuple[object, ...]:
     total = session["practice"] + session["main"]
     minutes = round((now - session["last_seen"]) / 60e9, 1)
     said = "; ".join(flagged)
-    return pseudonym(session), _where(session, now), session["stage"], session["position"], total, minutes, said
+    return pseudonym(session), _find_where(session, now), session["stage"], session["position"], total, minutes, said
 
 
-def _where(session: Row, now: int) -> Where:
+def _find_where(session: Row, now: int) -> Where:
     if session["stage"] == "done":
         return "finished"
     if session["stage"] not in (*UNDER_WAY, "consent"):
@@ -147,8 +147,8 @@ def _where(session: Row, now: int) -> Where:
     return "answering" if session["stage"] in ("practice", "main") else "waiting"
 
 
-def _places(db: Connection, study: str) -> pd.DataFrame:
-    """Of all versions; the order in which a block was drawn tells nothing, so by name."""
+def _tabulate_places(db: Connection, study: str) -> pd.DataFrame:
+    """Tabulate places of all versions by condition name: the order of allocation must not show."""
     mine = {version["study_hash"] for version in repository.versions(db) if version["name"] == study}
     counts = pd.DataFrame(
         [row for row in repository.slot_counts(db) if row["study_hash"] in mine and row["mode"] == "live"],
@@ -160,7 +160,7 @@ def _places(db: Connection, study: str) -> pd.DataFrame:
     return table.rename_axis(columns=None).reset_index()
 
 
-def _throughput(rows: list[Row]) -> pd.DataFrame:
+def _tabulate_throughput(rows: list[Row]) -> pd.DataFrame:
     counts = {int(row["step"]): int(row["n"]) for row in rows}
     steps = range(min(counts), max(counts) + 1) if counts else range(0)
     times = [datetime.fromtimestamp(step * STEP_NS / 1e9, UTC) for step in steps]

@@ -1,4 +1,4 @@
-"""Outcomes by condition: what a blinded look at a collection leaves out. Looking leaves a trace."""
+"""Outcomes by condition, which blinded monitoring omits. Viewing them is logged."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from study.store import Connection, audit
 
 
 def note(db: Connection, study: str, reason: str, now: int, actor: str) -> None:
-    """Keep in the audit trail that somebody looks, and why; raises `ForetellError` without a reason."""
+    """Log that a researcher unblinds, and why; raise `ForetellError` without a reason."""
     if not reason.strip():
         raise ForetellError("Unblinding before the end requires a reason, which is logged in the audit trail.")
     audit.append(db, now, actor, "unblinded", {"study": study, "reason": reason.strip()})
 
 
-def table(answers: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """condition, begun, done (people), answers, accuracy (share of right predictions), median_rt_ms."""
-    given = people[people["condition"].notna()].groupby("condition")
+def table(answers: pd.DataFrame, participants: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate ``condition, begun, done, answers, accuracy`` (share of correct predictions) and ``median_rt_ms``."""
+    given = participants[participants["condition"].notna()].groupby("condition")
     people_of = given.agg(begun=("participant", "size"), done=("stage", lambda stages: int((stages == "done").sum())))
     found = answers.groupby("condition").agg(
         answers=("correct", "size"), accuracy=("correct", "mean"), median_rt_ms=("rt_ms", "median")

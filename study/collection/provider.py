@@ -1,4 +1,4 @@
-"""Who else says who somebody is: an OpenID Connect provider, and which of its people may see the researcher's pages."""
+"""Login by an OpenID Connect provider, and the list of researchers whom it may admit to the pages."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from study.workspace.tomlfile import load_toml
 
 FILE = "oidc.toml"
 CALLBACK = "/door/sso/callback"
-"""Registered with identity providers under this address since version 0.1: it stays."""
+"""Path registered with identity providers since version 0.1: it must not change."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ADDRESS = re.compile(r'[^@\s<>"]{1,64}@[^@\s<>"]{1,255}')
 _DOMAIN = re.compile(r"[^@\s<>\"/:.*]+(\.[^@\s<>\"/:.*]+)+")
 
 
 def plain(address: str) -> str:
-    """An e-mail address as it is compared: ASCII letters in lower case, no other (a Kelvin sign is no k)."""
+    """Normalise an e-mail address for comparison: ASCII letters in lower case, no other (a Kelvin sign is no k)."""
     return address.encode().lower().decode()
 
 
 def is_address(value: str) -> bool:
-    """Whether it is written as an e-mail address."""
+    """Tell whether a text is an e-mail address."""
     return _ADDRESS.fullmatch(value) is not None
 
 
@@ -59,29 +59,29 @@ def _origin(value: str) -> str:
 
 
 class Provider(BaseModel):
-    """The file ``oidc.toml`` of a workspace. What is wrong in it is not repeated: it may be a secret."""
+    """The file ``oidc.toml`` of a workspace. Error messages never quote its values, which may be secret."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
-    """As people call it: the button says "Log in with NAME"."""
+    """Display name: the button says "Log in with NAME"."""
     issuer: Annotated[str, AfterValidator(_https)]
-    """As the provider's own metadata writes it; these are at ``ISSUER/.well-known/openid-configuration``."""
+    """Issuer, as in the provider's own metadata at ``ISSUER/.well-known/openid-configuration``."""
     client_id: Annotated[str, Field(min_length=1, max_length=255)]
     secret_file: str | None = None
-    """A file that only its owner may read, relative to the workspace."""
+    """File with the client secret, readable by its owner only, relative to the workspace."""
     secret_variable: str | None = None
-    """An environment variable."""
+    """Environment variable with the client secret."""
     address: Annotated[str, AfterValidator(_origin)]
     """Scheme and name under which browsers reach the researcher's pages."""
     people: tuple[Annotated[str, AfterValidator(_address)], ...] = ()
     domains: tuple[Annotated[str, AfterValidator(_domain)], ...] = ()
     contact: Annotated[str, Field(min_length=1, max_length=200)]
-    """Whom to ask, for who is not on the list."""
+    """Contact for researchers who are not on the list."""
     _secret: str = PrivateAttr("")
 
     @model_validator(mode="after")
-    def _whole(self) -> Provider:
+    def _check_sources(self) -> Provider:
         if (self.secret_file is None) == (self.secret_variable is None):
             raise ValueError("name the source of the client secret: either secret_file or secret_variable.")
         if not self.people and not self.domains:
@@ -89,13 +89,13 @@ class Provider(BaseModel):
         return self
 
     def allows(self, address: str) -> bool:
-        """Whether this address, or its whole domain, is on the list."""
+        """Tell whether this address, or its whole domain, is on the list."""
         one = plain(address)
         return one in self.people or one.rpartition("@")[2] in self.domains
 
     @property
     def callback(self) -> str:
-        """Where the provider sends people back to: register exactly this there."""
+        """Address to which the provider redirects browsers: register exactly this one."""
         return self.address + CALLBACK
 
     @property
@@ -105,12 +105,12 @@ class Provider(BaseModel):
 
 
 def provider_of(home: Path) -> Provider | None:
-    """The provider of a workspace, its secret read; None without ``oidc.toml``.
+    """Load the provider of a workspace with its secret; None without ``oidc.toml``.
 
     Raises
     ------
     ForetellError
-        The file is wrong: every fault at once; or there is no secret, or others may read it.
+        The file is wrong (every fault at once), or its secret is missing or readable by others.
     """
     try:
         provider = load_toml(home / FILE, Provider)
@@ -135,7 +135,7 @@ def _secret(provider: Provider, home: Path) -> str:
             raise ValueError("others may read the file that secret_file names. Run chmod 600 on it.")
         found = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise ValueError("the file that secret_file names cannot be read. Make it.") from None
+        raise ValueError("the file that secret_file names cannot be read. Create it.") from None
     if not found:
         raise ValueError("the file that secret_file names is empty. Put the secret in.")
     return found

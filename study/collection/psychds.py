@@ -1,4 +1,4 @@
-"""A Psych-DS data set: a folder that says of itself what it holds.
+"""A Psych-DS data set: a folder with data files and a machine-readable description.
 
 Psych-DS 1.0 (psych-ds.github.io): CSV files under ``data/`` with names of ``keyword-value`` pairs that end with
 ``_data.csv``, and a ``dataset_description.json`` whose ``variableMeasured`` lists every column of every file.
@@ -20,7 +20,7 @@ from study.participation.open_workspace import Mode
 def export(
     researcher: Researcher, study: str, folder: Path, modes: Sequence[Mode] = ("live",), *, published: bool = False
 ) -> Path:
-    """Write the data set into `folder`, made if absent; files of the same names are replaced."""
+    """Write the data set into `folder`, created if missing; files of the same names are replaced."""
     (folder / "data").mkdir(parents=True, exist_ok=True)
     both = tables(researcher, study, modes, published=published)
     short = re.sub(r"[^a-zA-Z0-9]", "", study)
@@ -32,7 +32,7 @@ def export(
 
 
 def description(study: str, both: Sequence[DescribedTable]) -> dict[str, Any]:
-    """Content of ``dataset_description.json``: JSON-LD in the words of schema.org."""
+    """Describe the data set as ``dataset_description.json``: JSON-LD with the vocabulary of schema.org."""
     columns = {name: told for table in both for name, told in table.columns.items()}
     hashes = sorted({value for table in both for value in table.frame["study_hash"]})
     return {

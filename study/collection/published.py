@@ -1,9 +1,9 @@
-"""The answers under the names of the published data of Bayesian teaching.
+"""Responses under the column names of the published data of Bayesian teaching.
 
 Names and meanings are those of the code book and the analysis of Yang, Vong, Sojitra, Folke & Shafto (2021),
 "Mitigating belief projection in explainable artificial intelligence via Bayesian teaching", Scientific Reports 11:9863
-(github.com/CoDaS-Lab/XAI-BT-SR). There ``correct`` is what the AI chose, and whether a participant foretold it is
-``correct_response``. What those data do not have keeps Foretell's name.
+(github.com/CoDaS-Lab/XAI-BT-SR). There ``correct`` is the AI's choice, and whether a participant predicted it is
+``correct_response``. Columns that those data do not have keep Foretell's names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAMES = {
     "correct": "correct_response",
     "rt_ms": "rt",
 }
-"""Our columns under their names."""
+"""Foretell's columns under the published names."""
 
 _VALUES = {
     "trial_type": "kind of trial, in Foretell's values; the published data know true and false positives and negatives"
@@ -44,19 +44,19 @@ _ADDED: dict[str, tuple[dict[str, str], Callable[[pd.DataFrame], pd.Series[objec
         lambda frame: frame["saliency"].map({1: "highlights", 0: "no_highlights"}),
     ),
 }
-"""Columns of theirs that repeat ours in another form."""
+"""Published columns that repeat others in another form."""
 
 
 def frame(ours: pd.DataFrame) -> pd.DataFrame:
-    """A table under the published names; the answers with the published columns that repeat others."""
+    """Rename a table's columns to the published names, and add the published columns that repeat others."""
     renamed = ours.rename(columns=NAMES)
-    if "target_category" not in renamed:  # people, not answers
+    if "target_category" not in renamed:  # participants, not responses
         return renamed
     return renamed.assign(**{name: make(renamed) for name, (_, make) in _ADDED.items()})
 
 
 def columns(ours: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """The descriptions of `frame`, each with whose name it is."""
+    """Describe the columns of `frame`, each with the origin of its name."""
     told = {
         NAMES.get(name, name): {
             **text,

@@ -1,6 +1,6 @@
-"""What a recruiter needs back: who gets which bonus, and whether its list of people agrees with ours.
+"""Settlement with a recruiter: the bonus of each participant, and a comparison of its list with ours.
 
-Ids and answers never meet in one table: a bonus is an amount, a reconciliation is two statuses.
+Ids and responses never meet in one table: a bonus is an amount, a reconciliation is two statuses.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ GONE = ("RETURNED", "TIMED-OUT", "REJECTED")
 
 @dataclass(frozen=True)
 class Batch:
-    """Bonuses handed over together: ``pid, amount`` in major units with two decimals; who has no id left is counted."""
+    """Bonuses handed over together: ``pid, amount`` in major units with two decimals; missing ids are counted."""
 
     number: int | None
     rows: pd.DataFrame
     without_id: int
 
 
-def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
-    """The bonuses without a batch, which they are then given; or those of an earlier batch. One row per participant."""
+def bonus_batch(
+    db: Connection, study: str, identities: Sequence[Row], batch: int | None, now: int, actor: str
+) -> Batch:
+    """Return the bonuses without a batch, assigning one, or those of an earlier batch. One row per participant."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
     if batch is not None and batch not in known:
         listed = ", ".join(map(str, sorted(known))) or "none"
         raise ForetellError(f"There is no batch {batch} of bonuses of {study!r} (there are: {listed}). Name one.")
-    ids = {row["participant_id"]: row["ext_person"] for row in people}
+    ids = {row["participant_id"]: row["ext_person"] for row in identities}
     mine = [row for row in owed if row["batch"] == batch and row["minor_units"] > 0]
     payable = [row for row in mine if row["participant_id"] in ids]
     if batch is None and payable:
@@ -54,34 +56,36 @@ def bonus_batch(db: Connection, study: str, people: Sequence[Row], batch: int | 
 def reconcile(
     db: Connection,
     study: str,
-    people: Sequence[Row],
+    identities: Sequence[Row],
     statuses: pd.DataFrame,
     manifest_of: Callable[[Row], Manifest],
     now: int,
     actor: str,
 ) -> pd.DataFrame:
-    """What differs: ``person, recruiter, here, matter``. Unfinished people who went back give up their places."""
-    theirs = _theirs(statuses)
+    """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
+    theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
-    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in people if row["participant_id"] in ours}
+    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in identities if row["participant_id"] in ours}
     found = []
-    for person in sorted({*theirs.index, *sessions}):
-        status, code = theirs.loc[person] if person in theirs.index else (None, "")
-        session = sessions.get(person)
+    for participant in sorted({*theirs.index, *sessions}):
+        status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
+        session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             repository.free_slot(db, session["session_id"])
-        matter = _matter(status, code, session, manifest_of)
+        matter = _describe_difference(status, code, session, manifest_of)
         if matter:
-            found.append((person, status or "", session["stage"] if session else "", matter))
+            found.append((participant, status or "", session["stage"] if session else "", matter))
     audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
     return pd.DataFrame(found, columns=["person", "recruiter", "here", "matter"])
 
 
-def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
-    """Status and code by participant, of a table with the recruiter's own column names."""
+def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
+    """Read status and code by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
-    person, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
-    if person is None or status is None:
+    participant, status = (
+        next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS)
+    )
+    if participant is None or status is None:
         raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
     code = next((columns[n] for n in CODE if n in columns), None)
     frame = pd.DataFrame(
@@ -89,13 +93,15 @@ def _theirs(statuses: pd.DataFrame) -> pd.DataFrame:
             "status": statuses[status].astype(str).str.strip().str.upper().str.replace("_", "-"),
             "code": "" if code is None else statuses[code].fillna("").astype(str).str.strip(),
         }
-    ).set_axis(statuses[person].astype(str).str.strip())
+    ).set_axis(statuses[participant].astype(str).str.strip())
     frame["status"] = frame["status"].replace("AWAITING-REVIEW", "AWAITING REVIEW")
     return frame[~frame.index.duplicated(keep="last")]
 
 
-def _matter(status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]) -> str | None:
-    """What does not agree, in words; None where all does."""
+def _describe_difference(
+    status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]
+) -> str | None:
+    """Describe a disagreement; None if there is none."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"
     if status is None:
@@ -104,7 +110,7 @@ def _matter(status: str | None, code: str, session: Row | None, manifest_of: Cal
     if status in PAID and not done:
         return "handed in, but not finished here"
     if status in GONE and done:
-        return "finished here, but not handed in: answers are complete and may be paid"
+        return "finished here, but not handed in: the responses are complete and may be paid"
     named = procedure_of(manifest_of(session)).recruiter.complete or session["completion_code"]
     if status in PAID and code and code != named:
         return "handed in another code than the one shown here"

@@ -1,4 +1,4 @@
-"""The researcher's side of the service: open a study, read what was answered, settle with the recruiter."""
+"""The researcher's side of the service: opening studies, reading responses, settling with the recruiter."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from study.bundle import Bundle
 from study.collection import interim, outcomes, recruiting
 from study.collection.frames import response_frame
 from study.collection.guests import Guests
-from study.collection.integrity import faults, unplayable
+from study.collection.integrity import find_faults, find_unplayable
 from study.collection.interim import InterimStatus
 from study.collection.monitor import Monitor, build_monitor
-from study.collection.persons import participant_frame
+from study.collection.participants import participant_frame
 from study.collection.status import StudyStatus, nest_counts
 from study.participation import entrance
 from study.participation.answer import Recruit
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 
 class Researcher(Guests):
-    """What the pages and the command line may do."""
+    """The actions of the pages and the command line."""
 
     def open_study(self, bundle_folder: Path, per_condition: int) -> str:
-        """Verify a bundle and let new participants take it; its name.
+        """Verify a bundle and open it to new participants; return its name.
 
-        Opening the same bundle again changes nothing, except that a larger `per_condition` adds places. Another
-        bundle of the same name supersedes it for new participants; who has begun goes on with the old one.
+        Opening the same bundle again only adds places, if `per_condition` is larger. Another
+        bundle of the same name supersedes it for new participants; those who have started finish the old one.
         """
         if per_condition < 1:
             raise ForetellError(f"per_condition is {per_condition}. A study needs at least 1 participant in each.")
-        bundle = _sound(bundle_folder)
+        bundle = _open_verified_bundle(bundle_folder)
         manifest = bundle.manifest
 
         def work(db: Connection) -> None:
@@ -56,8 +56,8 @@ class Researcher(Guests):
         return manifest.name
 
     def add_study(self, bundle_folder: Path) -> str:
-        """Verify a bundle for simulated participants and let no participant in; its name. An open study stays open."""
-        bundle = _sound(bundle_folder)
+        """Verify a bundle for simulated participants without opening it; return its name. An open study stays open."""
+        bundle = _open_verified_bundle(bundle_folder)
         manifest, folder = bundle.manifest, str(bundle.folder)
         row = manifest.study_hash, manifest.name, folder, self.workspace.clock()
         self.workspace.store.write(lambda db: repository.add_version(db, *row))
@@ -65,26 +65,26 @@ class Researcher(Guests):
         return manifest.name
 
     def close_study(self, study: str) -> None:
-        """Let no new participant in; who has begun may finish."""
+        """Close a study to new participants; those who have started may finish."""
         self._change(study, "closed", lambda db: repository.close_version(db, study))
 
     def pause_study(self, study: str) -> None:
-        """Let no new participant in for a while, and tell them so; who has begun may finish."""
+        """Pause a study for new participants, and tell them so; those who have started may finish."""
         self._change(study, "paused", lambda db: repository.pause_version(db, study, True))
 
     def resume_study(self, study: str) -> None:
-        """Let new participants in again after a pause."""
+        """Resume a study after a pause."""
         self._change(study, "resumed", lambda db: repository.pause_version(db, study, False))
 
     def studies(self) -> list[StudyStatus]:
-        """Every version ever opened, the oldest first."""
+        """List every version ever opened, the oldest first."""
         versions, sessions, slots = self.workspace.store.read(
             lambda db: (repository.versions(db), repository.session_counts(db), repository.slot_counts(db))
         )
         return [self._status(version, sessions, slots) for version in versions]
 
     def responses(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
-        """Every answered main trial, one row each; columns are described in `study.collection.export.DICTIONARY`.
+        """Tabulate every response to a main trial; columns are described in `study.collection.export.DICTIONARY`.
 
         Raises
         ------
@@ -101,32 +101,32 @@ class Researcher(Guests):
         return response_frame(rows, trials)
 
     def load_participants(self, study: str, modes: Sequence[Mode] = ("live",)) -> pd.DataFrame:
-        """Every person of a study, one row each; columns are described in `study.collection.export.PARTICIPANTS`."""
+        """Tabulate every participant of a study; columns are described in `study.collection.export.PARTICIPANTS`."""
         self.workspace.require_study(study)
         return self.workspace.store.read(
             lambda db: participant_frame(db, repository.sessions(db, study, modes), self.workspace.manifest_of)
         )
 
     def monitor(self, study: str) -> Monitor:
-        """How a collection goes; no outcome by condition."""
+        """Summarise the progress of a collection, without outcomes by condition."""
         self.workspace.require_study(study)
         return self.workspace.store.read(
             lambda db: build_monitor(db, study, self.workspace.manifest_of, self.workspace.home, self.workspace.clock())
         )
 
     def unblind(self, study: str, reason: str) -> pd.DataFrame:
-        """Outcomes by condition before the end; that they were looked at, and why, goes into the audit trail first."""
+        """Tabulate outcomes by condition before the end, after logging the reason in the audit trail."""
         self.workspace.require_study(study)
         self.workspace.store.write(lambda db: outcomes.note(db, study, reason, self.workspace.clock(), self.actor))
         return outcomes.table(self.responses(study), self.load_participants(study))
 
-    def personal_links(self, study: str, persons: Sequence[str]) -> list[str]:
-        """The path of a signed link for each id: nobody else can make one, and one link starts one participation."""
+    def personal_links(self, study: str, participants: Sequence[str]) -> list[str]:
+        """Make the path of a signed link for each id; links cannot be forged, and each starts one participation."""
         self.workspace.require_study(study)
-        return [sign_path(self.workspace.key, study, Recruit(person=person).person) for person in persons]
+        return [sign_path(self.workspace.key, study, Recruit(person=id_).person) for id_ in participants]
 
     def load_interim_status(self, study: str) -> InterimStatus | None:
-        """The looks that the newest version's plan declares, and which is due; None where it declares none."""
+        """Load the state of the newest version's interim analyses; None if its plan declares none."""
         manifest = self.workspace.newest_manifest(study)
         plan = interim.plan_of(manifest)
         if plan is None:
@@ -136,7 +136,7 @@ class Researcher(Guests):
         )
 
     def load_interim_analyses(self, study_hash: str) -> tuple[InterimAnalysis, ...] | None:
-        """The declared looks that were made at a frozen study; None where it was never opened here."""
+        """Load the interim analyses made of a frozen study; None if it was never opened here."""
 
         def work(db: Connection) -> tuple[InterimAnalysis, ...] | None:
             known = any(version["study_hash"] == study_hash for version in repository.versions(db))
@@ -145,12 +145,12 @@ class Researcher(Guests):
         return self.workspace.store.read(work)
 
     def run_interim_analysis(self, study: str, progress: Progress = silent) -> InterimAnalysis:
-        """Make the look that is due: it says go on or stop, closes the collection where it says stop, and is kept.
+        """Make the interim analysis that is due, record its verdict, and close the collection if it says stop.
 
         Raises
         ------
         ForetellError
-            The plan declares no looks, or none is due.
+            The plan declares no interim analyses, or none is due.
         """
         standing, manifest = self.load_interim_status(study), self.workspace.newest_manifest(study)
         number = interim.due(study, standing)
@@ -161,11 +161,11 @@ class Researcher(Guests):
         return made
 
     def note(self, act: str, detail: Mapping[str, Any]) -> None:
-        """Put an administrative act into the audit trail; `detail` must name nobody."""
+        """Log an administrative act in the audit trail; `detail` must not identify a participant."""
         self.workspace.note(self.actor, act, detail)
 
     def move_bundles(self, places: Mapping[str, Path]) -> None:
-        """Say where the bundles of versions, by study hash, are now."""
+        """Record the new folders of bundles, by study hash."""
 
         def work(db: Connection) -> None:
             for study_hash, place in places.items():
@@ -175,21 +175,21 @@ class Researcher(Guests):
         self.workspace.store.write(work)
 
     def verify_chain(self) -> list[str]:
-        """One sentence per answer that was changed, removed or inserted after it was recorded; empty is good."""
+        """List one sentence per response that was changed, removed or inserted after it was recorded; empty if none."""
         return self.workspace.store.read(lambda db: list(responses.find_broken_links(db)))
 
     def verify(self) -> list[str]:
-        """What is wrong with the database, the first wrong row first: its end, chain, plans, counts, places, audit."""
+        """List the faults of the database, the first wrong row first: ends, chain, plans, counts, places, audit."""
         return self.workspace.store.read(
-            lambda db: [*self.workspace.find_lost_rows(db), *faults(db, self.workspace.manifest_of)]
+            lambda db: [*self.workspace.find_lost_rows(db), *find_faults(db, self.workspace.manifest_of)]
         )
 
     def last_response(self) -> str:
-        """Number and time of the last response, in words."""
+        """Describe the last response by number and time."""
         return self.workspace.store.read(witness.ends_of).last_response
 
     def confirm_time(self) -> None:
-        """Take the clock as right after it jumped: what is due by it ends, and ids are erased, from now on."""
+        """Accept the clock as right after a jump: participations expire and ids are erased from now on."""
         now = self.workspace.clock()
 
         def work(db: Connection) -> None:
@@ -199,34 +199,34 @@ class Researcher(Guests):
         self.workspace.store.write(work)
 
     def receipt(self, shown: str) -> Receipt:
-        """What a participant's receipt proves; raises `ForetellError` for a false one."""
+        """Check a participant's receipt; raise `ForetellError` for a false one."""
         return self.workspace.store.read(lambda db: verify_receipt(db, self.workspace.key, shown))
 
     def bonus(self, study: str, batch: int | None = None) -> recruiting.Batch:
-        """The bonuses not handed over yet, marked as handed over by this; or an earlier batch again."""
+        """Return the bonuses not handed over yet, and mark them; or those of an earlier batch."""
         self.workspace.require_study(study)
-        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        known = self.workspace.identities.read(lambda db: identities.of_study(db, study))
         return self.workspace.store.write(
-            lambda db: recruiting.bonus_batch(db, study, people, batch, self.workspace.clock(), self.actor)
+            lambda db: recruiting.bonus_batch(db, study, known, batch, self.workspace.clock(), self.actor)
         )
 
     def reconcile(self, study: str, statuses: pd.DataFrame) -> pd.DataFrame:
-        """Compare a recruiter's list with what is here, free the places of who went back, and show what differs."""
+        """Compare a recruiter's list with ours, free the places of returned participations, and list differences."""
         self.workspace.require_study(study)
-        people = self.workspace.identities.read(lambda db: identities.of_study(db, study))
+        known = self.workspace.identities.read(lambda db: identities.of_study(db, study))
         return self.workspace.store.write(
             lambda db: recruiting.reconcile(
-                db, study, people, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
+                db, study, known, statuses, self.workspace.manifest_of, self.workspace.clock(), self.actor
             )
         )
 
     def _load_stages(self, db: Connection, study: str) -> pd.DataFrame:
-        """condition, stage and study_hash of every real participant."""
+        """Tabulate condition, stage and study_hash of every real participant."""
         rows = repository.sessions(db, study, ["live"])
         return pd.DataFrame(rows, columns=["condition", "stage", "study_hash"])
 
     def _change(self, study: str, act: str, work: Callable[[Connection], int]) -> None:
-        """Change the open version, on the record."""
+        """Change the open version, with a record in the audit trail."""
 
         def change(db: Connection) -> int:
             changed = work(db)
@@ -249,11 +249,11 @@ class Researcher(Guests):
         return StudyStatus(version["name"], title, study_hash, folder, state, counts[0], counts[1], version["access"])
 
 
-def _sound(bundle_folder: Path) -> Bundle:
-    """A bundle whose bytes are whole and which every condition can play."""
+def _open_verified_bundle(bundle_folder: Path) -> Bundle:
+    """Open a bundle whose bytes are complete and which every condition can run."""
     bundle = Bundle(bundle_folder.resolve())
     for complaint in bundle.find_damage():
         raise ForetellError(complaint)
-    for complaint in unplayable(bundle.manifest):
+    for complaint in find_unplayable(bundle.manifest):
         raise ForetellError(complaint)
     return bundle

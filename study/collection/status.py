@@ -1,4 +1,4 @@
-"""How far a collection is."""
+"""State of a collection."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from study.store.rows import Row
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """One version of a study and how far its collection is.
+    """One version of a study and the state of its collection.
 
     Attributes
     ----------
     name, title, study_hash, folder, state
         ``state`` is open, paused, superseded or closed.
     sessions
-        ``{mode: {condition: {stage: number}}}``; the condition is "" before it is given.
+        ``{mode: {condition: {stage: number}}}``; the condition is "" before the allocation.
     access
-        Who may start: open, list or personal.
+        Access mode: open, list or personal.
     slots
         ``{mode: {condition: {state: number}}}``, states open, held and done.
     """
@@ -35,7 +35,7 @@ class StudyStatus:
 
 
 def nest_counts(rows: list[Row], key: str) -> dict[str, dict[str, dict[str, int]]]:
-    """``{mode: {condition: {key: n}}}``."""
+    """Nest counts as ``{mode: {condition: {key: n}}}``."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for row in rows:
         counts.setdefault(row["mode"], {}).setdefault(row["condition"] or "", {})[row[key]] = row["n"]

@@ -1,1 +1,1 @@
-"""Asking a network over images: maps by the thousand, units, concepts, doubts, boundaries, rules."""
+"""Questions to a network over many images: heatmaps, units, concepts, uncertainty, boundaries, rules."""

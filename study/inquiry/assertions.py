@@ -1,4 +1,4 @@
-"""Model assertions: a user's own rules about a network's answers, run over a set of images, with a report."""
+"""Model assertions: a user's own rules about a network's predictions, checked over a set of images, with a report."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from study.network.sources import open_classifier, plain
 from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 32
-"""Pictures judged before what was found is kept: the most that a kill loses."""
+"""Images judged before the results are saved: at most this many are lost when a run is killed."""
 WORST = 20
-"""Pictures named in the report for each assertion."""
+"""Images named in the report for each assertion."""
 WHAT = "checking assertions"
 PREDICTED, CONFIDENCE = "predicted", "confidence"
 COLUMNS = ("picture", "label", PREDICTED, CONFIDENCE)
-"""Of the table, before those of the assertions."""
+"""Columns of the table, before those of the assertions."""
 
 
 @dataclass(frozen=True)
 class AssertionQuery:
-    """Whose assertions, of which network, over which images: as in `study.inquiry.uncertainty`.
+    """A file of assertions, a network, and the images; as in `study.inquiry.uncertainty`.
 
-    ``limit`` is how long one may take for an image, in seconds.
+    ``limit`` is the time that one assertion may take for one image, in seconds.
     """
 
     file: Path
     model: str = "scenes"
-    pictures: str | None = None
+    images: str | None = None
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     limit: float = LIMIT_S
@@ -54,53 +54,53 @@ class AssertionQuery:
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """The images: what the set says each is, and its digest, where they are a set with labels."""
+    """Images; for a labelled set, also the label of each and the digest of the set."""
 
-    pictures: ImageCollection
+    images: ImageCollection
     labels: tuple[str, ...] | None = None
     digest: str | None = None
 
 
 @dataclass(frozen=True)
 class AssertionResults:
-    """What was found.
+    """Results of the assertions.
 
     Attributes
     ----------
     table
-        One row an image: `COLUMNS`, and of each assertion how badly it is broken: 0 it holds, empty it says nothing.
+        One row an image: `COLUMNS`, and each assertion's severity: 0 if it holds, empty if it does not apply.
     report
-        Settings and provenance, and for each assertion under ``assertions`` how many images it was ``applied`` to
+        Settings and provenance; for each assertion under ``assertions``, the number of images it was ``applied`` to
         and ``broken`` by, their ``share`` with its 95 % interval ``low, high`` (Wilson), the same ``by_category`` of
-        the label where there is one, and the ``worst`` pictures.
+        the label where there is one, and the ``worst`` images.
     """
 
     table: pd.DataFrame
     report: dict[str, Any]
 
     def worst(self, name: str) -> list[int]:
-        """Rows of the table that break an assertion, the worst first."""
+        """List the rows of the table that break an assertion, the worst first."""
         return _worst(self.table, name)
 
 
 def assertion_files(
     request: AssertionQuery, out: Path, progress: Progress = silent
 ) -> tuple[AssertionResults, list[Path]]:
-    """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    """Write ``<model>.<file>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
     with closing(RuleProcess(request.file, COLUMNS)) as rules:
         classifier = open_classifier(request.model, Path.cwd())
-        asserted = assertions(classifier, rules, request, _pictures(request), out / "parts", progress)
+        asserted = assertions(classifier, rules, request, _open_images(request), out / "parts", progress)
     stem = f"{classifier.name}.{request.file.stem}"
     return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
 
-def _pictures(request: AssertionQuery) -> LabelledImages:
-    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
+def _open_images(request: AssertionQuery) -> LabelledImages:
+    pictures, images = open_requested(request.images, request.image_set, request.settings)
     return LabelledImages(pictures) if images is None else load_judged_set(images)
 
 
 def load_judged_set(images: ImageSet) -> LabelledImages:
-    """The images of a set with what it says each is."""
+    """Read the images of a set with their labels."""
     return LabelledImages(of_set(images), tuple(images.categories[k] for k in images.labels), images.digest)
 
 
@@ -112,24 +112,24 @@ def assertions(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> AssertionResults:
-    """Run every assertion over every image.
+    """Check every assertion on every image.
 
-    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
+    ``parts`` is a folder for finished blocks, from which a run that was killed resumes; it is left empty.
 
     Raises
     ------
     ForetellError
-        An assertion fails, does not end, gives what is not True, False, None or a number from 0 on, or always None.
+        An assertion fails, does not end, returns anything but True, False, None or a number >= 0, or always None.
     """
-    pictures, found, facts = judged.pictures, rules.says, _facts(classifier, request, judged)
+    pictures, found, facts = judged.images, rules.says, _facts(classifier, request, judged)
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     judge = partial(_judge_block, classifier, rules, request, judged, progress)
     try:
         columns = blocks.join(judge, progress, WHAT)
         _refuse_silent({name: columns[name] for name in found}, request.file.name)
-    except Endless:  # another limit goes on where this one ended
+    except Endless:  # a run with another limit resumes from these blocks
         raise
-    except ForetellError:  # the file has to be mended, which makes other blocks of them
+    except ForetellError:  # the file has to be corrected, which invalidates its blocks
         blocks.forget()
         raise
     names = np.array([plain(name) for name in classifier.categories])
@@ -158,21 +158,21 @@ def _judge_block(
     progress: Progress,
     rows: range,
 ) -> dict[str, NDArray[Any]]:
-    """Columns of a block of images: `PREDICTED`, `CONFIDENCE`, and how badly each assertion is broken."""
-    opened = [judged.pictures.open(i) for i in rows]
+    """Compute the columns of a block of images: `PREDICTED`, `CONFIDENCE`, and the severity of each assertion."""
+    opened = [judged.images.open(i) for i in rows]
     probabilities = classifier.probabilities(torch.stack([classifier.preprocess(one) for one in opened])).numpy()
     severities: dict[str, list[float]] = {name: [] for name in rules.says}
     for i, picture, given in zip(rows, opened, probabilities, strict=True):
-        progress(i, len(judged.pictures), WHAT)  # rules take as long as they like: a run can be stopped between two
+        progress(i, len(judged.images), WHAT)  # rules may be slow: a run can be stopped between two images
         answer = make_prediction(classifier, given, judged.labels[i] if judged.labels else None)
         for name, values in severities.items():
-            values.append(rules.severity(name, picture, answer, judged.pictures.ids[i], request.limit))
+            values.append(rules.severity(name, picture, answer, judged.images.ids[i], request.limit))
     columns: dict[str, NDArray[Any]] = {name: np.array(values) for name, values in severities.items()}
     return columns | {PREDICTED: probabilities.argmax(1), CONFIDENCE: probabilities.max(1)}
 
 
 def make_prediction(classifier: Classifier, given: NDArray[np.float32], label: str | None) -> Prediction:
-    """The probabilities (K,) that a network gave an image of that label, as an assertion has them."""
+    """Wrap a network's probabilities (K,) for an image with that label, as the rules receive them."""
 
     def ask(picture: Image.Image) -> NDArray[np.float32]:
         answer: NDArray[np.float32] = classifier.probabilities(classifier.preprocess(picture)[None])[0].numpy()
@@ -210,8 +210,8 @@ def _facts(classifier: Classifier, request: AssertionQuery, judged: LabelledImag
     own = {
         "file": request.file.name,
         "file_sha256": hashlib.sha256(request.file.read_bytes()).hexdigest(),
-        "pictures": judged.pictures.name,
+        "pictures": judged.images.name,
         "digest": judged.digest,
-        "count": len(judged.pictures),
+        "count": len(judged.images),
     }
     return facts_of(classifier, own)

@@ -1,4 +1,4 @@
-"""Can the confidence of a network's answers to a set be believed: as they are, and after one temperature."""
+"""Calibration of a network's confidence on a labelled set, before and after temperature scaling."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from study.network.sources import UNMATCHED, class_of_labels
 
 Made = TypeVar("Made")
 LEAST = 2
-"""Pictures whose labels the network knows."""
-GIVEN, COOLED = "as it answers", "after a temperature"
+"""Fewest images whose labels are classes of the network."""
+GIVEN, COOLED = "unscaled", "temperature-scaled"
 
 
 class Gap(NamedTuple):
-    """Mean confidence less accuracy, and the limits of its 95 % interval: the images' own differences, normal."""
+    """Mean confidence minus accuracy, with a 95 % interval: a normal one, from the differences of the single images."""
 
     value: float
     low: float
@@ -44,9 +44,9 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True)
 class ConfidenceCalibration:
-    """Answers with their calibration; ``detection`` of errors by plain confidence is None where it cannot be had.
+    """Calibration of predictions; ``detection`` of errors by their confidence is None if it cannot be estimated.
 
-    Of cooled answers it is that within the halves, averaged.
+    For temperature-scaled predictions, detection is computed within each half and averaged.
     """
 
     calibration: Calibration
@@ -57,19 +57,19 @@ class ConfidenceCalibration:
 
 @dataclass(frozen=True)
 class CalibrationResults:
-    """What the labels of ``count`` pictures say of the network's confidence.
+    """Calibration of the network's confidence on ``count`` labelled images.
 
     Attributes
     ----------
     accuracy
         With its 95 % interval (Wilson); no temperature changes it.
     given, cooled
-        The answers as they are, and each half of them under the temperature that is the best of the other half; None
-        where a half has none.
+        Unscaled predictions, and each half of them under the temperature fitted to the other half; None if a half
+        has no best temperature.
     temperatures
-        Those of the two halves.
+        Temperatures of the two halves.
     lacking
-        Sentences that say what could not be had, and why.
+        One sentence for each result that could not be computed, with the reason.
     """
 
     count: int
@@ -81,22 +81,24 @@ class CalibrationResults:
 
     @property
     def predictions(self) -> dict[str, ConfidenceCalibration]:
-        """What there is, by name: `GIVEN` and `COOLED`."""
+        """The predictions by name, `GIVEN` and `COOLED`."""
         return {GIVEN: self.given} | ({} if self.cooled is None else {COOLED: self.cooled})
 
     def bins(self) -> pd.DataFrame:
-        """One row for each bin of confidence in which there are answers: how many of these are right, with limits."""
-        return pd.DataFrame([row for name, one in self.predictions.items() for row in _bins(name, one.calibration)])
+        """Tabulate the accuracy, with its limits, in each bin of confidence that has predictions."""
+        return pd.DataFrame(
+            [row for name, one in self.predictions.items() for row in _tabulate_bins(name, one.calibration)]
+        )
 
     def measures(self) -> pd.DataFrame:
-        """One row for each measure of the answers, with its 95 % interval where it has one."""
+        """Tabulate each measure of the predictions, with its 95 % interval if it has one."""
         rows = [
             {"answers": name, "measure": measure, "value": value, "low": low, "high": high}
             for name, one in self.predictions.items()
             for measure, value, low, high in self._measure_predictions(one)
         ]
         for half, temperature in zip(("even", "odd"), self.temperatures or (), strict=False):
-            rows.append({"answers": COOLED, "measure": f"temperature of the {half} pictures", "value": temperature})
+            rows.append({"answers": COOLED, "measure": f"temperature of the {half} images", "value": temperature})
         return pd.DataFrame(rows)
 
     def _measure_predictions(self, one: ConfidenceCalibration) -> list[tuple[str, float, float, float]]:
@@ -104,64 +106,64 @@ class CalibrationResults:
         rows = [
             ("accuracy", *self.accuracy),
             ("mean confidence", one.confidence, nan, nan),
-            ("confidence less accuracy", *one.gap),
+            ("confidence minus accuracy", *one.gap),
             ("expected calibration error", one.calibration.expected_error, nan, nan),
             ("Brier score", one.calibration.brier, nan, nan),
         ]
         found = one.detection
         if found is None:
             return rows
-        # Where all errors are less sure than all right answers DeLong's error is 0, which is no certainty.
+        # If every error has less confidence than every correct prediction, DeLong's error is 0: no interval.
         return [*rows, ("AUROC of confidence for errors", found.area, *(found.interval if found.error else (nan, nan)))]
 
 
 def assess_calibration(classifier: Classifier, images: ImageSet, cache: Path, progress: Progress) -> CalibrationResults:
-    """Of the answers that `study.inquiry.debugging.debug_classifier` keeps in ``cache``, or that are asked for now.
+    """Assess the predictions that `study.inquiry.debugging.debug_classifier` stored in ``cache``, or make them now.
 
     Raises
     ------
     ForetellError
-        Fewer than `LEAST` pictures bear a label that the network knows.
+        Fewer than `LEAST` images have a label that is a class of the network.
     """
-    answers = probabilities_of(classifier, images, cache, progress, features=ends_linearly(classifier))
+    predictions = probabilities_of(classifier, images, cache, progress, features=ends_linearly(classifier))
     truth = class_of_labels(images, classifier, refuse=False)
     known = truth != UNMATCHED
-    return assess_predictions(answers[known], truth[known])
+    return assess_predictions(predictions[known], truth[known])
 
 
 def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.int64]) -> CalibrationResults:
-    """Of answers (N, K) to images whose true classes are ``labels`` (N,).
+    """Assess predictions (N, K) for images whose true classes are ``labels`` (N,).
 
     Raises
     ------
     ForetellError
-        Fewer than `LEAST`.
+        Fewer than `LEAST` images.
     """
     if len(labels) < LEAST:
-        raise ForetellError(too_few(len(labels)))
+        raise ForetellError(explain_too_few(len(labels)))
     right = probabilities.argmax(1) == labels
     accuracy = share_of(int(right.sum()), len(right))
-    one_sided = _one_sided(right)
+    one_sided = _explain_one_sided(right)
     if one_sided:
         return CalibrationResults(
             len(right), accuracy, _describe_confidence(probabilities, labels, None), None, None, (one_sided,)
         )
     lacking: list[str] = []
-    found = _try_measure(lambda: error_detection(_unsure(probabilities), ~right), lacking)
+    found = _try_measure(lambda: error_detection(_compute_uncertainty(probabilities), ~right), lacking)
     given = _describe_confidence(probabilities, labels, found)
     fitted = _try_measure(lambda: cross_fit_temperatures(probabilities, labels), lacking)
     if fitted is None:
         return CalibrationResults(len(right), accuracy, given, None, None, tuple(lacking))
-    temperatures, answers = fitted
-    # Each half has a temperature of its own: across them the answers' confidence has no common order.
-    found = _try_measure(lambda: detection_by_halves(_unsure(answers), ~right), lacking)
+    temperatures, cooled = fitted
+    # Each half has its own temperature, so confidence cannot be ranked across halves.
+    found = _try_measure(lambda: detection_by_halves(_compute_uncertainty(cooled), ~right), lacking)
     return CalibrationResults(
-        len(right), accuracy, given, _describe_confidence(answers, labels, found), temperatures, tuple(lacking)
+        len(right), accuracy, given, _describe_confidence(cooled, labels, found), temperatures, tuple(lacking)
     )
 
 
 def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
-    """What can be made, or else why not among what is ``lacking``."""
+    """Return a result, or None after adding the reason to ``lacking``."""
     try:
         return make()
     except ForetellError as error:
@@ -169,49 +171,52 @@ def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
         return None
 
 
-def too_few(count: int) -> str:
-    """Why the labels of so many images say nothing."""
+def explain_too_few(count: int) -> str:
+    """Explain why so few labelled images say nothing about calibration."""
     return (
-        f"Calibration is judged on {LEAST} or more pictures whose labels the AI knows, and here are {count}: name the "
+        f"Calibration needs at least {LEAST} images whose labels are classes of the AI; there are {count}. Name the "
         "folders as the classifier names its classes."
     )
 
 
-def _one_sided(right: NDArray[np.bool_]) -> str:
-    """One sentence where all answers are right, or all wrong."""
+def _explain_one_sided(right: NDArray[np.bool_]) -> str:
+    """Explain why there is nothing to compare if all predictions are correct, or all wrong."""
     if right.all():
         return (
-            f"The AI is right about all {len(right):,} images: no temperature is the best for them, and there are no "
+            f"The AI is right about all {len(right):,} images: no temperature fits them best, and there are no "
             "errors to detect. Choose images on which it is sometimes wrong."
         )
     if not right.any():
         return (
-            f"The AI is wrong about all {len(right):,} images: no temperature is the best for them, and there are no "
+            f"The AI is wrong about all {len(right):,} images: no temperature fits them best, and there are no "
             "correct predictions to compare with. Choose images on which it is sometimes right."
         )
     return ""
 
 
-def _unsure(answers: NDArray[np.floating]) -> NDArray[np.float64]:
-    unsure: NDArray[np.float64] = 1 - answers.max(1).astype(np.float64)
+def _compute_uncertainty(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    unsure: NDArray[np.float64] = 1 - probabilities.max(1).astype(np.float64)
     return unsure
 
 
 def _describe_confidence(
-    answers: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None
+    probabilities: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None
 ) -> ConfidenceCalibration:
-    sure = answers.max(1).astype(np.float64)
+    sure = probabilities.max(1).astype(np.float64)
     return ConfidenceCalibration(
-        calibration(answers, labels), float(sure.mean()), _gap(sure - (answers.argmax(1) == labels)), detection
+        calibration(probabilities, labels),
+        float(sure.mean()),
+        _compute_gap(sure - (probabilities.argmax(1) == labels)),
+        detection,
     )
 
 
-def _gap(differences: NDArray[np.float64]) -> Gap:
+def _compute_gap(differences: NDArray[np.float64]) -> Gap:
     value, error = float(differences.mean()), float(differences.std(ddof=1)) / len(differences) ** 0.5
     return Gap(value, value - 1.96 * error, value + 1.96 * error)
 
 
-def _bins(name: str, found: Calibration) -> list[dict[str, object]]:
+def _tabulate_bins(name: str, found: Calibration) -> list[dict[str, object]]:
     rows = []
     for k in np.flatnonzero(found.count):
         count = int(found.count[k])

@@ -1,4 +1,4 @@
-"""What a network relies on for a class, in human concepts: a table of concepts and layers, with effects where a set can
+"""Concepts that a network relies on for a class: a table of concepts and layers, with causal effects if the set can
 be intervened on."""
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from core.concepts.vector import LEAST
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
-from study.inquiry.conceptsets import Concept, material, parse_concepts
+from study.inquiry.conceptsets import Concept, draw_inputs, parse_concepts
 from study.inquiry.facts import facts_of, key_of
 from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels, open_classifier, plain, set_named
 from study.workspace.blocks import Columns, Pieces, table_files
 
 CHANCE = 20
-"""Concepts that are none, for each test: the least p-value is then below .05 also after Bonferroni."""
+"""Random concepts for each test: the smallest p-value is then below .05 even after Bonferroni."""
 LEAST_CHANCE = 39
 INTERVENED = 200
-"""Pictures of the set that are drawn under every value of a factor."""
+"""Images of the set that are drawn under every value of a factor."""
 
 
 @dataclass(frozen=True)
 class ConceptQuery:
-    """Which network and class, which concepts, where to look.
+    """A network and class, the concepts, and the layers to test.
 
     ``concepts`` are ``FACTOR=VALUE`` of a set that can be intervened on, ``FACTOR`` for all its values, or folders of
-    pictures; then ``random`` is a folder of other ones. ``layers`` empty is the last that keeps places apart.
-    ``pictures`` is how many show a concept.
+    images; then ``random`` is a folder of other images. Empty ``layers``: the last layer with spatial positions.
+    ``count`` is the number of images that show a concept.
     """
 
     model: str
@@ -51,21 +51,21 @@ class ConceptQuery:
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
-    pictures: int = 30
+    count: int = 30
     runs: int = 10
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class ConceptResults:
-    """One row a concept and layer, and the report: settings, provenance, effects of every concept on every class."""
+    """One row per concept and layer; and the report: settings, provenance, effects of every concept on every class."""
 
     table: pd.DataFrame
     report: dict[str, Any]
 
 
 def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
-    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    """Write ``<model>.<class>.csv`` and ``.json`` into ``out``; a run that was killed resumes with the same request."""
     classifier = open_classifier(request.model, Path.cwd())
     images = set_named(request.image_set, request.settings)
     parts = out / "parts"
@@ -81,17 +81,17 @@ def concepts(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> ConceptResults:
-    """TCAV of every concept at every layer, and what intervening on it does to the class's probability.
+    """Test every concept at every layer (TCAV) and estimate its causal effect on the class's probability.
 
-    ``parts`` is a folder in which what is finished waits for a run that was killed; it is left empty.
+    ``parts`` is a folder for finished pieces, from which a run that was killed resumes; it is left empty.
 
     Raises
     ------
     ForetellError
         An unknown class, concept or layer, or too few images.
     """
-    if request.pictures < LEAST:
-        raise ForetellError(f"count={request.pictures}: a concept is learned from images: give {LEAST} or more.")
+    if request.count < LEAST:
+        raise ForetellError(f"count={request.count}: a concept is learned from images: give {LEAST} or more.")
     labels, target = class_of_labels(images, classifier), target_of(classifier, request.target)
     sought = parse_concepts(images, request.concepts, request.random)
     layers = [*request.layers] or [select_layer(classifier, "")]
@@ -112,7 +112,7 @@ def concepts(
 
 
 def target_of(classifier: Classifier, name: str) -> int:
-    """Index of a class by any of its names."""
+    """Find a class's index by any of its names."""
     known = [[synonym.strip().casefold() for synonym in names.split(",")] for names in classifier.categories]
     for k, names in enumerate(known):
         if name.replace("_", " ").casefold() in [one.replace("_", " ") for one in names]:
@@ -128,7 +128,7 @@ def _facts(classifier: Classifier, request: ConceptQuery, images: ImageSet, laye
         "concepts": list(request.concepts),
         "random": request.random,
         "layers": layers,
-        "pictures": request.pictures,
+        "pictures": request.count,
         "runs": request.runs,
         "seed": request.seed,
     }
@@ -145,8 +145,8 @@ def _test_concept(
     tests: int,
     layer: str,
 ) -> Columns:
-    """TCAV of one concept at one layer, its p-value corrected for all that are asked for."""
-    seen = material(classifier, concept, images, labels, target, request.pictures, request.seed)
+    """Test one concept at one layer (TCAV), its p-value corrected for all tests of the query."""
+    seen = draw_inputs(classifier, concept, images, labels, target, request.count, request.seed)
     (found,) = tcav(
         classifier,
         [layer],
@@ -171,9 +171,10 @@ def _test_concept(
 def _effects(
     classifier: Classifier, concept: Concept, images: ImageSet, pieces: Pieces, seed: int, progress: Progress
 ) -> Columns:
-    """What do(value) against the other values does to each class, and what observation makes of it; of folders nothing.
+    """Estimate the effect of do(value), against the other values, on each class, and the same from observation.
 
-    Columns ``causal, causal_error`` and, where the set knows each image's value, ``observed, observed_error``, (K,).
+    Columns ``causal, causal_error`` and, if the set knows each image's value, ``observed, observed_error``, (K,). Empty
+    for folders.
     """
     if concept.factor is None:
         return {}
@@ -198,10 +199,10 @@ def _effects(
 def _predict_images(
     classifier: Classifier, images: ImageSet, factor: str | None, value: str, seed: int, progress: Progress
 ) -> Columns:
-    """Probabilities (N, K) of the set's images under do(factor = value), or as they are."""
+    """Predict probabilities (N, K) of the set's images under do(factor = value), or unchanged."""
     rows = draw_rows(len(images), seed, INTERVENED)
     found = predict_under_intervention(classifier, images, rows, factor, value)
-    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "as they are")
+    progress(len(rows), len(rows), f"intervening: {factor} = {value}" if factor else "unchanged images")
     return {"answers": found}
 
 
@@ -213,7 +214,7 @@ def _row(concept: Concept, layer: str, found: Columns, effects: Columns, target:
 
 
 def _tabulate_effects(classifier: Classifier, columns: Columns) -> dict[str, dict[str, list[float]]]:
-    """Effect and error by class."""
+    """Tabulate effect and error by class."""
     kinds = [kind for kind in ("causal", "observed") if kind in columns]
     return {
         kind: {

@@ -1,4 +1,4 @@
-"""The images a concept is learned from: drawn by intervention, or put into a folder."""
+"""Images from which a concept is learned: drawn by intervention, or taken from a folder."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from data.types import ImageSet
 from study.inquiry.exemplars import ImageCollection, open_images
 
 OTHERS = 3
-"""Pictures without the concept, for each with it."""
+"""Images without the concept, for each with it."""
 
 
 @dataclass(frozen=True)
 class Concept:
-    """``factor`` set to ``value`` in a set's images, or the ``pictures`` of a folder against ``others``."""
+    """A ``value`` of a ``factor`` of a set, or the ``images`` of a folder against ``others``."""
 
     name: str
     factor: str | None = None
     value: str = ""
-    pictures: ImageCollection | None = None
+    images: ImageCollection | None = None
     others: ImageCollection | None = None
 
 
@@ -42,20 +42,20 @@ class ConceptInputs:
 
 
 def parse_concepts(images: ImageSet, names: Iterable[str], random: str | None) -> list[Concept]:
-    """The concepts of ``FACTOR=VALUE``, ``FACTOR`` or a folder.
+    """Parse ``FACTOR=VALUE``, ``FACTOR`` or a folder into concepts.
 
     Raises
     ------
     ForetellError
-        None at all, an unknown value, a folder that is not there, or one without ``random`` ones.
+        No concept, an unknown value, a missing folder, or a folder without ``random`` images.
     """
-    found = [concept for name in names for concept in _one(images, name, random)]
+    found = [concept for name in names for concept in _parse_concept(images, name, random)]
     if not found:
         raise ForetellError("No concept was named: give FACTOR=VALUE, such as context=sea, or a folder of images.")
     return list({concept.name: concept for concept in found}.values())
 
 
-def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
+def _parse_concept(images: ImageSet, name: str, random: str | None) -> list[Concept]:
     factor, _, value = name.partition("=")
     if factor in images.factors:
         values = images.factors[factor].values
@@ -65,19 +65,19 @@ def _one(images: ImageSet, name: str, random: str | None) -> list[Concept]:
     if not Path(name).is_dir():
         known = f"can be changed in {', '.join(images.factors)}" if images.factors else "cannot be changed"
         raise ForetellError(
-            f"{name!r} is no folder of images, and {images.name} {known}: give FACTOR=VALUE or a folder."
+            f"{name!r} is not a folder of images, and {images.name} {known}: give FACTOR=VALUE or a folder."
         )
     if random is None:
         raise ForetellError(f"The concept {name!r} is a folder: also give a folder of other images (random).")
-    return [Concept(Path(name).name, pictures=open_images(name), others=open_images(random))]
+    return [Concept(Path(name).name, images=open_images(name), others=open_images(random))]
 
 
-def material(
+def draw_inputs(
     classifier: Classifier, concept: Concept, images: ImageSet, labels: np.ndarray, target: int, count: int, seed: int
 ) -> ConceptInputs:
-    """Pictures with the concept and without it, drawn by chance, and those of the class.
+    """Draw images with the concept and without it, and those of the class.
 
-    By intervention none of them is of the class, and the others show the factor's other values, drawn by chance.
+    In sets with interventions, no concept image is of the class, and the others show random other values of the factor.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def material(
 def draw_concept_inputs(
     classifier: Classifier, concept: Concept, images: ImageSet, rows: np.ndarray, count: int, rng: np.random.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Inputs with the concept and without it, drawn by chance, by intervention from the images ``rows`` of a set.
+    """Draw inputs with the concept and without it, by intervention on the images ``rows`` of a set.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def _from_folders(
 ) -> tuple[list[Image.Image], list[Image.Image]]:
     shown, others = (
         [] if pictures is None else [pictures.open(int(i)) for i in rng.permutation(len(pictures))[:most]]
-        for pictures, most in ((concept.pictures, count), (concept.others, OTHERS * count))
+        for pictures, most in ((concept.images, count), (concept.others, OTHERS * count))
     )
     if len(others) < 2 * len(shown):
         raise ForetellError(

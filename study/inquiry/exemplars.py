@@ -1,4 +1,4 @@
-"""The images of a set that drive a unit most: what of each it looks at, and what there drives it."""
+"""Exemplars: the images of a set that activate a unit most, the part that the unit sees, and a deconvnet projection."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from study.network.sources import open_set, set_named
 from study.plan.config import ImageSource
 
 COUNT = 9
-"""Pictures of a unit, as in the figures of Zeiler & Fergus 2013 (arXiv:1311.2901)."""
+"""Images shown for a unit, as in the figures of Zeiler & Fergus 2013 (arXiv:1311.2901)."""
 BLOCK = 32
-"""Pictures opened at a time."""
+"""Images opened at a time."""
 
 PixelBox = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class ImageCollection:
-    """Pictures to look through: the name of all, the name of each, and what opens one as RGB."""
+    """Images to search: the collection's name, the name of each, and a function that opens one as RGB."""
 
     name: str
     ids: tuple[str, ...]
@@ -46,22 +46,22 @@ class ImageCollection:
 
 @dataclass(frozen=True)
 class Exemplar:
-    """One image that drives a unit.
+    """One image that activates a unit.
 
     Attributes
     ----------
     index, id
-        Which of the set it is.
+        Its position and name in the set.
     activation
-        What the unit answers to it.
+        Activation of the unit.
     place
-        Row and column in the feature map where it answers so; None where the layer has no places.
+        Row and column in the feature map of this activation; None if the layer has no places.
     box
-        Top, left, bottom, right (px of the input, the last two exclusive): the part of it the unit looks at there.
+        Top, left, bottom, right (px of the input, the last two exclusive): the receptive field of that place.
     shown
         (H, W, 3) uint8: the image as the network sees it.
     projection
-        (C, H, W) float32, by a deconvnet from the unit down to the pixels; None where there can be none.
+        (C, H, W) float32, by a deconvnet from the unit down to the pixels; None if there is none.
     """
 
     index: int
@@ -75,22 +75,22 @@ class Exemplar:
 
 @dataclass(frozen=True)
 class Exemplars:
-    """The images that drive a unit most, the strongest first, of how many, and what to know before believing them."""
+    """The images that activate a unit most, the strongest first, with the number searched and any warnings."""
 
     unit: Unit
     set_name: str
-    looked_through: int
-    found: tuple[Exemplar, ...]
+    n_searched: int
+    exemplars: tuple[Exemplar, ...]
     warnings: tuple[str, ...]
 
 
 def open_images(source: str) -> ImageCollection:
-    """``"scenes"``, the built-in ordinary ones, or every image of a folder.
+    """Open ``"scenes"``, the built-in standard images, or every image of a folder.
 
     Raises
     ------
     ForetellError
-        No such folder, or none in it.
+        No such folder, or no image in it.
     """
     if source == "scenes":
         return of_set(open_set(ImageSource.model_validate({"set": "scenes", "split": "standard"}), Path.cwd()))
@@ -102,7 +102,7 @@ def open_images(source: str) -> ImageCollection:
 def open_requested(
     source: str | None, image_set: str, settings: Mapping[str, Any]
 ) -> tuple[ImageCollection, ImageSet | None]:
-    """The images of `open_images`, or where no source is named those of a registered set, and that set."""
+    """Open the images of `open_images`; or, without a source, those of a registered set, and return that set too."""
     if source is not None:
         return open_images(source), None
     images = set_named(image_set, settings)
@@ -110,16 +110,16 @@ def open_requested(
 
 
 def of_set(images: ImageSet) -> ImageCollection:
-    """An image set without its labels."""
+    """Use an image set without its labels."""
     return ImageCollection(images.name, images.ids, images.open)
 
 
 def exemplars(
     classifier: Classifier, unit: Unit, pictures: ImageCollection, *, count: int = COUNT, progress: Progress = silent
 ) -> Exemplars:
-    """The ``count`` pictures with the highest activation of ``unit``.
+    """Find the ``count`` images with the highest activation of ``unit``.
 
-    Of a feature map the highest anywhere in it counts; of a class, a unit of a flat layer or one at one place, its own.
+    For a channel of a feature map, the largest activation over all places counts.
     """
     total = len(pictures)
 
@@ -130,18 +130,18 @@ def exemplars(
         ranked = _rank_images(classifier, unit, pictures, count, report_progress)
     else:
         ranked = _strongest_places(classifier, unit, pictures, count, report_progress)
-    found, warnings = [], _alike([activation for _, _, activation in ranked])
+    found, warnings = [], _warn_of_ties([activation for _, _, activation in ranked])
     for i, at, activation in ranked:
         one, said = _exemplar(classifier, at, pictures, i, activation)
         found.append(one)
         warnings |= dict.fromkeys(said)
         progress(len(found), len(ranked), "projections")
-    warnings |= _blind(classifier, ranked[0][1], found[0].projection)
+    warnings |= _warn_without_switches(classifier, ranked[0][1], found[0].projection)
     return Exemplars(unit, pictures.name, total, tuple(found), tuple(warnings))
 
 
 RankedImages = list[tuple[int, Unit, float]]
-"""Positions in the set, the unit at its place there, and its activation; the strongest first."""
+"""Positions in the set, the unit at its strongest place there, and its activation; the strongest first."""
 
 
 def _strongest_places(
@@ -171,7 +171,7 @@ def _blocks(classifier: Classifier, pictures: ImageCollection) -> Iterator[Tenso
         yield torch.stack([classifier.preprocess(pictures.open(i)) for i in indices])
 
 
-def _alike(activations: list[float]) -> dict[str, None]:
+def _warn_of_ties(activations: list[float]) -> dict[str, None]:
     if len(activations) < 2 or activations[0] > activations[-1]:
         return {}
     return {
@@ -180,9 +180,9 @@ def _alike(activations: list[float]) -> dict[str, None]:
     }
 
 
-def _blind(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
-    """Without switches of max pooling a deconvnet shows the weights alone (Springenberg et al. 2014, arXiv:1412.6806,
-    section 3.4)."""
+def _warn_without_switches(classifier: Classifier, at: Unit, projected: Tensor | None) -> dict[str, None]:
+    """Warn that without max-pooling switches a deconvnet shows the weights alone (Springenberg et al. 2014,
+    arXiv:1412.6806, section 3.4)."""
     if projected is None or not torch.equal(projected, projection(classifier, at, classifier.fill("mean"))[0]):
         return {}
     return {

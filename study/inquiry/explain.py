@@ -1,4 +1,4 @@
-"""Heatmaps of a user's own image files, by the thousand: in batches, each map written whole, none made twice."""
+"""Heatmaps of a user's own image files, by the thousand: in batches, each file written whole, none computed twice."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from study.workspace import parallel
 from study.workspace.provenance import code_digest
 
 BATCHES = 4
-"""Batches of each worker: the slowest one is not waited for long."""
+"""Batches per worker: enough that no worker waits long for the slowest."""
 MOST_AT_ONCE = 32
-"""Pictures explained in one call: the most that a kill loses of a method."""
+"""Images explained in one call: at most this many heatmaps of a method are lost when a run is killed."""
 
 
 @dataclass(frozen=True)
 class ExplanationQuery:
-    """What to explain and how; ``parameters`` as texts, checked against each method's declaration."""
+    """Images, a network, methods and a target; ``parameters`` are texts, checked against each method's declaration."""
 
     model: str
     methods: tuple[str, ...]
@@ -49,31 +49,31 @@ class ExplanationQuery:
 
 @dataclass
 class Outcome:
-    """How many maps were made, how many were there already, and for what reasons others could not be made.
+    """Counts of heatmaps made, already there, and failed (with the reasons).
 
-    ``notes`` are what the drawings of how many maps do not show as they should.
+    ``notes`` count the heatmaps whose drawing is incomplete, by reason.
     """
 
-    made: int = 0
-    kept: int = 0
+    n_made: int = 0
+    n_kept: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
     @property
     def done_count(self) -> int:
-        """Maps that need no more work."""
-        return self.made + self.kept + self.faults.total()
+        """Number of heatmaps that need no more work."""
+        return self.n_made + self.n_kept + self.faults.total()
 
     def add(self, other: Outcome) -> Outcome:
         """Sum two outcomes."""
         return Outcome(
-            self.made + other.made, self.kept + other.kept, self.faults + other.faults, self.notes + other.notes
+            self.n_made + other.n_made, self.n_kept + other.n_kept, self.faults + other.faults, self.notes + other.notes
         )
 
     def complain(self, total: int) -> None:
-        """Raise one error for every map of ``total`` that could not be made."""
+        """Raise one error for all heatmaps of ``total`` that could not be made."""
         if self.faults:
-            some = f"{self.faults.total():,} of {total:,} maps could not be made, the others are there. "
+            some = f"{self.faults.total():,} of {total:,} heatmaps could not be made; the others are there. "
             raise ForetellError((some if self.faults.total() < total else "") + " ".join(self.faults))
 
 
@@ -89,16 +89,16 @@ def explain_files(
     """Write ``<image>.<method>.npy`` (H, W) float32, ``.png`` and ``.json`` for each image and method.
 
     ``images`` are files, folders and patterns (`study.inquiry.image_files`). Names and settings are checked
-    before anything is computed. A map whose ``.json`` holds the key of this very request is kept. Which images are
-    explained together changes no map: every call draws from the request's seed.
+    before anything is computed. A heatmap whose ``.json`` has this request's key is kept. Grouping
+    images into batches changes no heatmap: every call draws from the request's random seed.
 
-    ``workers`` and ``engine`` are those of `study.workspace.parallel.each`; each worker counts with one thread, so they
-    change no map either. Without both, a few images are explained in this process by every core.
+    ``workers`` and ``engine`` are those of `study.workspace.parallel.each`; each worker uses one thread, so they
+    change no heatmap either. Without both, a few images are explained in this process on all cores.
 
     Raises
     ------
     ForetellError
-        Wrong input; or, when all else is done, the images that cannot be read and the methods that do not apply.
+        Wrong input; or, after all other work, images that cannot be read and methods that do not apply.
     """
     if not images:
         raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
@@ -130,7 +130,7 @@ def _divide(pictures: list[tuple[str, Path]], size: int) -> list[list[tuple[str,
 
 
 def _explain_batch(request: ExplanationQuery, out: Path, folder: Path, batch: Sequence[tuple[str, Path]]) -> Outcome:
-    """Explain images in another process, from the folder that relative names start at."""
+    """Explain images in another process, resolving relative names from the folder of the first."""
     with chdir(folder), one_thread():
         methods = parameters_of(request)
         run = _BatchRun(request, methods, _open_once(request.model, folder), out, len(batch) * len(methods), silent)
@@ -144,9 +144,9 @@ def _open_once(model: str, folder: Path) -> Classifier:
 
 
 def parameters_of(request: ExplanationQuery) -> dict[str, dict[str, Any]]:
-    """Each method with its own of the request's parameters.
+    """Assign to each method its own of the request's parameters.
 
-    Of several methods each takes the parameters it declares; one that none of them declares is refused.
+    Each method takes the parameters that it declares; a parameter that none of them declares is refused.
     """
     names = {method: {p.name for p in list_parameters(METHODS[method])} for method in request.methods}
     known = set().union(*names.values())
@@ -158,7 +158,7 @@ def parameters_of(request: ExplanationQuery) -> dict[str, dict[str, Any]]:
 
 
 def resolve_target(classifier: Classifier, target: str) -> int | None:
-    """A class index from an index or a class name (any synonym); None for ``"top"``, the classifier's answer."""
+    """Resolve a class index or class name (any synonym); None for ``"top"``, the predicted class."""
     if target == "top":
         return None
     if target.lstrip("-").isdecimal():
@@ -178,7 +178,7 @@ def resolve_target(classifier: Classifier, target: str) -> int | None:
 
 @dataclass(frozen=True)
 class _Image:
-    """One image of a batch: its file, where its maps go, their keys by method, and what the network sees."""
+    """One image of a batch: its file, where its heatmaps go, their keys by method, and its input."""
 
     file: Path
     base: Path
@@ -191,14 +191,14 @@ class _Image:
 
 
 class _Refusal(NamedTuple):
-    """An image a method gave no map of, and why."""
+    """An image for which a method gave no heatmap, and why."""
 
     file: Path
     sentence: str
 
 
 class _BatchRun:
-    """Work through many images: what is asked, how far it is, what went wrong."""
+    """Work through many images, counting progress and errors."""
 
     def __init__(
         self,
@@ -215,13 +215,13 @@ class _BatchRun:
         self._total, self._progress = total, progress
         self._useless: dict[str, str] = {}
         self._furthest = 0
-        # The fingerprint covers the network alone: a picture gone through the transforms stands for these.
+        # The fingerprint covers the network alone: a transformed image represents the transforms.
         transformed = hashlib.sha256(classifier.fill("mean").numpy().tobytes()).hexdigest()
         names = list(classifier.categories)
         self._origin = [classifier.fingerprint, transformed, names, self._target, self._seed, versions(), code_digest()]
 
     def explain(self, batch: Sequence[tuple[str, Path]]) -> None:
-        """Make what is missing of these images' maps."""
+        """Compute the missing heatmaps of these images."""
         pictures = [picture for name, file in batch if (picture := self._open_image(name, file)) is not None]
         if not pictures:
             return
@@ -235,7 +235,7 @@ class _BatchRun:
                 self._make(method, lacking)
 
     def _open_image(self, name: str, file: Path) -> _Image | None:
-        """The image; None if all its maps are there, or if it cannot be read."""
+        """Open an image; None if all its heatmaps exist, or if it cannot be read."""
         base = self._out / name
         try:
             keys = self._keys(hashlib.sha256(file.read_bytes()).hexdigest())
@@ -254,7 +254,7 @@ class _BatchRun:
         return None
 
     def _keys(self, content: str) -> dict[str, str]:
-        """By method, SHA-256 over all that the image's map depends on."""
+        """Hash, by method, all that the image's heatmap depends on."""
         asked = {name: [*self._origin, content, name, given] for name, given in self._methods.items()}
         return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
 
@@ -265,7 +265,7 @@ class _BatchRun:
         return answers
 
     def _make(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> None:
-        """Maps of these images by one call; where it is refused, image by image, to know of which."""
+        """Compute heatmaps of these images in one call; if it is refused, image by image, to find the cause."""
         refused = self._try_maps(method, pictures)
         if refused and len(pictures) > 1:
             refused = [sentence for one in pictures for sentence in self._try_maps(method, [one])]
@@ -275,7 +275,7 @@ class _BatchRun:
             self._fault(sentence if len(refused) == len(pictures) else f"{file}: {sentence}", 1)
 
     def _try_maps(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> list[_Refusal]:
-        """Make and write maps by one call; what was refused, and why."""
+        """Compute and write heatmaps in one call; return the refusals."""
         try:
             explanation = self._call_method(method, pictures)
         except ForetellError as error:
@@ -304,7 +304,7 @@ class _BatchRun:
             self._count(made=1)
 
     def _within(self, count: int) -> Progress:
-        """The progress of one call as a share of the ``count`` maps it makes."""
+        """Scale the progress of one call to its share of the ``count`` heatmaps."""
         before = self.outcome.done_count
 
         def report(done: int, total: int, what: str) -> None:  # noqa: ARG001 - the bar says one thing
@@ -313,12 +313,12 @@ class _BatchRun:
         return report
 
     def _count(self, made: int = 0, kept: int = 0) -> None:
-        self.outcome.made += made
-        self.outcome.kept += kept
+        self.outcome.n_made += made
+        self.outcome.n_kept += kept
         self._report(self.outcome.done_count)
 
     def _report(self, done: int) -> None:
-        """Progress that never goes back: a call may report several rounds, and its maps count when written."""
+        """Report progress that never goes back: a call may report several rounds, and heatmaps count when written."""
         self._furthest = max(self._furthest, done)
         self._progress(self._furthest, self._total, "explaining")
 

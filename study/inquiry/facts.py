@@ -1,4 +1,4 @@
-"""What a run of an inquiry depends on: told in its report, and the key of what it keeps until it is done."""
+"""Settings and provenance of a run: written into its report, and hashed into the key of its unfinished work."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from study.workspace.provenance import code_digest
 
 
 def facts_of(classifier: Classifier, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The network, the run's ``own`` settings, and what made it."""
+    """Collect the network, the run's ``own`` settings, and the versions of the code."""
     made = {"versions": versions(), "code": code_digest()}
     return {"model": classifier.name, "fingerprint": classifier.fingerprint, **own, **made}
 
 
 def key_of(facts: Mapping[str, Any], further: Iterable[str] = ()) -> str:
-    """SHA-256, shortened, of the facts and of what is too long to be told among them."""
+    """Hash, shortened, the facts and whatever is too long to be listed among them (SHA-256)."""
     return hashlib.sha256("\0".join([json.dumps(facts, sort_keys=True), *further]).encode()).hexdigest()[:32]

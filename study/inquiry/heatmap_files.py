@@ -1,4 +1,4 @@
-"""A map on disk: ``<name>.npy`` (H, W) float32, ``.png`` to look at, ``.json`` with its certificate, in this order."""
+"""Heatmap files: ``<name>.npy`` (H, W) float32, ``.png`` to view, ``.json`` with its certificate, in this order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIDE = 448
 """Width of a drawn image, px."""
 OPACITY = 0.8
 FAST = 1
-"""Level of the PNG's compression: a quarter of the usual level's time for a fifth more bytes."""
+"""PNG compression level: a quarter of the default level's time for a fifth more bytes."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class DrawnImage:
 
     @classmethod
     def of(cls, view: View) -> DrawnImage:
-        """Draw what is needed later and let go of the photograph, which may be large."""
+        """Draw all that is needed later, and release the photograph, which may be large."""
         return cls(view.draw(view.size(SIDE)), view.note)
 
 
 def read_stored_key(base: Path) -> str | None:
-    """The key of the map that is there whole, or None."""
+    """Read the key of a complete heatmap; None if there is none."""
     try:
         facts = json.loads(_file(base, "json").read_bytes())
     except (OSError, ValueError):
@@ -49,9 +49,9 @@ def read_stored_key(base: Path) -> str | None:
 
 
 def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, facts: dict[str, Any]) -> None:
-    """Write map ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
+    """Write heatmap ``i`` with ``facts`` next to its certificate, drawn over the image as it was ``seen``.
 
-    The certificate comes last and an old one goes first: where there is one, it is that of the files next to it.
+    An old certificate is removed first and the new one written last, so a certificate always matches its files.
     """
     certificate = explanation.certificates[i]
     _file(base, "json").unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Picture files as a user names them: files, folders and patterns."""
+"""Image files as a user names them: files, folders and patterns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from data.sets.pictures import EXTENSIONS, read_image
 
 
 def find_images(given: Sequence[Path]) -> dict[str, Path]:
-    """Every image that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a name of its own.
+    """Find every image that files, folders and patterns (``*``, ``?``, ``**``) name, once each, by a unique name.
 
-    A file is called by its stem, an image of a folder or pattern by its path from there, without the ending. Where
-    two would be called the same, all are called by their paths from the folder they share, and those that still are,
-    with their endings. Pictures of maps made here are left out, so that maps may lie among the images.
+    A file is named by its stem, an image of a folder or pattern by its path from there, without the ending. Where
+    two would have the same name, all are named by their paths from their common folder, and those still the same,
+    with their endings. Drawings of heatmaps made here are skipped, so heatmaps may be in the same folder.
 
     Raises
     ------
     ForetellError
-        A file that is not there (with the nearest), or a folder or pattern without an image.
+        A missing file (with the nearest name), or a folder or pattern without an image.
     """
     found: dict[Path, str] = {}
     for path in given:
@@ -40,7 +40,7 @@ def find_images(given: Sequence[Path]) -> dict[str, Path]:
 
 
 def _expand_path(path: Path) -> list[tuple[Path, str]]:
-    """The images one path stands for, each with its name."""
+    """Expand one path into its images, each with its name."""
     if path.is_file():
         return [(path, path.stem)]
     if path.is_dir():
@@ -50,7 +50,7 @@ def _expand_path(path: Path) -> list[tuple[Path, str]]:
     else:
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
         raise ForetellError(f"There is no image {path}.{f' Did you mean {near[0]}?' if near else ''}")
-    pictures = _pictures(root.glob(pattern))
+    pictures = _list_images(root.glob(pattern))
     if not pictures:
         raise ForetellError(f"There is no image in {path}: file names must end in {', '.join(EXTENSIONS)}.")
     return [(file, _name_file(file, root)) for file in pictures]
@@ -61,22 +61,22 @@ def _name_file(file: Path, root: Path) -> str:
 
 
 def _split(path: Path) -> tuple[Path, str]:
-    """The folder a pattern starts from, and the pattern from there: its parts from the first with a wildcard on."""
+    """Split a pattern into the folder that it starts from and its parts from the first wildcard on."""
     first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
     return Path(*path.parts[:first]), str(Path(*path.parts[first:]))
 
 
-def _pictures(files: Iterable[Path]) -> list[Path]:
+def _list_images(files: Iterable[Path]) -> list[Path]:
     known = (file for file in files if file.suffix.lower() in EXTENSIONS and not file.name.startswith("."))
-    return sorted(file for file in known if file.is_file() and not _is_a_map(file))
+    return sorted(file for file in known if file.is_file() and not _is_heatmap(file))
 
 
-def _is_a_map(file: Path) -> bool:
+def _is_heatmap(file: Path) -> bool:
     return all(file.with_suffix(ending).is_file() for ending in (".npy", ".json"))
 
 
 def open_image(path: Path) -> Image.Image:
-    """An image file as RGB, upright, or the sentence that says what is wrong with it."""
+    """Open an image file as RGB, upright; raise `ForetellError` if it cannot be read."""
     try:
         return read_image(path)
     except DataError as error:

@@ -1,4 +1,4 @@
-"""What a network answers to a set's images when one thing in them is changed."""
+"""Predictions of a network for a set's images when one factor in them is changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from data.types import ImageSet
 
 
 def draw_rows(size: int, seed: int, count: int) -> list[int]:
-    """Which images of a set are intervened on: ``count`` of them at most, in order."""
+    """Draw the images of a set for an intervention: at most ``count``, in order."""
     chosen = np.random.default_rng([seed, 1]).permutation(size)[:count]
     return [int(i) for i in np.sort(chosen)]
 
@@ -21,7 +21,7 @@ def draw_rows(size: int, seed: int, count: int) -> list[int]:
 def predict_under_intervention(
     classifier: Classifier, images: ImageSet, rows: Sequence[int], factor: str | None, value: str
 ) -> np.ndarray:
-    """Probabilities (N, K) of these images under do(factor = value), or as they are."""
+    """Predict probabilities (N, K) of these images under do(factor = value), or unchanged."""
     drawn = (images.open(i) if factor is None else images.factors[factor].do(i, value) for i in rows)
     inputs = torch.stack([classifier.preprocess(picture) for picture in drawn])
     found: np.ndarray = classifier.probabilities(inputs).numpy()
@@ -29,6 +29,6 @@ def predict_under_intervention(
 
 
 def against_others(under: Mapping[str, np.ndarray], value: str) -> ConceptEffect:
-    """What do(value) does to each class, against the mean of a factor's other values, from the answers under each."""
+    """Estimate the effect of do(value) on each class, against the mean of the factor's other values."""
     others = np.mean([column for other, column in under.items() if other != value], axis=0)
     return compute_causal_effect(torch.from_numpy(under[value]), torch.from_numpy(others))

@@ -1,4 +1,4 @@
-"""The questions of `study.inquiry.layers`, one function each: what a layer holds, as a table."""
+"""The questions of `study.inquiry.layers`, one function each: each returns a table about a layer or unit."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from study.network.sources import plain
 from study.workspace.blocks import Blocks
 
 PLACES = 4
-"""Side of the grid of places, at most, at which one layer is made again from another."""
+"""Largest side of the grid of places at which one layer is reconstructed from another."""
 BLOCK = 8
-"""Pictures of which every unit is deleted before the answers are kept."""
+"""Images whose predictions are saved at a time, with every unit deleted."""
 
 
 def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """How well a linear reader finds the category, and the context where it is known, in each layer."""
+    """Measure how well a linear probe of each layer finds the category and, if known, the context."""
     images = inspected.images
     labels = {"category": torch.from_numpy(np.asarray(images.labels))}
     if images.contexts is not None:
@@ -43,12 +43,12 @@ def probes(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
         for of, known in labels.items():
             found = linear_probe(features, known, generator=inspected.generator())
             rows.append([layer, of, features.shape[1], found.accuracy, found.low, found.high, found.chance])
-            progress(len(rows), len(inspected.layers) * len(labels), "reading labels off layers")
+            progress(len(rows), len(inspected.layers) * len(labels), "training linear probes")
     return pd.DataFrame(rows, columns=["layer", "of", "channels", "accuracy", "low", "high", "chance"])
 
 
 def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """SVCCA of every layer with every layer of the compared network (or of the same)."""
+    """Compare every layer with every layer of the compared network, or of the same one (SVCCA)."""
     own = {layer: means_of(inspected.classifier, inspected.inputs, layer) for layer in inspected.layers}
     others = {
         layer: means_of(inspected.compared, inspected.inputs_compared, layer) for layer in inspected.layers_compared
@@ -62,7 +62,7 @@ def similarity(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
 
 
 def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """How much of each layer can be made again from the same layer of the compared network, by order."""
+    """Measure how much of each layer can be reconstructed from the same layer of the compared network, by order."""
     if len(inspected.layers) != len(inspected.layers_compared):
         raise ForetellError(
             f"{len(inspected.layers)} layers and {len(inspected.layers_compared)} of the other network: consistency "
@@ -81,21 +81,21 @@ def consistency(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
         x, y, owner = _places(one, two)
         found = _consistency(x, y, pictures=owner, generator=inspected.generator())
         rows.append([layer, other, *found.shares.tolist(), *found.errors.tolist(), found.inconsistent])
-        progress(len(rows), len(pairs), "making layers again from others")
+        progress(len(rows), len(pairs), "reconstructing layers")
     orders = range(ORDERS + 1)
     named = [*(f"order_{k}" for k in orders), *(f"order_{k}_error" for k in orders)]
     return pd.DataFrame(rows, columns=["layer", "other", *named, "inconsistent"])
 
 
 def _places(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rows (N places, K) of both maps on the coarsest of both grids and `PLACES`, and each row's image."""
+    """Sample rows (N places, K) of both feature maps on the coarser grid, at most `PLACES`, and each row's image."""
     side = min(one.shape[2], other.shape[2], PLACES), min(one.shape[3], other.shape[3], PLACES)
     rows = [adaptive_avg_pool2d(maps, side).flatten(2).transpose(1, 2).flatten(0, 1) for maps in (one, other)]
     return rows[0], rows[1], torch.arange(len(one)).repeat_interleave(side[0] * side[1])
 
 
 def dissection(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """Which object or context each unit lights up at; for sets that know where the object is."""
+    """Find the object or context that each unit detects, in sets that record where the object is."""
     images = inspected.images
     masks, names = concept_masks(images)
     rows = []
@@ -112,12 +112,12 @@ def dissection(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
 
 
 def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
-    """Where each category's objects and each context are, (N, M, H, W) bool, and the M names.
+    """Locate each category's objects and each context: masks (N, M, H, W) bool, and the M names.
 
     Raises
     ------
     ForetellError
-        A set that does not say where its objects are.
+        A set that does not record where its objects are.
     """
     if images.mask is None or images.contexts is None:
         raise ForetellError(
@@ -133,12 +133,12 @@ def concept_masks(images: ImageSet) -> tuple[Tensor, list[str]]:
 
 
 def compute_lit_share(maps: Tensor) -> float:
-    """The share of a unit's activations that counts as lit: the paper's, or two of them where there are fewer."""
+    """Compute the share of a unit's activations above its threshold: the paper's, or two if there are fewer."""
     return max(TOP, 2 / (len(maps) * maps.shape[2:].numel()))
 
 
 def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
-    """What each class loses when a unit is deleted: a row for each unit and class."""
+    """Measure what each class loses when a unit is deleted, one row per unit and class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     labels = classes[shown]
@@ -146,7 +146,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
     tables = []
     for layer in inspected.request.layers or [select_layer(inspected.classifier, "")]:
 
-        def without(block: range, layer: str = layer) -> dict[str, np.ndarray]:
+        def delete_units(block: range, layer: str = layer) -> dict[str, np.ndarray]:
             rows = shown[list(block)]
             found = predict_without_units(
                 inspected.classifier, inspected.inputs[rows], classes[rows], layer, progress=silent
@@ -154,7 +154,7 @@ def deletion(inspected: LayerInspection, progress: Progress) -> pd.DataFrame:
             return {name: values.numpy() for name, values in found._asdict().items()}
 
         kept = Blocks(inspected.parts, f"{inspected.key}.{layer}", len(shown), BLOCK)
-        columns = kept.join(without, progress, f"deleting units of {layer}")
+        columns = kept.join(delete_units, progress, f"deleting units of {layer}")
         found = by_class(UnitDeletions(**{name: torch.from_numpy(values) for name, values in columns.items()}), labels)
         units = range(len(found.drop))
         tables.append(

@@ -1,4 +1,4 @@
-"""What a network holds inside and how near its boundaries are, asked of a labelled set: a table and a report."""
+"""Questions about a network's representations and decision boundaries, over a labelled set: a table and a report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QUESTIONS = Registry(
         "frequencies": "study.inquiry.robustness:frequencies",
     },
 )
-"""Every question: ``question(inspected, progress, **parameters)`` gives a table, one row an answer."""
+"""Every question: ``question(inspected, progress, **parameters)`` returns a table."""
 COMPARING = frozenset({"similarity", "consistency"})
 """Questions that compare the layers of two networks, or of one with itself."""
 LAYERED = COMPARING | {"probes", "dissection", "deletion"}
@@ -49,10 +49,10 @@ LAYERED = COMPARING | {"probes", "dissection", "deletion"}
 
 @dataclass(frozen=True)
 class LayerQuery:
-    """Which question, of which layers of which network, by which images.
+    """A question, the layers and networks it is about, and the images.
 
-    ``layers`` empty: the question chooses. ``other`` is a second network for the questions that compare two, the same
-    one by default; ``other_layers`` are its layers, by default the same names, or else its own choice.
+    Empty ``layers``: the question chooses. ``other`` is a second network for the questions that compare two, the same
+    one by default; ``other_layers`` are its layers, by default the same names, or the question's choice.
     ``parameters`` are texts, checked against the question's declaration.
     """
 
@@ -69,7 +69,7 @@ class LayerQuery:
 
 @dataclass(frozen=True)
 class LayerInspection:
-    """What a question is asked of: networks, pictures, and where long answers wait for a run that was killed."""
+    """The context of a question: networks, images, and a folder for blocks of long runs."""
 
     classifier: Classifier
     images: ImageSet
@@ -79,12 +79,12 @@ class LayerInspection:
 
     @cached_property
     def inputs(self) -> Tensor:
-        """(N, C, H, W) of `classifier`."""
+        """Inputs (N, C, H, W) of `classifier`."""
         return self._read(self.classifier)
 
     @cached_property
     def inputs_compared(self) -> Tensor:
-        """(N, C, H, W) of `compared`."""
+        """Inputs (N, C, H, W) of `compared`."""
         return self.inputs if self.compared is self.classifier else self._read(self.compared)
 
     def _read(self, classifier: Classifier) -> Tensor:
@@ -92,17 +92,17 @@ class LayerInspection:
 
     @cached_property
     def classes(self) -> NDArray[np.int64]:
-        """(N,) class index of each image's label; -1 where the network has no such class."""
+        """Class index (N,) of each image's label; -1 if the network has no such class."""
         return class_of_labels(self.images, self.classifier)
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers asked for, or else every block."""
+        """The requested layers, or every block."""
         return self.request.layers or blocks(self.classifier)
 
     @property
     def layers_compared(self) -> tuple[str, ...]:
-        """Those of `compared`."""
+        """The layers of `compared`."""
         if self.request.other_layers:
             return self.request.other_layers
         return self.layers if self.compared is self.classifier else self.request.layers or blocks(self.compared)
@@ -126,25 +126,25 @@ class LayerInspection:
 
     @property
     def key(self) -> str:
-        """SHA-256 of `facts`, shortened."""
+        """Hash `facts`, shortened (SHA-256)."""
         return key_of(self.facts)
 
     def generator(self) -> torch.Generator:
-        """From the request's seed."""
+        """Make a random generator from the query's seed."""
         return torch.Generator().manual_seed(self.request.seed)
 
 
 def blocks(classifier: Classifier) -> tuple[str, ...]:
-    """The network's children in order, sequences opened once: those that say something channel by channel."""
+    """List the network's children in order, with sequences expanded once, that have channels."""
     names: list[str] = []
     with classifier.exclusive() as module:
         for name, child in module.named_children():
             inner = [f"{name}.{part}" for part, _ in child.named_children()] if isinstance(child, nn.Sequential) else []
             names += inner or [name]
-    return tuple(name for name in names if _speaks(classifier, name))
+    return tuple(name for name in names if _has_channels(classifier, name))
 
 
-def _speaks(classifier: Classifier, name: str) -> bool:
+def _has_channels(classifier: Classifier, name: str) -> bool:
     with suppress(ForetellError):
         find_layer_shape(classifier, Unit(0, name))
         return True
@@ -152,7 +152,7 @@ def _speaks(classifier: Classifier, name: str) -> bool:
 
 
 def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
-    """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    """Write ``<model>.<question>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request."""
     question = QUESTIONS[request.question]
     given = parse_parameters(question, request.parameters)
     classifier = open_classifier(request.model, Path.cwd())

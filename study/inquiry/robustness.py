@@ -1,4 +1,4 @@
-"""The questions of `study.inquiry.layers` about small changes of an image: attacks, margins, coarse and fine."""
+"""Questions of `study.inquiry.layers` about small changes of an image: attacks, margins, spatial frequencies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from study.inquiry.layers import LayerInspection
 from study.workspace.blocks import Blocks
 
 LEVELS = 255
-"""Grey levels from black to white: the unit of the radii."""
+"""Grey levels from black to white, the unit of the radii."""
 BLOCK = 16
-"""Pictures that are attacked before the answers are kept."""
+"""Images attacked before the predictions are saved."""
 
 
 def attacks(
@@ -33,15 +33,15 @@ def attacks(
     names: str = "fgsm,pgd,langevin",
     radii: str = "1,2,4,8",
 ) -> pd.DataFrame:
-    """How many images are still called right when every pixel may change by a few grey levels, by attack and radius.
+    """Measure the share of images still predicted correctly when every pixel may change by a few grey levels.
 
-    ``critical`` is the share whose answer, right or wrong, another is found near (the critical sample ratio). Both are
+    ``critical`` is the share with another predicted class nearby, right or wrong (the critical sample ratio). Both are
     bounds: a search that finds nothing proves nothing.
     """
     shown, classes = _select_labelled(inspected)
     chosen = [(name.strip(), radius) for name in names.split(",") for radius in _numbers("radii", radii)]
     for name, radius in chosen:
-        ATTACKS[name]  # an unknown name, or a radius that is none, stops before anything is searched
+        ATTACKS[name]  # refuse an unknown name or a wrong radius before searching
         if not 0 < radius <= LEVELS:
             raise ForetellError(f"radii={radii!r}: a radius is more than 0 and at most {LEVELS} grey levels.")
     inputs = inspected.inputs[shown]
@@ -74,16 +74,16 @@ def attacks(
 def margins(
     inspected: LayerInspection, progress: Progress, *, pictures: int = 32, directions: int = 16
 ) -> pd.DataFrame:
-    """How far each image is from another answer: anywhere, along what tells classes apart, along random directions.
+    """Measure the distance from each image to another prediction, in all directions and in two subspaces.
 
     The second subspace is spanned by differences of images of the image's class and of the class next likeliest to
     it, the third by as many random directions (Ortiz-Jimenez et al. 2020, arXiv:2002.06349). In units of the network's
-    input; infinite where no other answer was met, empty where the set has no image of the class that is answered.
+    input; infinite if no other prediction was found, empty if the set has no image of the predicted class.
 
     Raises
     ------
     ForetellError
-        Pictures of fewer than two classes.
+        Images of fewer than two classes.
     """
     shown, classes = _select_labelled(inspected)
     inputs, count = inspected.inputs[shown], min(pictures, len(shown))
@@ -98,7 +98,7 @@ def margins(
             own = int(answers[i])
             spans: list[Tensor | None] = [None]
             if own in labels:
-                apart = _apart(inputs, labels, own, order[i].tolist(), directions)
+                apart = _draw_directions(inputs, labels, own, order[i].tolist(), directions)
                 draws = torch.Generator().manual_seed(inspected.request.seed + i)
                 spans += [apart, torch.randn(apart.shape, generator=draws)]
             walks = [float(margins_of(inspected.classifier, inputs[i : i + 1], span)[0]) for span in spans]
@@ -114,14 +114,14 @@ def margins(
     return table
 
 
-def _apart(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
-    """Directions between images of the class ``own`` and those of the next likeliest that there are images of."""
+def _draw_directions(inputs: Tensor, labels: list[int], own: int, likeliest: list[int], most: int) -> Tensor:
+    """Compute directions between images of the class ``own`` and those of the next likeliest class in the set."""
     other = next(k for k in likeliest if k != own and k in labels)
     return directions_between(inputs, labels, own, other)[:most]
 
 
 def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = "2,4,8,12,16,24,32") -> pd.DataFrame:
-    """How often the answer is right on the coarse and on the fine part of the images, by cycles an image."""
+    """Measure accuracy on the low and the high spatial frequencies of the images, by cutoff in cycles per image."""
     shown, classes = _select_labelled(inspected)
     chosen = _numbers("radii", radii)
     found = accuracy_by_radius(
@@ -137,7 +137,7 @@ def frequencies(inspected: LayerInspection, progress: Progress, *, radii: str = 
 
 
 def _select_labelled(inspected: LayerInspection) -> tuple[Tensor, Tensor]:
-    """Indices of the images whose label is a class of the network, and that class."""
+    """Select the images whose label is a class of the network: their indices, and that class."""
     classes = torch.from_numpy(inspected.classes)
     shown = torch.nonzero(classes >= 0)[:, 0]
     return shown, classes[shown]

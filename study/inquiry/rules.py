@@ -27,12 +27,12 @@ from core.loading import execute_file
 from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0
-"""How long an assertion may take for an image, unless more is allowed."""
+"""Default time that an assertion may take for one image, in seconds."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the network predicts for an image: the second argument of an assertion.
+    """A network's prediction for an image: the second argument of an assertion.
 
     Attributes
     ----------
@@ -49,16 +49,16 @@ class Prediction:
 
     @property
     def category(self) -> str:
-        """Name of the likeliest class."""
+        """Name of the predicted class."""
         return self.categories[int(self.probabilities.argmax())]
 
     @property
     def probability(self) -> float:
-        """Its probability."""
+        """Probability of the predicted class."""
         return float(self.probabilities.max())
 
     def of(self, category: str) -> float:
-        """Probability of a class by its plain name.
+        """Return the probability of a class by its plain name.
 
         Raises
         ------
@@ -82,14 +82,14 @@ class Endless(ForetellError):
 
 
 class RuleProcess:
-    """The assertions of a user's file, in a process that executes it and is killed if one of them does not end.
+    """The assertions of a user's file, in a process of its own that is killed if one of them does not end.
 
-    A server serves its participants meanwhile, whatever the file does. Names ``taken`` cannot be used.
+    The file cannot disturb a server that has participants. Names in ``taken`` cannot be used.
 
     Attributes
     ----------
     says
-        What each assertion says, by its name: the first line of its docstring, or the name.
+        The statement of each assertion by its name: the first line of its docstring, or the name.
 
     Raises
     ------
@@ -116,14 +116,14 @@ class RuleProcess:
     def severity(
         self, name: str, picture: Image.Image, prediction: Prediction, of: str, limit: float = LIMIT_S
     ) -> float:
-        """How badly an image, called ``of``, breaks an assertion: 0 it holds; NaN where it does not apply.
+        """Measure how badly an image, called ``of``, breaks an assertion: 0 it holds; NaN if it does not apply.
 
         Raises
         ------
         Endless
             It took longer than ``limit``, in seconds: its process was killed.
         ForetellError
-            It fails, or gives what is none of these.
+            It fails, or returns anything else.
         """
         title, began = f"{self._file}:{name}", time.monotonic()
         killer = Timer(limit, self._process.kill)
@@ -139,7 +139,7 @@ class RuleProcess:
         if time.monotonic() - began >= limit:
             raise Endless(
                 f"{title} did not end within {limit:g} s on {of}: correct it, or allow more (limit). Finished work is "
-                "kept."
+                "saved."
             )
         if isinstance(said, ForetellError):
             raise said
@@ -163,7 +163,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _attempt(ask: Callable[[Image.Image], NDArray[np.float32]], picture: Image.Image) -> object:
-    """The prediction of an image, or the error it raises, which the rule may handle."""
+    """Predict an image, or return the error that this raises, which the rule may handle."""
     try:
         return ask(picture)
     except Exception as error:
@@ -172,16 +172,16 @@ def _attempt(ask: Callable[[Image.Image], NDArray[np.float32]], picture: Image.I
 
 def serve() -> None:
     """Run the rules of a file for the process that started this one, by standard input and output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever interrupts the run stops this process too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted run ends this process itself
     inbox: SimpleQueue[Any] = SimpleQueue()
     source, sink = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a rule prints is no reply
+    os.dup2(2, 1)  # rules may print, and replies must not mix with that
 
     def listen() -> None:
         with suppress(EOFError):
             while True:
                 inbox.put(pickle.load(source))
-        os._exit(0)  # also in the midst of a rule that never ends
+        os._exit(0)  # also while a rule does not end
 
     def send(message: object) -> None:
         sink.write(pickle.dumps(message))
@@ -210,7 +210,7 @@ def serve() -> None:
 
 
 def load_assertions(path: Path, taken: Collection[str] = ()) -> dict[str, Assertion]:
-    """The functions of a user's file whose names do not begin with an underscore. The file is executed."""
+    """Load the functions of a user's file whose names do not begin with an underscore. The file is executed."""
     if not path.is_file():
         raise ForetellError(f"There is no file {path}: give a Python file of functions (picture, answer).")
     module = execute_file(path)
@@ -239,7 +239,7 @@ def _refuse_other_arguments(function: Assertion, name: str) -> None:
 
 
 def judge(assertion: Assertion, picture: Image.Image, answer: Prediction, name: str, of: str) -> float:
-    """Call an assertion; raise `ForetellError` where it fails or gives what is no severity."""
+    """Call an assertion; raise `ForetellError` if it fails or returns no valid severity."""
     try:
         said = assertion(picture, answer)
     except BaseException as error:  # the user's own code

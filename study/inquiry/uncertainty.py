@@ -1,4 +1,4 @@
-"""How sure a network is of each image of a set, as a table; with known labels, whether its doubts find its errors."""
+"""Uncertainty of a network about each image of a set, as a table; with labels, how well it predicts the errors."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from study.network.sources import class_of_labels, open_classifier, plain
 from study.workspace.blocks import Blocks, table_files
 
 BLOCK = 64
-"""Pictures asked about in one go: the most that a kill loses."""
+"""Images predicted in one go: at most this many are lost when a run is killed."""
 UNKNOWN = -1
-"""True class of an image without one."""
+"""True class of an unlabelled image."""
 PLAIN, AVERAGED = "plain", "averaged"
-"""The answer without noise, and the mean of the answers under noise."""
+"""The prediction without noise, and the mean of the predictions under noise."""
 
 
 @dataclass(frozen=True)
 class UncertaintyQuery:
-    """Which network, of which images, and how to ask it again.
+    """A network, the images, and the sampler of predictions under noise.
 
-    ``parameters`` are texts, checked against the sampler's declaration; ``pictures`` a folder or pattern, or else None
-    and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the verb
+    ``parameters`` are texts, checked against the sampler's declaration; ``images`` a folder or pattern, or else None
+    and ``image_set`` a registered set with its ``settings``, whose labels are known. ``prior`` is a file of the command
     ``prior``, for samplers that draw from one.
     """
 
     model: str
-    pictures: str | None = None
+    images: str | None = None
     image_set: str = "scenes"
     settings: Mapping[str, Any] = field(default_factory=dict)
     sampler: str = "mc_dropout"
@@ -57,13 +57,13 @@ class UncertaintyQuery:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """What was found.
+    """Results of an uncertainty query.
 
     Attributes
     ----------
     table
-        One row an image: ``picture, truth, predicted, correct, confidence`` (of the answer without noise),
-        ``averaged, averaged_correct`` (of the mean answer under noise), each measure and its Monte Carlo ``_error``.
+        One row an image: ``picture, truth, predicted, correct, confidence`` (of the prediction without noise),
+        ``averaged, averaged_correct`` (of the mean under noise), each measure and its Monte Carlo ``_error``.
     report
         Settings and provenance; with true classes, accuracy, calibration and how well each measure finds the errors.
     """
@@ -73,10 +73,10 @@ class Uncertainty:
 
 
 def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress = silent) -> tuple[Path, Path]:
-    """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; killed, the same request goes on where it was."""
+    """Write ``<model>.<sampler>.csv`` and ``.json`` into ``out``; a killed run resumes with the same request."""
     classifier = open_classifier(request.model, Path.cwd())
     parts = out / "parts"
-    pictures, images = open_requested(request.pictures, request.image_set, request.settings)
+    pictures, images = open_requested(request.images, request.image_set, request.settings)
     truth = None if images is None else class_of_labels(images, classifier)
     found = uncertainty(classifier, request, pictures, truth, parts, progress)
     stem = f"{classifier.name}.{request.sampler}"
@@ -91,9 +91,9 @@ def uncertainty(
     parts: Path | None = None,
     progress: Progress = silent,
 ) -> Uncertainty:
-    """Every measure of every image; ``truth`` (N,) holds class indices, -1 where unknown.
+    """Compute every measure for every image; ``truth`` (N,) holds class indices, -1 if unknown.
 
-    ``parts`` is a folder in which finished blocks wait for a run that was killed; it is left empty.
+    ``parts`` is a folder for finished blocks, from which a run that was killed resumes; it is left empty.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def uncertainty(
     ask = partial(sampler, **given, **({} if stored is None else {"prior": stored.prior}))
     blocks = Blocks(parts, key_of(facts, pictures.ids), len(pictures), BLOCK)
     joined = blocks.join(
-        partial(_predict_block, classifier, ask, request.seed, pictures), progress, "asking again under noise"
+        partial(_predict_block, classifier, ask, request.seed, pictures), progress, "predicting under noise"
     )
     labels = np.full(len(pictures), UNKNOWN) if truth is None else np.asarray(truth)
     table = _table(classifier, pictures, labels, joined)
@@ -124,7 +124,7 @@ def uncertainty(
 def _predict_block(
     classifier: Classifier, ask: Callable[..., Tensor], seed: int, pictures: ImageCollection, rows: range
 ) -> dict[str, np.ndarray]:
-    """Columns of a block of images: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
+    """Compute the columns of a block: `PLAIN` and `AVERAGED` (n, K), the measures and their errors (n,)."""
     inputs = torch.stack([classifier.preprocess(pictures.open(i)) for i in rows])
     answers = ask(classifier, inputs, generator=torch.Generator().manual_seed(seed)).softmax(-1)
     columns = {PLAIN: classifier.probabilities(inputs), AVERAGED: predictive_mean(answers)}
@@ -138,7 +138,7 @@ def _table(
     classifier: Classifier, pictures: ImageCollection, labels: np.ndarray, columns: Mapping[str, np.ndarray]
 ) -> pd.DataFrame:
     names = np.array([*map(plain, classifier.categories), ""])
-    # By index, as two classes may share a plain name; the last name is that of an unknown class.
+    # By index, as two classes may share a plain name; the last name is for an unknown class.
     predicted, averaged = columns[PLAIN].argmax(1), columns[AVERAGED].argmax(1)
     measured = {name: column for name, column in columns.items() if column.ndim == 1}
     return pd.DataFrame(
@@ -178,9 +178,9 @@ def _facts(
 
 
 def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[str, Any]:
-    """Accuracy and calibration with and without noise, and how well each measure finds the plain answer's errors.
+    """Compute accuracy and calibration with and without noise, and how well each measure detects errors.
 
-    ``columns`` hold the answers (N, K) as `PLAIN` and `AVERAGED` and each measure (N,); ``labels`` (N,) true classes.
+    ``columns`` are predictions (N, K) as `PLAIN` and `AVERAGED` and each measure (N,); ``labels`` (N,) true classes.
     """
     plain_answers, wrong = columns[PLAIN], columns[PLAIN].argmax(1) != labels
     found: dict[str, Any] = {"labelled": len(labels)}
@@ -200,7 +200,7 @@ def reliability(columns: Mapping[str, np.ndarray], labels: np.ndarray) -> dict[s
 
 
 def _evaluate_temperature_scaling(answers: np.ndarray, labels: np.ndarray) -> dict[str, Any] | str:
-    """The best temperature of each half of the images, and the calibration error of the other half under it."""
+    """Fit a temperature to each half of the images, and compute the other half's calibration error under it."""
     try:
         best, cooled = cross_fit_temperatures(answers, labels)
     except ForetellError as error:
@@ -214,6 +214,6 @@ def _detection(measure: np.ndarray, wrong: np.ndarray) -> dict[str, Any]:
 
 
 def _against(measure: np.ndarray, unsure: np.ndarray, wrong: np.ndarray) -> dict[str, Any]:
-    """How much better it finds errors than the confidence of the plain answer, with 95 % limits."""
+    """Compare its detection of errors with that of the plain prediction's confidence, with 95 % limits."""
     difference, error = compare_detection(measure, unsure, wrong)
     return {"better_than_confidence": difference, "limits": [difference - 1.96 * error, difference + 1.96 * error]}

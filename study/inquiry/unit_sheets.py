@@ -1,4 +1,4 @@
-"""Sheets of what a unit answers to: images made for it, and images found for it, each with its activation."""
+"""Contact sheets of a unit: images maximised for it and images found for it, each with its activation."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GAP = 6
 MARGIN = 16
 SIZE = 14
 GREY = (128, 128, 128)
-"""Around a patch that is not square, and what is 0 in a projection."""
+"""Padding around a part that is not square, and 0 in a projection."""
 FIELD = (230, 97, 1)
-PARTS = "the picture with the part the unit looks at, that part, and its projection by a deconvnet, grey where 0"
-WHOLES = "the picture, and its projection by a deconvnet, grey where 0"
+PARTS = "the image with the unit's receptive field, that part, and its deconvnet projection, grey where 0"
+WHOLES = "the image, and its deconvnet projection, grey where 0"
 
 
 @dataclass(frozen=True)
@@ -37,25 +37,25 @@ class Tile:
 
 
 def tile_maximised(maximised: MaximisedImages) -> list[Tile]:
-    """A tile for each start, with the activation reached."""
+    """Make a tile for each start, with the activation reached."""
     pairs = zip(maximised.shown.numpy(), maximised.activations.tolist(), strict=True)
     return [Tile(_wide(pixels, SIDE), f"start {k}: {activation:.4g}") for k, (pixels, activation) in enumerate(pairs)]
 
 
 def tile_exemplars(exemplars: Exemplars) -> list[Tile]:
-    """A tile for each image of a set: side by side what `parts` says."""
-    whole = _whole(exemplars)
-    return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.found]
+    """Make a tile for each image found, with the parts that `parts` names."""
+    whole = _is_whole_image(exemplars)
+    return [Tile(_strip(one, whole=whole), f"{one.activation:.4g}   {one.id}") for one in exemplars.exemplars]
 
 
 def parts(exemplars: Exemplars) -> str:
-    """In words, what a tile of a found image holds."""
-    return WHOLES if _whole(exemplars) else PARTS
+    """Describe the parts of a found image's tile."""
+    return WHOLES if _is_whole_image(exemplars) else PARTS
 
 
-def _whole(exemplars: Exemplars) -> bool:
-    """Whether the unit looks at all of every image."""
-    return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.found)
+def _is_whole_image(exemplars: Exemplars) -> bool:
+    """Tell whether the unit's receptive field is all of every image."""
+    return all(one.box == (0, 0, *one.shown.shape[:2]) for one in exemplars.exemplars)
 
 
 def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Image:
@@ -78,7 +78,7 @@ def sheet(title: Sequence[str], tiles: Sequence[Tile], columns: int) -> Image.Im
 
 
 def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
-    """Its parts, all of one size; what could not be made stays grey."""
+    """Draw the parts of a tile, all of one size; a missing part stays grey."""
     cells = [_outline_box(one.shown, one.box)]
     if not whole:
         cells.append(_inside(_part(one.shown, one.box)))
@@ -86,14 +86,14 @@ def _strip(one: Exemplar, *, whole: bool) -> Image.Image:
         cells.append(Image.new("RGB", (CELL, CELL), GREY))
     else:
         cells.append(_inside(_part(_colour_projection(one.projection, one.box), one.box)))
-    strip = Image.new("RGBA", (len(cells) * (CELL + GAP) - GAP, CELL))  # clear between them: pages are light or dark
+    strip = Image.new("RGBA", (len(cells) * (CELL + GAP) - GAP, CELL))  # transparent between them, on any page
     for k, cell in enumerate(cells):
         strip.paste(cell, (k * (CELL + GAP), 0))
     return strip
 
 
 def _colour_projection(projection: Tensor, box: PixelBox) -> NDArray[np.uint8]:
-    """A projection (C, H, W) as colours (H, W, 3): mid-grey is 0, the strongest within the box is black or white."""
+    """Draw a projection (C, H, W) as colours (H, W, 3): 0 is mid-grey, the strongest within the box black or white."""
     top, left, bottom, right = box
     strongest = float(projection[:, top:bottom, left:right].abs().max()) or 1.0
     levels = (projection / strongest).clamp(-1, 1).expand(3, -1, -1).permute(1, 2, 0).numpy()
@@ -106,7 +106,7 @@ def _part(pixels: NDArray[np.uint8], box: PixelBox) -> NDArray[np.uint8]:
 
 
 def _outline_box(pixels: NDArray[np.uint8], box: PixelBox) -> Image.Image:
-    """The image with a line around the box, if that is not the whole image."""
+    """Draw a line around the box, unless that is the whole image."""
     drawn, scale, (x, y) = _place_in_cell(pixels)
     top, left, bottom, right = (scale * edge for edge in box)
     if box != (0, 0, *pixels.shape[:2]):
@@ -120,7 +120,7 @@ def _inside(pixels: NDArray[np.uint8]) -> Image.Image:
 
 
 def _place_in_cell(pixels: NDArray[np.uint8]) -> tuple[Image.Image, float, tuple[int, int]]:
-    """An image in the middle of a grey cell, as large as it fits; its scale, and where it lies."""
+    """Fit an image into the middle of a grey cell; return the cell, the scale and the position."""
     height, width = pixels.shape[:2]
     scale = CELL / max(height, width)
     fitted = Image.fromarray(pixels).resize((max(1, round(width * scale)), max(1, round(height * scale))))

@@ -1,4 +1,4 @@
-"""What a unit answers to, as files: a sheet of images made for it, their inputs, the facts; a sheet of a set's."""
+"""Feature visualisations of a unit as files: maximised images and exemplars, each on a sheet, and the facts."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from study.workspace.files import write_whole
 from study.workspace.provenance import code_digest
 
 ACROSS, STRIPS_ACROSS = 4, 3
-"""Pictures, and strips of three, in a row of a sheet."""
+"""Images, and strips of three, in a row of a sheet."""
 FORM = "LAYER:CHANNEL or LAYER:CHANNEL:ROW,COLUMN"
 
 
 @dataclass(frozen=True)
 class VisualisationSettings:
-    """How images are made for a unit (`core.units.maximise`)."""
+    """Settings of feature visualisation (`core.units.maximise`)."""
 
     how: Parameterisation = "fourier"
     starts: int = 4
@@ -43,7 +43,7 @@ class VisualisationSettings:
     seed: int = 0
 
     def make(self, classifier: Classifier, unit: Unit, progress: Progress = silent) -> MaximisedImages:
-        """The images."""
+        """Maximise images for a unit."""
         return maximise(
             classifier,
             unit,
@@ -57,27 +57,27 @@ class VisualisationSettings:
 
 @dataclass(frozen=True)
 class UnitQuery:
-    """A unit, as text or as a class's name or index, and what to make and find for it."""
+    """A unit, as text or as a class's name or index, and what to show for it."""
 
     model: str
     unit: str | None = None
     category: str | None = None
     settings: VisualisationSettings = VisualisationSettings()
-    pictures: str | None = None
+    images: str | None = None
 
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """The files that were written, the facts last, and what to know before believing the images."""
+    """The written files, the facts last, and warnings about the images."""
 
     files: tuple[Path, ...]
     warnings: tuple[str, ...]
 
 
 def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) -> WrittenFiles:
-    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json``, with images ``.top.png``; everything is made before.
+    """Write ``<model>.<unit>.<how>.png``, ``.npz``, ``.json`` and, with images, ``.top.png``.
 
-    The facts come last and old ones go first: where there are some, they are those of the files next to them.
+    Old facts are removed first and new ones written last, so that facts always match the files next to them.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
     check(request)
     classifier = open_classifier(request.model, Path.cwd())
     unit = unit_of(classifier, request)
-    pictures = open_images(request.pictures) if request.pictures else None
+    pictures = open_images(request.images) if request.images else None
     found = exemplars(classifier, unit, pictures, progress=progress) if pictures else None
     made = request.settings.make(classifier, unit, progress)
     files, name = contents(classifier, made, request.settings, found), stem(classifier, made)
@@ -98,7 +98,7 @@ def visualise_files(request: UnitQuery, out: Path, progress: Progress = silent) 
 
 
 def check(request: UnitQuery) -> None:
-    """Refuse what can be refused before a network is opened."""
+    """Refuse a wrong query before a network is opened."""
     if (request.unit is None) == (request.category is None):
         raise ForetellError(f"Give one unit: --unit {FORM}, or --class NAME.")
     if request.settings.how not in get_args(Parameterisation):
@@ -106,7 +106,7 @@ def check(request: UnitQuery) -> None:
 
 
 def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
-    """The unit of a request, known to be there."""
+    """Find the unit of a query, checking that it exists."""
     if request.category is not None:
         target = resolve_target(classifier, request.category) if request.category != "top" else None
         if target is None:
@@ -118,7 +118,7 @@ def unit_of(classifier: Classifier, request: UnitQuery) -> Unit:
 
 
 def parse_unit(text: str) -> Unit:
-    """``"features.3.0:12"`` or ``"features.3.0:12:5,7"`` as a unit."""
+    """Parse ``"features.3.0:12"`` or ``"features.3.0:12:5,7"`` into a unit."""
     match = re.fullmatch(r"([^:]+):(\d+)(?::(\d+),(\d+))?", text.strip())
     if not match:
         raise ForetellError(f"--unit {text!r} is not of the form {FORM}.")
@@ -127,7 +127,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def name_of(classifier: Classifier, unit: Unit) -> str:
-    """In words: ``"class fish (4)"`` (two classes may share a plain name), ``"features.3.0, channel 12 at (5, 7)"``."""
+    """Name a unit: ``"class fish (4)"`` (plain names may repeat), ``"features.3.0, channel 12 at (5, 7)"``."""
     if not unit.layer:
         return f"class {plain(classifier.categories[unit.channel])} ({unit.channel})"
     place = "" if unit.row is None else f" at ({unit.row}, {unit.column})"
@@ -135,7 +135,7 @@ def name_of(classifier: Classifier, unit: Unit) -> str:
 
 
 def stem(classifier: Classifier, made: MaximisedImages) -> str:
-    """The name of its files, without an ending."""
+    """Name the files of a unit, without an ending."""
     words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
     return f"{classifier.name}.{words}.{made.parameterisation}"
 
@@ -143,7 +143,7 @@ def stem(classifier: Classifier, made: MaximisedImages) -> str:
 def contents(
     classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> dict[str, bytes]:
-    """The files by their endings, the facts last."""
+    """Render the files by their endings, the facts last."""
     sheets = {"png": _png(draw_maximised_sheet(classifier, made, settings))}
     if found is not None:
         sheets["top.png"] = _png(draw_exemplar_sheet(classifier, found))
@@ -151,7 +151,7 @@ def contents(
 
 
 def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings) -> Image.Image:
-    """The images made for a unit, with what they were made by."""
+    """Draw the images maximised for a unit, with their settings."""
     by = f"{settings.how}, {settings.steps} steps, seed {settings.seed}, network {classifier.fingerprint[:12]}"
     title = [
         f"{classifier.name}: {name_of(classifier, made.unit)}",
@@ -161,37 +161,37 @@ def draw_maximised_sheet(classifier: Classifier, made: MaximisedImages, settings
 
 
 def draw_exemplar_sheet(classifier: Classifier, found: Exemplars) -> Image.Image:
-    """The images found for a unit, with where they are from."""
+    """Draw the images found for a unit, with their source."""
     title = [f"{classifier.name}: {name_of(classifier, found.unit)}", describe_exemplars(found)]
     return unit_sheets.sheet([*title, *found.warnings], unit_sheets.tile_exemplars(found), STRIPS_ACROSS)
 
 
 def describe_activation(classifier: Classifier, unit: Unit) -> str:
-    """What stands under each image made for a unit."""
+    """Describe the number under each maximised image."""
     mean = ", the mean over all places" if len(find_layer_shape(classifier, unit)) == 3 and unit.row is None else ""
     return f"Under each: the activation reached{mean}."
 
 
 def describe_exemplars(found: Exemplars) -> str:
-    """What the images found for a unit are, and what is shown of each."""
-    most = ", each by its strongest place" if found.unit.row is None and found.found[0].place else ""
-    of = f"The strongest {len(found.found)} of {found.looked_through:,} images of {found.set_name}{most}."
+    """Describe the images found for a unit, and the parts shown of each."""
+    most = ", each by its strongest place" if found.unit.row is None and found.exemplars[0].place else ""
+    of = f"The strongest {len(found.exemplars)} of {found.n_searched:,} images of {found.set_name}{most}."
     return f"{of} Shown of each: {unit_sheets.parts(found)}."
 
 
 def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
-    """``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps); with a set's, ``top_`` arrays of those."""
+    """Pack ``inputs`` (S, C, H, W), ``activations`` (S,), ``trace`` (S, steps), and ``top_`` arrays of exemplars."""
     arrays: dict[str, Any] = {
         "inputs": made.pictures.numpy(),
         "activations": made.activations.numpy(),
         "trace": made.trace.numpy(),
     }
     if found is not None:
-        arrays["top_indices"] = np.array([one.index for one in found.found])
-        arrays["top_activations"] = np.array([one.activation for one in found.found], dtype=np.float32)
-        arrays["top_boxes"] = np.array([one.box for one in found.found])
-        projections = [one.projection.numpy() for one in found.found if one.projection is not None]
-        if len(projections) == len(found.found):
+        arrays["top_indices"] = np.array([one.index for one in found.exemplars])
+        arrays["top_activations"] = np.array([one.activation for one in found.exemplars], dtype=np.float32)
+        arrays["top_boxes"] = np.array([one.box for one in found.exemplars])
+        projections = [one.projection.numpy() for one in found.exemplars if one.projection is not None]
+        if len(projections) == len(found.exemplars):
             arrays["top_projections"] = np.stack(projections)
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -201,14 +201,14 @@ def npz(made: MaximisedImages, found: Exemplars | None = None) -> bytes:
 def facts_text(
     classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> str:
-    """`facts` as JSON."""
+    """Format `facts` as JSON."""
     return json.dumps(facts(classifier, made, settings, found), indent=1, ensure_ascii=False) + "\n"
 
 
 def facts(
     classifier: Classifier, made: MaximisedImages, settings: VisualisationSettings, found: Exemplars | None = None
 ) -> Mapping[str, Any]:
-    """What was made, of what and by what, as plain values for JSON."""
+    """Collect settings, results and provenance as plain values for JSON."""
     unit = asdict(made.unit)
     if not made.unit.layer:
         unit["category"] = classifier.categories[made.unit.channel]
@@ -228,9 +228,9 @@ def facts(
 def _list_exemplar_facts(found: Exemplars) -> dict[str, Any]:
     pictures = [
         {"index": one.index, "id": one.id, "activation": one.activation, "place": one.place, "field": one.box}
-        for one in found.found
+        for one in found.exemplars
     ]
-    listed = {"set": found.set_name, "looked_through": found.looked_through, "pictures": pictures}
+    listed = {"set": found.set_name, "looked_through": found.n_searched, "pictures": pictures}
     return listed | {"warnings": list(found.warnings)}
 
 

@@ -1,1 +1,1 @@
-"""What a study file says: design, procedure, analysis plan, texts, simulated participants."""
+"""The content of a study file: design, procedure, analysis plan, texts, simulated participants."""

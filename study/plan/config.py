@@ -27,8 +27,8 @@ IMAGE_SETS = Registry("image set", data.SETS)
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
-def _ask(registry: Registry, name: str) -> None:
-    """Pydantic collects ValueErrors: hand it the registry's sentence."""
+def _require(registry: Registry, name: str) -> None:
+    """Raise the registry's error as a ValueError, which Pydantic collects."""
     if name not in registry:
         raise ValueError(registry.unknown(name))
 
@@ -59,12 +59,12 @@ class ImageSource(BaseModel):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What is handed to the image set."""
+        """Settings for the image set."""
         return dict(self.__pydantic_extra__ or {})
 
     @model_validator(mode="after")
     def _check_set(self) -> ImageSource:
-        _ask(IMAGE_SETS, self.set)
+        _require(IMAGE_SETS, self.set)
         return self
 
 
@@ -94,8 +94,8 @@ class Strata(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _under_noise(cls, given: Any) -> Any:
-        """The defaults of what only a measure of uncertainty has: no other writes them down."""
+    def _set_noise_defaults(cls, given: Any) -> Any:
+        """Set the defaults of settings that only measures of uncertainty have: no other study freezes them."""
         noisy = isinstance(given, dict) and given.get("measure") in UNDER_NOISE
         return {"sampler": "inserted_dropout", "passes": 50} | given if noisy else given
 
@@ -124,13 +124,13 @@ class Strata(Section):
         return hashlib.sha256(every).hexdigest() if every else None
 
     def _refuse_sampler(self) -> None:
-        _ask(SAMPLERS, str(self.sampler))
+        _require(SAMPLERS, str(self.sampler))
         if "passes" in self.parameters:
             raise ValueError("passes belongs next to parameters, not in them.")
 
     @property
     def parsed_parameters(self) -> dict[str, Any]:
-        """The parameters as the measure, or the sampler that it asks by, declares them."""
+        """The parameters, as the measure or the sampler behind it declares them."""
         return parse_parameters(
             SAMPLERS[self.sampler] if self.sampler else IMAGE_MEASURES[self.measure], self.parameters
         )
@@ -169,7 +169,7 @@ class Saliency(Section):
 
     @model_validator(mode="after")
     def _check_method(self) -> Saliency:
-        _ask(METHODS, self.method)
+        _require(METHODS, self.method)
         try:
             parse_parameters(METHODS[self.method], self.parameters)
         except ForetellError as error:
@@ -235,11 +235,11 @@ class StudyConfig(Procedure):
     @model_validator(mode="after")
     def _check_names(self) -> StudyConfig:
         for name in self.conditions:
-            _ask(CONDITIONS, name)
+            _require(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
             raise ValueError("conditions: name each condition once, and at least one.")
         for key in self.texts:
-            _ask(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
+            _require(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
         stopping = self.analysis.stopping
         if stopping is not None and not {stopping.contrast.more, stopping.contrast.less} <= set(self.conditions):
             raise ValueError("analysis.stopping.contrast: name two of the study's conditions.")
@@ -262,7 +262,7 @@ def read(path: Path) -> StudyConfig:
     Raises
     ------
     ForetellError
-        Not there, not TOML, or wrong: every fault at once, one line each, with its place and the remedy.
+        Missing file, invalid TOML or wrong values: every fault at once, one line each, with its place and the remedy.
     """
     try:
         return load_toml(path, StudyConfig)

@@ -8,7 +8,7 @@ MIXTURE = "belief_projector=0.4,map_reader=0.5,guesser=0.1"
 
 
 def parse_mixture(text: str) -> dict[str, float]:
-    """Parse ``"a=0.5,b=0.5"`` into weights; raises `ForetellError` that quotes a text of another form."""
+    """Parse ``"a=0.5,b=0.5"`` into weights; raise `ForetellError` for a text of another form."""
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     try:
         return {name.strip(): float(weight) for name, _, weight in pairs}

@@ -103,7 +103,7 @@ _GROUPS = ("participant", "category")
 
 
 def _check_random(name: str, terms: list[tuple[str, str, str]]) -> None:
-    """Refuse random effects of anything but the predictors, by participant and by category."""
+    """Refuse random effects other than of the predictors, by participant and by category."""
     groups = [group.replace(" ", "").split(":") for _, _, group in terms]
     words = {word for columns, _, _ in terms for word in re.findall(r"[A-Za-z_]\w*", columns)}
     inner = {part for group in groups for part in group[1:]}

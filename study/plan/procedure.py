@@ -80,7 +80,7 @@ class CheckQuestion(Section):
     @model_validator(mode="after")
     def _check_answer(self) -> CheckQuestion:
         if self.answer not in self.options or len(set(self.options)) != len(self.options):
-            raise ValueError(f"answer {self.answer!r} must be one of the options, and no option may occur twice.")
+            raise ValueError(f"`answer` {self.answer!r} must be one of the options, and no option may occur twice.")
         return self
 
 

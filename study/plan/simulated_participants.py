@@ -1,8 +1,8 @@
 """Models of simulated participants: the probability that each predicts the AI on a trial.
 
 Five theories of participants' behaviour. The guesser has no information. The belief projector assumes that the AI sees
-what they see themselves (as Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, found of participants). The map
-reader does the same until a heatmap shows that the AI relied on something else; the Bayesian learner, until examples
+what they see themselves (as Yang, Folke & Shafto, 2021, doi:10.1038/s41598-021-89267-4, found). The reader of
+heatmaps does the same until a heatmap shows that the AI relied on something else; the Bayesian learner, until examples
 teach them otherwise; the inattentive participant presses a random key on some trials. They serve to test and to plan
 studies: their responses are no evidence about humans. `study.analysis.cognitive` estimates their parameters from
 responses.
@@ -61,7 +61,7 @@ class Guesser:
         shows_examples: bool = False,  # noqa: ARG002
         deviation: float = 0.0,  # noqa: ARG002
     ) -> float:
-        """One half."""
+        """Return one half."""
         return 0.5
 
 
@@ -88,7 +88,7 @@ class BeliefProjector:
         shows_examples: bool = False,  # noqa: ARG002
         deviation: float = 0.0,
     ) -> float:
-        """Probability of predicting what the AI chose."""
+        """Return the probability of predicting what the AI chose."""
         return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
 
 
@@ -124,7 +124,7 @@ class MapReader:
         shows_examples: bool = False,  # noqa: ARG002
         deviation: float = 0.0,
     ) -> float:
-        """Probability of predicting what the AI chose."""
+        """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         if shows_saliency and trial.relevance is not None:
             own += self.slope * (trial.relevance - self.threshold)
@@ -160,7 +160,7 @@ class BayesianLearner:
         shows_examples: bool = False,
         deviation: float = 0.0,
     ) -> float:
-        """Probability of predicting what the AI chose."""
+        """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         believed = own if trial.truth == trial.target else -own
         return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shows_examples))
@@ -193,7 +193,7 @@ class Inattentive:
         shows_examples: bool = False,  # noqa: ARG002
         deviation: float = 0.0,
     ) -> float:
-        """Probability of predicting what the AI chose."""
+        """Return the probability of predicting what the AI chose."""
         attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
         return (1.0 - self.absence) * attending + 0.5 * self.absence
 

@@ -17,29 +17,29 @@ _OWN = "ui."
 
 
 def complete_texts(language: str, own: Mapping[str, str]) -> dict[str, str]:
-    """Every text that participants of a study read: its own, and those of its language for the rest."""
+    """Complete a study's own texts with those of its language."""
     return {**CATALOGUES[language], **own}
 
 
 def texts_of(manifest: Manifest) -> dict[str, str]:
-    """Return the texts frozen with a study; what older versions did not freeze is as they had it."""
+    """Return the texts frozen with a study, completed with those of the older versions that did not freeze all."""
     language = procedure_of(manifest).language
     return complete_texts(language, {**FORMER.get(language, {}), **manifest.texts})
 
 
 def page_words(texts: dict[str, str]) -> dict[str, str]:
-    """The page's own words, which say nothing of the study; keys without their prefix."""
+    """Select the page's own words, which do not depend on the study; keys without their prefix."""
     return {key.removeprefix(_OWN): text for key, text in texts.items() if key.startswith(_OWN)}
 
 
 def boxes(manifest: Manifest) -> list[str]:
-    """What a participant ticks to agree: the study's own boxes, or the two of the catalogue."""
+    """List the boxes that a participant ticks to agree: the study's own, or the two of the catalogue."""
     texts = texts_of(manifest)
     return list(procedure_of(manifest).consent.boxes) or [texts["agree_age"], texts["agree"]]
 
 
 def contact(manifest: Manifest) -> dict[str, Any]:
-    """Whom a participant may write to: `lines` of text, and the address they end with; empty where nobody is named."""
+    """Format the contact for participants: `lines` of text, and their e-mail address; empty without a contact."""
     named, texts = procedure_of(manifest).contact, texts_of(manifest)
     approved = ", ".join(part for part in (named.board, named.approval) if part)
     said = {"contact_researcher": named.researcher, "contact_board": approved}
@@ -48,19 +48,19 @@ def contact(manifest: Manifest) -> dict[str, Any]:
 
 
 def compose_consent(manifest: Manifest) -> str:
-    """All that a participant agrees to, as it is hashed."""
+    """Compose the whole text that a participant agrees to, as it is hashed."""
     return "\n\n".join([texts_of(manifest)["consent"], *_format_contact(contact(manifest)), *boxes(manifest)])
 
 
 def debrief(manifest: Manifest) -> str:
-    """What a participant is told at the end; where there were placebos, that there were."""
+    """Compose the debriefing, which discloses placebos if there were any."""
     texts = texts_of(manifest)
     misled = any(CONDITIONS[name].placebo for name in manifest.conditions)
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
 
 
-def id_kept(manifest: Manifest) -> str:
-    """What stays of a participant who withdraws: a recruiter's id, for as long as the study says."""
+def explain_retention(manifest: Manifest) -> str:
+    """Explain what is retained of a participant who withdraws: a recruiter's id, for as long as the study says."""
     return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
 
 
@@ -70,12 +70,12 @@ def _format_contact(found: dict[str, Any]) -> list[str]:
 
 
 def apply_condition_words(texts: dict[str, str], condition: Condition) -> dict[str, str]:
-    """The words as a condition has them."""
+    """Adapt the words to a condition."""
     return {**texts, **{key: texts[own] for key, own in condition.words.items()}}
 
 
 def example(texts: dict[str, str], condition: Condition) -> str:
-    """What a participant needs to be told of her condition's screen."""
+    """Describe a condition's screen to its participants."""
     texts = apply_condition_words(texts, condition)
     parts = [texts["example"]]
     if condition.shows_saliency:

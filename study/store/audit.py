@@ -1,4 +1,4 @@
-"""Who did what to the data: appended, chained by hash, never changed."""
+"""The audit trail: acts on the data, append-only and chained by hash."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ RESEARCHER = "researcher"
 
 
 def append(db: Connection, at: int, actor: str, act: str, detail: Mapping[str, Any]) -> None:
-    """Append an act; `detail` must name nobody.
+    """Append an act; `detail` must not identify a participant.
 
-    The actor is ``participant``, ``server``, ``researcher``, or the e-mail address of a researcher who is known by one.
+    The actor is ``participant``, ``server``, ``researcher``, or the e-mail address with which a researcher logged in.
     """
     last = db.execute(select(audit.c.seq, audit.c.row_hash).order_by(audit.c.seq.desc()).limit(1)).first()
     seq, prev_hash = (last.seq + 1, last.row_hash) if last else (1, GENESIS)
@@ -29,12 +29,12 @@ def append(db: Connection, at: int, actor: str, act: str, detail: Mapping[str, A
 
 
 def acts(db: Connection) -> list[Row]:
-    """Every act, the oldest first."""
+    """List every act, the oldest first."""
     return every(db, select(audit).order_by(audit.c.seq))
 
 
 def find_broken_entries(db: Connection) -> Iterator[str]:
-    """One sentence per act that was changed, removed or inserted after it was written."""
+    """Yield one sentence per act that was changed, removed or inserted after it was written."""
     expected_seq, prev_hash = 1, GENESIS
     for row in acts(db):
         if row["seq"] != expected_seq or row["prev_hash"] != prev_hash or _hash(row) != row["row_hash"]:

@@ -1,4 +1,4 @@
-"""A whole database to a file and back, by its own means: SQLite's online backup, PostgreSQL's pg_dump."""
+"""Backup of a whole database to a file, and its restoration, by SQLite's online backup or PostgreSQL's pg_dump."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from study.store.errors import StoreError
 
 
 def save(url: str, path: Path) -> None:
-    """Write one state of the database to `path`, while others read and write it; raises `StoreError`."""
+    """Write one consistent state of the database to `path` while it is in use; raise `StoreError` on failure."""
     made = parse_url(url)
     if made.get_backend_name() == "sqlite":
         _copy(_file(made), path)
@@ -25,17 +25,17 @@ def save(url: str, path: Path) -> None:
 
 
 def load(path: Path, url: str) -> None:
-    """Make the database again from what `save` wrote; raises `StoreError` where one is there already."""
+    """Restore the database from what `save` wrote; raise `StoreError` if there is a database already."""
     made = parse_url(url)
     if made.get_backend_name() == "sqlite":
         if _file(made).exists():
-            raise StoreError(f"{_file(made)} is there already. Move it away first.")
+            raise StoreError(f"{_file(made)} already exists. Move it away first.")
         _copy(path, _file(made))
         return
     engine = create_engine(made.set(drivername="postgresql+psycopg"))
     try:
         if inspect(engine).has_table("schema_version"):
-            raise StoreError(f"{made.render_as_string()} holds a database already. Name an empty one.")
+            raise StoreError(f"{made.render_as_string()} already contains a database. Name an empty one.")
     finally:
         engine.dispose()
     _run("pg_restore", made, "--exit-on-error", "--single-transaction", "--no-owner", str(path))
@@ -55,11 +55,11 @@ def _copy(source: Path, target: Path) -> None:
         ):
             old.backup(new)
     except sqlite3.Error as error:
-        raise StoreError(f"{source} could not be copied to {target} ({error}). Look at the disk's space.") from None
+        raise StoreError(f"{source} could not be copied to {target} ({error}). Check the free disk space.") from None
 
 
 def _run(program: str, url: URL, *arguments: str) -> None:
-    """One of PostgreSQL's programs; the password goes by the environment, where `ps` does not show it."""
+    """Run one of PostgreSQL's programs, with the password in the environment, where `ps` does not show it."""
     if shutil.which(program) is None:
         raise StoreError(f"{program} is not installed. Install PostgreSQL's client programs, of the server's version.")
     bare = url.set(drivername="postgresql", password=None).render_as_string(hide_password=False)

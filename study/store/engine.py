@@ -1,7 +1,7 @@
-"""Connections: which database a URL names, and what both kinds promise.
+"""Connections: the database that a URL names, and the guarantees of both kinds of database.
 
-A writing engine's transactions are serialised, also between processes: whoever is inside sees all that was committed
-before, and nobody else writes. A reading engine's cannot write, and see one state of the database.
+A writing engine's transactions are serialised, also between processes: each sees all that was committed
+before, and no other writes meanwhile. A reading engine's cannot write, and see one state of the database.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXAMPLES = "sqlite:////absolute/path/foretell.db or postgresql://user:password@h
 
 
 def parse_url(url: str) -> URL:
-    """The URL of a kind of database that is known."""
+    """Parse the URL of a supported kind of database."""
     try:
         made = make_url(url)
     except ArgumentError:
@@ -31,21 +31,21 @@ def parse_url(url: str) -> URL:
 
 
 def create_write_engine(url: str, schema: str = "public") -> Engine:
-    """Engine whose transactions are the only ones that write while they last."""
+    """Create an engine whose transactions exclude all other writers."""
     made = parse_url(url)
     engine: Engine = KINDS[made.get_backend_name()].create_write_engine(made, schema)
     return engine
 
 
 def create_read_engine(url: str, schema: str = "public") -> Engine:
-    """Engine whose connections cannot write."""
+    """Create an engine whose connections cannot write."""
     made = parse_url(url)
     engine: Engine = KINDS[made.get_backend_name()].create_read_engine(made, schema)
     return engine
 
 
 def check(engine: Engine) -> None:
-    """Refuse a database that is not one, is damaged, or cannot be written."""
+    """Refuse a database that is damaged, not writable, or no database."""
     shown = engine.url.render_as_string(hide_password=True)
     try:
         with engine.begin() as connection:
@@ -58,7 +58,7 @@ def check(engine: Engine) -> None:
 
 
 def empty_log(engine: Engine) -> bool:
-    """Leave nothing of what was erased in the database's log; False where that has to be tried again."""
+    """Clear the database's log of erased data; return False if that has to be tried again."""
     try:
         return bool(KINDS[engine.dialect.name].empty_log(engine))
     except (DBAPIError, *KINDS[engine.dialect.name].ERRORS):
@@ -66,12 +66,12 @@ def empty_log(engine: Engine) -> bool:
 
 
 def in_transaction(connection: Connection) -> bool:
-    """Whether the database still holds what was done on this connection; after some errors it does not."""
+    """Tell whether the transaction is still open on this connection; some errors end it."""
     if connection.closed or connection.invalidated:
         return False
     return bool(KINDS[connection.dialect.name].in_transaction(connection.connection.dbapi_connection))
 
 
 def format_error(error: DBAPIError) -> str:
-    """The database's own words, the first line: the next ones may quote what was sent."""
+    """Return the first line of the database's own message: later lines may quote the data sent."""
     return (str(error.orig).splitlines() or [type(error.orig).__name__])[0]

@@ -1,4 +1,4 @@
-"""What can go wrong with the database, in words."""
+"""Errors of the database."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from core.errors import ForetellError
 
 
 class StoreError(ForetellError):
-    """The database cannot be opened, or a write failed; nothing of a failed write was kept."""
+    """The database cannot be opened, or a write failed and was rolled back."""

@@ -12,31 +12,31 @@ from study.store.upsert import insert_or
 
 
 def set_access(db: Connection, study: str, access: str) -> int:
-    """Set who may take part in the open version; the number of versions changed (0 or 1)."""
+    """Set who may take part in the open version; return the number of versions changed (0 or 1)."""
     mine = and_(study_version.c.name == study, study_version.c.state == "open")
     return db.execute(update(study_version).where(mine).values(access=access)).rowcount
 
 
 def invite(db: Connection, study: str, participant_ids: Iterable[str]) -> None:
-    """Put participants on a study's closed list; those who are on it stay."""
+    """Add participants to a study's closed list; those on it stay."""
     for participant_id in participant_ids:
         row = insert_or(db, invitation).values(study=study, participant_id=participant_id)
         db.execute(row.on_conflict_do_nothing())
 
 
 def n_invited(db: Connection, study: str) -> int:
-    """How many participants are on a study's closed list."""
+    """Count the participants on a study's closed list."""
     return int(db.execute(select(func.count()).where(invitation.c.study == study)).scalar_one())
 
 
 def is_invited(db: Connection, study: str, participant_id: str) -> bool:
-    """Whether a participant is on the study's closed list."""
+    """Tell whether a participant is on the study's closed list."""
     mine = and_(invitation.c.study == study, invitation.c.participant_id == participant_id)
     return db.execute(select(invitation.c.study).where(mine)).first() is not None
 
 
 def exclude(db: Connection, session_id: str, reason: str, at: int) -> None:
-    """Leave a participant out, for a reason; the first reason stays."""
+    """Exclude a participant for a reason; the first reason stays."""
     row = {"session_id": session_id, "reason": reason, "at": at}
     db.execute(insert_or(db, exclusion).values(row).on_conflict_do_nothing())
 
@@ -80,7 +80,7 @@ def count_exclusions(db: Connection, study_hash: str) -> list[Row]:
 
 
 def origins(db: Connection, study: str) -> list[Row]:
-    """Participants whose address was counted: session_id, origin, started_at, the oldest first."""
+    """List participants whose network address was counted: session_id, origin, started_at, the oldest first."""
     columns = (session.c.session_id, session.c.origin, session.c.started_at)
     mine = and_(session.c.study == study, session.c.mode == "live", session.c.origin.is_not(None))
     return every(db, select(*columns).where(mine).order_by(session.c.started_at))

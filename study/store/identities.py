@@ -1,6 +1,6 @@
-"""The recruiter's ids, in a file or a schema of their own: whoever reads the answers does not find them there.
+"""Recruiters' ids of participants, in a separate file or schema: readers of the responses do not find them there.
 
-A participant is known elsewhere by a keyed hash only. Each row is erased when its time is over.
+Elsewhere a participant has only a keyed hash. Each row is erased when its retention time ends.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ identity = table(
 
 
 def add(db: Connection, values: Mapping[str, Any]) -> None:
-    """Keep who somebody is; of one who comes again the newest submission counts."""
+    """Store a participant's identity; if they come again, the newest submission counts."""
     again = {key: values[key] for key in ("ext_study", "ext_session")}
     statement = insert_or(db, identity).values(values)
     db.execute(statement.on_conflict_do_update(index_elements=["participant_id"], set_=again))
 
 
 def keep(db: Connection, participant_id: str, until: int) -> None:
-    """Keep who somebody is for longer: she agreed to take part."""
+    """Extend the retention of a participant's identity, after their consent."""
     mine = identity.c.participant_id == participant_id
     db.execute(update(identity).where(mine, identity.c.erase_after < until).values(erase_after=until))
 
 
 def of_study(db: Connection, study: str) -> list[Row]:
-    """Everybody of a study whose id is still kept."""
+    """List the identities of a study that are still stored."""
     return every(db, select(identity).where(identity.c.study == study))
 
 
 def erase(db: Connection, participant_id: str) -> None:
-    """Forget who somebody is."""
+    """Erase a participant's identity."""
     db.execute(delete(identity).where(identity.c.participant_id == participant_id))
 
 
 def erase_due(db: Connection, now: int) -> int:
-    """Forget everybody whose time is over; how many."""
+    """Erase all identities whose retention time is over; return how many."""
     return db.execute(delete(identity).where(identity.c.erase_after <= now)).rowcount

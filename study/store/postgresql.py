@@ -12,17 +12,17 @@ from study.store.errors import StoreError
 
 ERRORS: tuple[type[Exception], ...] = ()
 
-# lock_timeout: how long a writer waits for the one before it. idle_in_transaction_session_timeout: a machine that
-# vanished inside a transaction must not hold the others up for ever.
+# lock_timeout: how long a writer waits for the previous one. idle_in_transaction_session_timeout: a machine that
+# vanishes inside a transaction must not block the others for ever.
 _SETTINGS = {"synchronous_commit": "on", "lock_timeout": "30s", "idle_in_transaction_session_timeout": "60s"}
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "tcp_user_timeout": 20_000}
 _IN_TRANSACTION = 2  # libpq's PQTRANS_INTRANS
 
 
 def create_write_engine(url: URL, schema: str) -> Engine:
-    """Engine whose transactions wait for each other, whichever process they are of.
+    """Create an engine whose transactions wait for each other, in whichever process they run.
 
-    The lock is taken before anything is read, so the next place and the end of the chain are what they seem. It is
+    The lock is taken before anything is read, so the next quota place and the end of the chain are current. It is
     the database's own and ends with the transaction, also when a process is killed.
     """
     engine = _engine(url, schema, {}, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
@@ -36,22 +36,22 @@ def create_write_engine(url: URL, schema: str) -> Engine:
 
 
 def create_read_engine(url: URL, schema: str) -> Engine:
-    """Engine whose connections cannot write and see one state while a transaction lasts."""
+    """Create an engine whose connections cannot write and see one state during a transaction."""
     readonly = {"default_transaction_read_only": "on"}
     return _engine(url, schema, readonly, isolation_level="REPEATABLE READ", pool_size=4, max_overflow=12)
 
 
 def remedy(_: DBAPIError) -> str:
-    """What helps against an error at opening."""
+    """Suggest a remedy for an error at opening."""
     return "Start it, or correct the address, the name and the password."
 
 
 def fault(connection: Connection) -> str | None:
-    """What is wrong with the server."""
+    """Describe a fault of the server's settings, if there is one."""
     if connection.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
         return "is a copy that cannot be written. Name the primary server."
     if connection.exec_driver_sql("SHOW fsync").scalar_one() != "on":
-        return "would lose acknowledged answers in a power cut. Set fsync = on in postgresql.conf."
+        return "would lose acknowledged responses in a power cut. Set fsync = on in postgresql.conf."
     return None
 
 
@@ -61,13 +61,13 @@ def empty_log(_: Engine) -> bool:
 
 
 def in_transaction(driver: Any) -> bool:
-    """False after the connection or the transaction broke."""
+    """Tell whether the connection and its transaction are intact."""
     return not driver.closed and int(driver.info.transaction_status) == _IN_TRANSACTION
 
 
 def _engine(url: URL, schema: str, settings: dict[str, str], **pool: Any) -> Engine:
     options = " ".join(f"-c {key}={value}" for key, value in {"search_path": schema, **_SETTINGS, **settings}.items())
-    # Before each use a connection is asked whether it lives: after the server was away the first request finds it.
+    # Each connection is tested before use, so the first request after a restart of the server succeeds.
     try:
         return create_engine(
             url.set(drivername="postgresql+psycopg"),

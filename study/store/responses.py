@@ -1,4 +1,4 @@
-"""Answers: appended once, chained by hash, never changed."""
+"""Responses: append-only and chained by hash."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from study.store.upsert import insert_or
 GENESIS = "0" * 64
 _CHAIN = (response, erased_answer)
 
-# Written once: SQLAlchemy takes longer to put these together than the database to run them, at every answer.
+# Built once: for every response, SQLAlchemy would take longer to build these than the database to run them.
 _RESPONSES_LIKE = select(response).where(
     response.c.session_id == bindparam("session"),
     or_(response.c.trial_index == bindparam("trial"), response.c.attempt_id == bindparam("attempt")),
@@ -26,36 +26,36 @@ _END = union_all(*(select(end) for end in _ENDS))
 _INSERT = insert(response)
 
 LATER = ("confidence", "dropped_frames", "clock_ms")
-"""Columns that are younger than the first answers: where they hold nothing they are not hashed."""
+"""Columns newer than the first responses: empty ones are not hashed."""
 
 
 def find_responses(db: Connection, session_id: str, trial_index: int, attempt_id: str) -> tuple[Row | None, Row | None]:
-    """The answer a trial has, if it has one, and the answer of the same session that came with an attempt id."""
+    """Find the response to a trial, and the response of the same session with an attempt id."""
     found = every(db, _RESPONSES_LIKE, {"session": session_id, "trial": trial_index, "attempt": attempt_id})
     of_trial = next((row for row in found if row["trial_index"] == trial_index), None)
     return of_trial, next((row for row in found if row["attempt_id"] == attempt_id), None)
 
 
 def count_responses(db: Connection, session_id: str) -> int:
-    """How many trials of a participant are answered."""
+    """Count the trials to which a participant responded."""
     return int(db.execute(select(func.count()).where(response.c.session_id == session_id)).scalar_one())
 
 
 def append(db: Connection, values: Mapping[str, Any]) -> None:
-    """Append an answer at the end of the chain."""
+    """Append a response at the end of the chain."""
     seq, prev_hash = max((tuple(end) for end in db.execute(_END)), default=(0, GENESIS))
     row = {**values, "seq": seq + 1, "prev_hash": prev_hash}
     db.execute(_INSERT, {**row, "row_hash": row_hash(row)})
 
 
 def row_hash(row: Mapping[str, Any]) -> str:
-    """SHA-256 over every column of an answer but `row_hash`: `prev_hash` ties it to all answers before."""
+    """Hash every column of a response but `row_hash` (SHA-256); `prev_hash` ties it to all responses before."""
     content = {key: value for key, value in row.items() if key != "row_hash" and not (key in LATER and value is None)}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def erase(db: Connection, session_id: str) -> int:
-    """Take a participant's answers out of the chain, leaving their places and hashes; how many there were."""
+    """Erase a participant's responses, leaving their places and hashes in the chain; return how many there were."""
     kept = (response.c.seq, response.c.session_id, response.c.prev_hash, response.c.row_hash)
     mine = response.c.session_id == session_id
     db.execute(insert(erased_answer).from_select([column.name for column in kept], select(*kept).where(mine)))
@@ -63,36 +63,36 @@ def erase(db: Connection, session_id: str) -> int:
 
 
 def find_broken_links(db: Connection) -> Iterator[str]:
-    """One sentence per answer that was changed, removed or inserted after it was written.
+    """Yield one sentence per response that was changed, removed or inserted after it was written.
 
-    Of an answer erased by its person's withdrawal only the hashes are left, and they must fit. The newest answers can
-    be cut off without a trace in the chain itself: keep the last hash elsewhere to see that.
+    A response erased by a withdrawal leaves only its hashes, and they must fit. The newest responses can
+    be cut off without a trace in the chain itself: to detect that, the last hash is stored elsewhere.
     """
     expected_seq, prev_hash = 1, GENESIS
     rows = [row for table in _CHAIN for row in every(db, select(table))]
     for row in sorted(rows, key=lambda row: row["seq"]):
         erased = "trial_index" not in row
-        place = f"Answer {row['seq']} (session {row['session_id']}, trial {row.get('trial_index', 'erased')})"
+        place = f"Response {row['seq']} (session {row['session_id']}, trial {row.get('trial_index', 'erased')})"
         if row["seq"] != expected_seq or row["prev_hash"] != prev_hash:
-            yield f"{place} does not follow the answer before it: one was removed, inserted or changed."
+            yield f"{place} does not follow the response before it: one was removed, inserted or changed."
         if not erased and row_hash(row) != row["row_hash"]:
             yield f"{place} was changed after it was recorded."
         expected_seq, prev_hash = row["seq"] + 1, row["row_hash"]
 
 
 def add_conflict(db: Connection, values: Mapping[str, Any]) -> None:
-    """Keep an answer that came too late, once."""
+    """Store a conflicting response, once."""
     db.execute(insert_or(db, response_conflict).values(values).on_conflict_do_nothing())
 
 
 def of_session(db: Connection, session_id: str) -> list[Row]:
-    """A participant's answers, in the order of the trials."""
+    """List a participant's responses, in the order of the trials."""
     mine = response.c.session_id == session_id
     return every(db, select(response).where(mine).order_by(response.c.trial_index))
 
 
 def hashes_of(db: Connection, session_id: str) -> list[str]:
-    """The hashes of a participant's answers in the order they came, also after they were erased."""
+    """List the hashes of a participant's responses in the order they came, even after erasure."""
     found = [
         tuple(row)
         for table in _CHAIN
@@ -102,7 +102,7 @@ def hashes_of(db: Connection, session_id: str) -> list[str]:
 
 
 def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
-    """What a participant chose, ``a`` or ``b``, by the trial's id."""
+    """Return a participant's choices, ``a`` or ``b``, by trial id."""
     same = and_(trial_plan.c.session_id == response.c.session_id, trial_plan.c.trial_index == response.c.trial_index)
     query = select(trial_plan.c.item_id, response.c.choice).join_from(response, trial_plan, same)
     rows = every(db, query.where(response.c.session_id == session_id, trial_plan.c.phase == phase))
@@ -110,7 +110,7 @@ def choices(db: Connection, session_id: str, phase: str) -> dict[str, str]:
 
 
 def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> list[Row]:
-    """Every main trial's response of a study's participants, but for those whom a researcher excluded."""
+    """List the responses to a study's main trials, without participants whom a researcher excluded."""
     joined = response.join(
         trial_plan,
         and_(
@@ -118,9 +118,15 @@ def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> lis
             trial_plan.c.trial_index == response.c.trial_index,
         ),
     ).join(session, session.c.session_id == response.c.session_id)
-    person = (session.c.participant_id, session.c.mode, session.c.condition, session.c.study_hash, session.c.practice)
+    participant = (
+        session.c.participant_id,
+        session.c.mode,
+        session.c.condition,
+        session.c.study_hash,
+        session.c.practice,
+    )
     query = (
-        select(response, trial_plan.c.item_id, *person)
+        select(response, trial_plan.c.item_id, *participant)
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
         .where(session.c.session_id.not_in(select(exclusion.c.session_id)))

@@ -12,13 +12,13 @@ Row = dict[str, Any]
 
 
 def every(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> list[Row]:
-    """All rows; `values` are those of the query's own parameters."""
+    """Return all rows; `values` are the query's own parameters."""
     found = db.execute(query, values)
     names = list(map(str, found.keys()))
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def at_most_one(db: Connection, query: Executable, values: Mapping[str, Any] | None = None) -> Row | None:
-    """The only row, or None; more than one is an error."""
+    """Return the only row, or None; more than one is an error."""
     row = db.execute(query, values).mappings().one_or_none()
     return None if row is None else {str(key): value for key, value in row.items()}

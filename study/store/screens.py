@@ -1,4 +1,4 @@
-"""What stands on the participants' screens, kept once however many of them see it."""
+"""The contents of participants' screens, each stored once however many participants see it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from study.store.tables import screen
 
 
 def keep_screens(db: Connection, contents: set[str]) -> dict[str, int]:
-    """Keep the screens that nobody has had before; the number of each."""
+    """Store the screens that are new; return the number of each."""
     known = _numbers(db, contents)
     new = [{"screen_json": content} for content in sorted(contents - set(known))]
     if not new:

@@ -1,4 +1,4 @@
-"""SQLite with the settings that keep an acknowledged answer through a crash."""
+"""SQLite with the settings that protect an acknowledged response from a crash."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 ERRORS = (sqlite3.Error,)
 
 # synchronous=FULL: NORMAL may lose acknowledged commits at power loss (sqlite.org/pragma.html#pragma_synchronous).
-# secure_delete: what a participant withdrew is overwritten, not only unlinked; temp_store: no copy in a temporary file.
+# secure_delete: withdrawn data is overwritten, not only unlinked; temp_store: no copy in a temporary file.
 # page_size: a commit writes every page that it touches whole, and a response is a row of 400 bytes; of new databases
 # only. wal_autocheckpoint: 16 MB of log before its pages are written a second time, into the database.
 _PRAGMAS = (
@@ -19,24 +19,24 @@ _PRAGMAS = (
     "secure_delete=ON", "temp_store=MEMORY", "wal_autocheckpoint=32768",
 )  # fmt: skip
 PATIENCE_MS = 1000
-"""How long an emptying of the log may hold up writers while somebody reads an older state, e.g. a backup."""
+"""Time for which emptying the log may block writers while another process reads, e.g. for a backup."""
 
 
 def create_write_engine(url: URL, _: str) -> Engine:
-    """Engine whose transactions take the write lock at once.
+    """Create an engine whose transactions take the write lock at once.
 
-    A transaction that begins by reading and writes later can be refused as busy whatever the timeout.
+    A transaction that reads first and writes later can be refused as busy, whatever the timeout.
     """
     return _engine(url, _PRAGMAS, "BEGIN IMMEDIATE")
 
 
 def create_read_engine(url: URL, _: str) -> Engine:
-    """Engine whose connections cannot write."""
+    """Create an engine whose connections cannot write."""
     return _engine(url, (*_PRAGMAS, "query_only=ON"), "BEGIN")
 
 
 def remedy(error: DBAPIError) -> str:
-    """What helps against an error at opening; a full disk is no reason to move a database away."""
+    """Suggest a remedy for an error at opening; a full disk is no reason to move a database."""
     code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return "Make room on its disk, or have the disk checked; leave this file and its -wal where they are."
@@ -44,20 +44,20 @@ def remedy(error: DBAPIError) -> str:
         return "Another program holds it. End that program, or try again."
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
         return "Let this user write the file and its folder, or name another file."
-    return "It is no database, or it is damaged. Restore it from a backup, or name another file."
+    return "It is not a database, or it is damaged. Restore it from a backup, or name another file."
 
 
 def fault(connection: Connection) -> str | None:
-    """What is wrong with the file."""
+    """Describe a fault of the file, if there is one."""
     verdict = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
-    connection.exec_driver_sql("PRAGMA user_version = 1")  # the smallest write there is
+    connection.exec_driver_sql("PRAGMA user_version = 1")  # the smallest possible write
     return None if verdict == "ok" else f"is damaged ({verdict}). Restore it from a backup."
 
 
 def empty_log(engine: Engine) -> bool:
-    """Move the write-ahead log into the database and cut it to nothing; False while somebody reads an older state.
+    """Move the write-ahead log into the database and truncate it; return False while an older state is being read.
 
-    What was erased is overwritten in the database only; the log keeps the pages of before. PASSIVE, FULL and RESTART
+    What was erased is overwritten in the database only; the log keeps the old pages. PASSIVE, FULL and RESTART
     leave its bytes in the file, TRUNCATE alone does not (sqlite.org/pragma.html#pragma_wal_checkpoint).
     """
     driver = engine.raw_connection()
@@ -67,12 +67,12 @@ def empty_log(engine: Engine) -> bool:
         [(busy, _, _)] = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         cursor.execute("PRAGMA busy_timeout=30000")
     finally:
-        driver.close()  # back to the pool
+        driver.close()  # return to the pool
     return not busy
 
 
 def in_transaction(driver: sqlite3.Connection) -> bool:
-    """False after SQLite ended the transaction by itself, as it does when the disk is full."""
+    """Tell whether the transaction is open; SQLite ends it by itself, for example when the disk is full."""
     return driver.in_transaction
 
 

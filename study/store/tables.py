@@ -1,4 +1,4 @@
-"""The tables as queries see them. Types and rules live in the migrations; a test compares the two."""
+"""The tables as queries use them. Types and constraints are in the migrations; a test compares the two."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sqlalchemy.types import REAL, TypeEngine
 METADATA = MetaData()
 TEXT = Text()
 WHOLE: TypeEngine[Any] = BigInteger().with_variant(Integer(), "sqlite")
-"""Nanoseconds since 1970 need 64 bits; SQLite's INTEGER has them."""
+"""Type of nanoseconds since 1970, which need 64 bits; SQLite's INTEGER has them."""
 NUMBER: TypeEngine[Any] = Double().with_variant(REAL(), "sqlite")
-"""What was measured comes back to the last bit, or the chain would not hold; SQLite's REAL is a double."""
+"""Type of measured values, which must be restored to the last bit or the chain breaks; SQLite's REAL is a double."""
 
 
 def table(called: str, metadata: MetaData = METADATA, /, **columns: TypeEngine[Any]) -> Table:
-    """A table by its columns."""
+    """Make a table from its columns."""
     return Table(called, metadata, *(Column(column, kind) for column, kind in columns.items()))
 
 

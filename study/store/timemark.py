@@ -1,7 +1,7 @@
-"""How far time had come: a clock that jumps ends and erases nothing until it is known to be right.
+"""A time mark: after a clock jump, nothing expires and nothing is erased until the new time is confirmed.
 
-A server that runs moves the mark on with its clock. Where the clock is more than an hour away from it (the machine was
-off, or its clock is wrong), the mark is what counts. The new time is taken over by a researcher's word, or when
+A running server advances the mark with its clock. If the clock is more than an hour away from it (the machine was
+off, or its clock is wrong), the mark counts. The new time is accepted when a researcher confirms it, or when
 participants have responded under it for ten minutes.
 """
 
@@ -14,15 +14,15 @@ from study.store.tables import response, session, time_mark
 from study.store.upsert import insert_or
 
 FURTHEST_NS = 3600 * 10**9
-"""A clock that is further from the mark has jumped."""
+"""A clock farther than this from the mark has jumped."""
 LIVED_NS = 600 * 10**9
-"""For so long participants must have responded under the new time."""
+"""Time for which participants must have responded under the new time."""
 STEP_NS = 60 * 10**9
-"""The mark is not written more often: it needs no disk for every response."""
+"""Shortest time between two writes of the mark, which need not be saved at every response."""
 
 
 def compute_trusted_time(db: Connection, now: int) -> int:
-    """The time by which participations end and ids are erased: `now`, or the mark while the clock has jumped."""
+    """Compute the time that counts for expiry and erasure: `now`, or the mark while the clock has jumped."""
     row = at_most_one(db, select(time_mark))
     reached = _evidence(db, now) if row is None else int(row["reached"])
     if abs(now - reached) <= FURTHEST_NS:
@@ -31,7 +31,7 @@ def compute_trusted_time(db: Connection, now: int) -> int:
         return now
     since, latest = (int(row["since"]), int(row["latest"])) if row is not None and row["since"] else (now + 1, now)
     if now < since or now - latest > FURTHEST_NS:
-        _write(db, reached, now, now)  # another jump: the new time begins here
+        _write(db, reached, now, now)  # another jump: the evidence for a new time starts here
     elif _last_response(db) - since >= LIVED_NS and now > reached:
         _write(db, now)
         return now
@@ -41,14 +41,14 @@ def compute_trusted_time(db: Connection, now: int) -> int:
 
 
 def jump(db: Connection, now: int) -> int:
-    """By how much the clock is away from the mark (ns), where that is more than an hour; else 0. Reads only."""
+    """Measure how far the clock is from the mark (ns); 0 within an hour. Reads only."""
     row = at_most_one(db, select(time_mark))
     reached = _evidence(db, now) if row is None else int(row["reached"])
     return now - reached if abs(now - reached) > FURTHEST_NS else 0
 
 
 def confirm(db: Connection, now: int) -> None:
-    """Take the clock's time as right."""
+    """Accept the clock's time as right."""
     _write(db, now)
 
 
@@ -58,7 +58,7 @@ def _write(db: Connection, reached: int, since: int | None = None, latest: int |
 
 
 def _evidence(db: Connection, now: int) -> int:
-    """How far time had come in a database that has no mark yet; an empty one knows nothing else than the clock."""
+    """Find the newest time recorded in a database without a mark; in an empty one, use the clock."""
     seen = db.execute(select(func.max(session.c.last_seen))).scalar_one()
     return now if seen is None else int(seen)
 

@@ -1,4 +1,4 @@
-"""INSERT ... ON CONFLICT, which both databases have and SQLAlchemy spells by dialect."""
+"""INSERT ... ON CONFLICT, which both databases support and SQLAlchemy spells by dialect."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 
 def insert_or(db: Connection | str, table: Table) -> Any:
-    """An insert, for a connection or a dialect by name, that can say what happens where a row is there already."""
+    """Create an insert, for a connection or a dialect by name, that can handle conflicts."""
     dialect = db if isinstance(db, str) else db.dialect.name
     return (postgresql.insert if dialect == "postgresql" else sqlite.insert)(table)

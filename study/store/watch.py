@@ -1,4 +1,4 @@
-"""What a collection looks like from outside: one row a participant or a time, never an answer's content."""
+"""Statistics of a collection for monitoring: one row per participant or time, never the content of a response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from study.store.tables import page_event, response, response_conflict, session,
 
 
 def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[str, Row]:
-    """By participant: answers, those faster than `fastest_ms`, time out of sight (ms), the longest run of one side."""
+    """Summarise by participant: responses, fast ones (< `fastest_ms`), time hidden (ms), longest run of one side."""
     fast = func.sum(case((response.c.rt_ms < fastest_ms, 1), else_=0)).label("fast")
     away = func.coalesce(func.sum(response.c.blur_ms), 0.0).label("blur_ms")
     query = _of_study(select(response.c.session_id, func.count().label("answers"), fast, away), study)
@@ -20,7 +20,7 @@ def summarise_responses(db: Connection, study: str, fastest_ms: float) -> dict[s
 
 
 def count_missed_catches(db: Connection, study: str) -> dict[str, int]:
-    """By participant: attention checks not answered as they asked."""
+    """Count failed attention checks by participant."""
     planned = and_(
         trial_plan.c.session_id == response.c.session_id,
         trial_plan.c.trial_index == response.c.trial_index,
@@ -32,14 +32,14 @@ def count_missed_catches(db: Connection, study: str) -> dict[str, int]:
 
 
 def count_responses_by_time(db: Connection, study: str, step_ns: int) -> list[Row]:
-    """Answers in steps of time: the step's number since 1970, and how many."""
+    """Count responses in steps of time since 1970, by the number of the step."""
     step = (response.c.received_at // step_ns).label("step")
     query = _of_study(select(step, func.count().label("n")), study)
     return every(db, query.group_by(step).order_by(step))
 
 
 def incidents(db: Connection, study: str, kinds: tuple[str, ...]) -> dict[str, int]:
-    """How often the page noticed each of some kinds of event, and how many answers came second."""
+    """Count the events of some kinds that pages reported, and conflicting responses."""
     mine = and_(session.c.study == study, session.c.mode == "live")
     noticed = (
         select(page_event.c.kind, func.count().label("n"))
@@ -59,7 +59,7 @@ def _of_study(query: Select[tuple[object, ...]], study: str) -> Select[tuple[obj
 
 
 def _longest_runs(study: str) -> Select[tuple[object, ...]]:
-    """The longest run of the same side of each participant, by numbering answers within persons and within sides."""
+    """Find each participant's longest run of one side, by numbering responses within participants and within sides."""
     islands = _islands(study)
     by = (islands.c.session_id, islands.c.side, islands.c.island)
     runs = select(islands.c.session_id, func.count().label("length")).group_by(*by).subquery()
@@ -67,7 +67,7 @@ def _longest_runs(study: str) -> Select[tuple[object, ...]]:
 
 
 def _islands(study: str) -> Subquery:
-    person, order = response.c.session_id, response.c.trial_index
-    place = func.row_number().over(partition_by=person, order_by=order)
-    among_side = func.row_number().over(partition_by=(person, response.c.side), order_by=order)
-    return _of_study(select(person, response.c.side, (place - among_side).label("island")), study).subquery()
+    participant, order = response.c.session_id, response.c.trial_index
+    place = func.row_number().over(partition_by=participant, order_by=order)
+    among_side = func.row_number().over(partition_by=(participant, response.c.side), order_by=order)
+    return _of_study(select(participant, response.c.side, (place - among_side).label("island")), study).subquery()

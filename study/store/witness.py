@@ -1,4 +1,4 @@
-"""The ends of the two chains, in a file outside the database: newest rows that are cut off leave no other trace."""
+"""The ends of the two chains, in a file outside the database: without it, removing the newest rows leaves no trace."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Ends:
 
     @property
     def last_response(self) -> str:
-        """The last response in words."""
+        """Describe the last response."""
         return f"number {self.response:,}, {_format_time(self.response_at)}" if self.response else "none"
 
 
 def ends_of(db: Connection) -> Ends:
-    """The ends of the chains as the database has them; of an erased last response the time is not known (0)."""
+    """Read the ends of the chains from the database; the time of an erased last response is unknown (0)."""
     last = [db.execute(select(t.c.seq, t.c.row_hash).order_by(t.c.seq.desc()).limit(1)).first()
             for t in (response, erased_answer)]  # fmt: skip
     seq, row_hash = max((tuple(row) for row in last if row is not None), default=(0, ""))
@@ -44,7 +44,7 @@ def ends_of(db: Connection) -> Ends:
 
 
 def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
-    """One sentence per chain whose kept end the database does not have."""
+    """Yield one sentence per chain whose stored end is not in the database."""
     now = ends_of(db)
     for what, number, row_hash, at, found in (
         ("response", kept.response, kept.response_hash, kept.response_at, now.response),
@@ -59,7 +59,7 @@ def find_missing_ends(db: Connection, kept: Ends) -> Iterator[str]:
 
 
 def read(path: Path) -> Ends | None:
-    """The ends that were kept; None where there is no file, or none that can be read."""
+    """Read the stored ends; None if there is no readable file."""
     try:
         return Ends(**json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -67,7 +67,7 @@ def read(path: Path) -> Ends | None:
 
 
 def keep(path: Path, ends: Ends) -> None:
-    """Write the ends to the disk, whole or not at all; a full disk keeps the file of before."""
+    """Write the ends to disk atomically; on a full disk the previous file remains."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

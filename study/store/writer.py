@@ -1,7 +1,7 @@
-"""One thread writes: jobs queue up and are committed in groups; each answer is given after the commit.
+"""A writer thread: jobs are queued and committed in groups, and each result is returned after the commit.
 
-Fifty threads that each commit with synchronous=FULL wait for fifty disk flushes; one writer needs one for all
-that queued up meanwhile.
+Fifty threads that each commit with synchronous=FULL wait for fifty disk flushes; one writer needs a single flush
+for all jobs queued meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Job:
-    """Work to do inside the writer's transaction, and where its outcome goes."""
+    """Work for the writer's transaction, and the future of its result."""
 
     def __init__(self, work: Callable[[Connection], Any]) -> None:
         self.work = work
@@ -35,7 +35,7 @@ class _Job:
         self.error: Exception | None = None
 
     def run(self, connection: Connection) -> None:
-        """Do the work in its own savepoint: a failing job undoes itself and nobody else."""
+        """Do the work in its own savepoint: a failing job undoes itself and no other."""
         try:
             with connection.begin_nested():
                 self.result = self.work(connection)
@@ -43,7 +43,7 @@ class _Job:
             self.error = error
 
     def settle(self, error: Exception | None) -> None:
-        """Tell whoever waits; `error` is that of the whole group."""
+        """Resolve the future; `error` is that of the whole group."""
         error = error or self.error
         if error is None:
             self.future.set_result(self.result)
@@ -54,7 +54,7 @@ class _Job:
 
 
 class Writer:
-    """The only one of this process who writes to `engine`; other processes' writers take turns with it."""
+    """The only writer of this process to `engine`; writers of other processes take turns with it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -65,7 +65,7 @@ class Writer:
         self._thread.start()
 
     def submit(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Queue `work`; the future is resolved after the commit, so a result in hand is on the disk."""
+        """Queue `work`; the future is resolved after the commit, so its result is on disk."""
         job = _Job(work)
         with self._lock:
             if self._closed.is_set():
@@ -101,7 +101,7 @@ class Writer:
                 job.settle(error)
 
     def _gather_jobs(self, first: _Job, group: list[_Job]) -> Iterator[_Job]:
-        """`first` and whatever queued up meanwhile, within the limits; never waits for more."""
+        """Gather `first` and the jobs queued meanwhile, up to the limits, without waiting for more."""
         deadline = time.monotonic() + LONGEST_S
         job: _Job | None = first
         while job is not None:
@@ -113,13 +113,13 @@ class Writer:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return
-        self._jobs.put(None)  # asked to stop: this group is the last, the loop sees it next
+        self._jobs.put(None)  # asked to stop: this group is the last
 
 
 def _still_open(connection: Connection) -> None:
-    """Some errors end the whole transaction (disk full, the server gone); what came before is then lost too.
+    """Raise if an error ended the whole transaction (full disk, lost server), which loses all earlier jobs too.
 
     Without this the rest of the group would be written outside any transaction and the lost jobs acknowledged.
     """
     if not in_transaction(connection):
-        raise StoreError("The database gave up a whole group of writes; none was kept. Look at its disk and try again.")
+        raise StoreError("The database rolled back a group of writes. Check its disk and try again.")

@@ -1,1 +1,1 @@
-"""The folder of a researcher: files, disk, provenance, seeds."""
+"""A researcher's folder: files, disk, provenance, seeds."""

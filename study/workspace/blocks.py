@@ -1,4 +1,4 @@
-"""Long work over the images of a set in blocks, each kept on the disk until all are there."""
+"""Long computations over images in blocks, each saved until all are complete."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Columns = Mapping[str, NDArray[Any]]
 
 
 def table_files(out: Path, stem: str, table: pd.DataFrame, report: Mapping[str, Any], parts: Path) -> tuple[Path, Path]:
-    """Write ``<stem>.csv`` and ``.json`` into ``out``, and remove ``parts`` if no other run keeps blocks there."""
+    """Write ``<stem>.csv`` and ``.json`` into ``out``, and remove ``parts`` if no other run has blocks there."""
     csv = write_whole(out / f"{stem}.csv", csv_text(table).encode())
     with suppress(OSError):
         parts.rmdir()
@@ -35,18 +35,18 @@ class Blocks:
     Parameters
     ----------
     folder
-        Where finished blocks wait for a run that was killed; None keeps nothing.
+        Folder for finished blocks, from which a killed run resumes; None saves nothing.
     key
-        What tells this work from any other there.
+        Key that distinguishes this computation from others there.
     count, size
-        Pictures in all and in a block: the most that a kill loses.
+        Number of images in total and in a block; a killed run loses at most one block.
     """
 
     def __init__(self, folder: Path | None, key: str, count: int, size: int) -> None:
         self._folder, self._key, self._count, self._size = folder, key, count, size
 
     def join(self, compute: Callable[[range], Columns], progress: Progress, what: str) -> dict[str, NDArray[Any]]:
-        """The columns of all images; ``compute`` makes those that are not there, a block at a time."""
+        """Join the columns of all images, computing missing blocks by ``compute``."""
         found = []
         for number, rows in enumerate(self._blocks()):
             path = self._path(number)
@@ -55,7 +55,7 @@ class Blocks:
         return {name: np.concatenate([block[name] for block in found]) for name in found[0]}
 
     def forget(self) -> None:
-        """Remove the blocks: what was made of them is in its place."""
+        """Remove the blocks after their result has been written."""
         for number, _ in enumerate(self._blocks()):
             path = self._path(number)
             if path is not None:
@@ -70,26 +70,26 @@ class Blocks:
 
 
 class Pieces:
-    """Named pieces of a long run, kept in ``folder`` (None keeps nothing) under a key of all that they depend on."""
+    """Named pieces of a long run, saved in ``folder`` (None saves nothing) under a key of all that they depend on."""
 
     def __init__(self, folder: Path | None, key: str) -> None:
         self._folder, self._key = folder, key
         self._files: list[Path] = []
 
     def get(self, name: str, compute: Callable[[], Columns]) -> Columns:
-        """The piece of that name: as it was kept, or made and kept."""
+        """Load the piece of that name, or compute and save it."""
         path = self._folder / f"{self._key}.{name}.npz" if self._folder else None
         self._files += [path] if path else []
         return load_columns(path) or _save_columns(path, compute())
 
     def forget(self) -> None:
-        """Remove the pieces: what was made of them is in its place."""
+        """Remove the pieces after their result has been written."""
         for path in self._files:
             path.unlink(missing_ok=True)
 
 
 def load_columns(path: Path | None) -> dict[str, NDArray[Any]] | None:
-    """The columns kept in a file; None where it is not there whole: what a crash left damaged is made again."""
+    """Load the columns saved in a file; None if it is missing or damaged, so that it is computed again."""
     if path is None:
         return None
     with suppress(OSError, ValueError, EOFError, BadZipFile), np.load(path) as file:

@@ -1,4 +1,4 @@
-"""Room for answers: a study takes nobody new when the disk that keeps them is nearly full."""
+"""Disk space for responses: a study takes no new participants when the disk is nearly full."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LEAST_FREE = 1 << 30
 
 
 def free_bytes(home: Path) -> int:
-    """What is free on the disk that holds a workspace."""
+    """Measure the free space on the disk of a workspace."""
     return shutil.disk_usage(home).free
 
 
 def is_low(home: Path) -> bool:
-    """Whether less than a GiB is free."""
+    """Tell whether less than a GiB is free."""
     return free_bytes(home) < LEAST_FREE

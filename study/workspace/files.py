@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, whoever else writes or reads them at the same time."""
+"""Files that are written whole or not at all, even when several processes read or write them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from core.errors import ForetellError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PRIVATE = 0o077
-"""The umask of a process whose files are for this user alone."""
+"""Umask of a process whose files are for this user alone."""
 _masks: list[int] = []
-"""The user's own umask, while this process has another."""
+"""The user's own umask, while this process has another one."""
 
 
 @contextmanager
 def private_files() -> Iterator[None]:
-    """Let only this user read what is written meanwhile, but for what is written inside `shared_files`."""
+    """Make files written in this block readable by this user only, except those inside `shared_files`."""
     _masks.append(os.umask(PRIVATE))
     try:
         yield
@@ -31,7 +31,7 @@ def private_files() -> Iterator[None]:
 
 @contextmanager
 def shared_files() -> Iterator[None]:
-    """Write what a user asked for, at a place that they named, with their own umask."""
+    """Write files that a user asked for, at a place that they named, with their own umask."""
     if not _masks:
         yield
         return
@@ -43,11 +43,11 @@ def shared_files() -> Iterator[None]:
 
 
 def close_to_others(database: Path) -> None:
-    """Let only its owner read and write a database, before it is made or when it belongs to this user.
+    """Make a database readable and writable by its owner only, before it is created or if this user owns it.
 
     SQLite gives its log the mode of the database.
     """
-    with suppress(OSError):  # of another user, or on a disk without modes; `doctor` says so
+    with suppress(OSError):  # owned by another user, or on a disk without modes: `doctor` reports it
         if not database.exists():
             os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         for path in (database, *database.parent.glob(f"{database.name}-*")):
@@ -56,9 +56,9 @@ def close_to_others(database: Path) -> None:
 
 @contextmanager
 def open_replacement(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of ``path`` in one step when the block ends; its folder is made.
+    """Open a file that replaces ``path`` in one step when the block ends; its folder is created.
 
-    The temporary name is the writer's own, so two processes do not disturb each other; after an exception nothing
+    Each writer has its own temporary name, so two processes do not interfere; after an exception nothing
     has changed.
 
     Raises
@@ -73,20 +73,20 @@ def open_replacement(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
         except BaseException as error:
-            with suppress(OSError):  # closing flushes once more
+            with suppress(OSError):  # closing flushes again
                 file.close()
             whole.unlink()
             if isinstance(error, OSError) and error.errno in FULL:
                 raise ForetellError(
                     f"The disk or quota of {path.parent} is full. Free some space and run the same command again: "
-                    "finished work is kept."
+                    "finished work is saved."
                 ) from None
             raise
     whole.replace(path)
 
 
 def write_whole(path: Path, content: bytes) -> Path:
-    """Write ``content`` by `open_replacement`; returns the path."""
+    """Write ``content`` by `open_replacement`; return the path."""
     with open_replacement(path) as file:
         file.write(content)
     return path

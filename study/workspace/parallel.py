@@ -1,6 +1,6 @@
-"""The same work on many items, by an engine: processes of this machine, or tasks of a Ray cluster.
+"""Parallel work on many items, by an engine: processes of this machine, or tasks of a Ray cluster.
 
-An engine changes who computes, not what: each item is computed alone, and the results keep the order of the items.
+The engine does not change the results: each item is computed alone, and results keep the order of the items.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Result = TypeVar("Result")
 
 Engine = Literal["processes", "ray"]
 MOST = 8
-"""Processes with a network at most if nobody says how many: each holds it and some 0.5 GB of libraries."""
+"""Largest default number of processes with a network: each loads it and about 0.5 GB of libraries."""
 _AT_ONCE = 4
-"""Pieces of work below which starting another process costs more than it saves."""
+"""Number of tasks below which starting another process costs more than it saves."""
 
 
 def check_engine(engine: str) -> None:
@@ -36,7 +36,7 @@ def check_engine(engine: str) -> None:
     Raises
     ------
     ForetellError
-        It is not.
+        Unknown or not installed.
     """
     if engine not in get_args(Engine):
         raise ForetellError(f"Unknown engine {engine!r}. Use one of {', '.join(get_args(Engine))}.")
@@ -54,16 +54,16 @@ def each(
     what: str = "Working",
     progress: Progress = silent,
 ) -> list[Result]:
-    """The results in the order of the items; raise from `progress` to stop: what has not begun is not begun.
+    """Return the results in the order of the items; raise from `progress` to stop before the next item.
 
     Parameters
     ----------
     work
         A function that another process can import (not a closure), of picklable items.
     workers
-        Processes, or tasks of Ray at once; every core if None. One process works in this process.
+        Processes, or simultaneous Ray tasks; one per core if None. A single worker is this process itself.
     gpus
-        GPUs of this machine, if the work uses them: each worker sees one alone.
+        GPUs of this machine, if the work uses them; each worker sees one of its own.
     """
     count = count_workers(len(items), workers)
     check_engine(engine)
@@ -71,7 +71,7 @@ def each(
         return _each_by_ray(work, items, count, gpus, what, progress)
     if count < 2:
         return list(_one_by_one(work, items, what, progress))
-    # spawn: a server's process has threads, and a fork of threads is a lottery
+    # spawn: a server has threads, and forking a threaded process is unsafe
     context = multiprocessing.get_context("spawn")
     places = context.SimpleQueue()
     names = (os.environ.get("CUDA_VISIBLE_DEVICES") or ",".join(map(str, range(gpus)))).split(",")
@@ -88,14 +88,14 @@ def each(
 
 
 def count_workers(items: int, workers: int | None = None) -> int:
-    """Processes that `each` takes for so many items."""
+    """Count the processes that `each` uses for so many items."""
     return min(workers or os.cpu_count() or 1, max(1, items // _AT_ONCE))
 
 
 def workers_here() -> int:
-    """Count the processes that share work with a network: one a core, up to `MOST`; one where a GPU does the work.
+    """Count the processes for work with a network: one per core, up to `MOST`; one if a GPU does the work.
 
-    Cores are those torch would take: fewer where ``OMP_NUM_THREADS`` or the processor affinity says so.
+    Cores are those torch would use: fewer if ``OMP_NUM_THREADS`` or the processor affinity says so.
     """
     import torch
 
@@ -103,7 +103,7 @@ def workers_here() -> int:
 
 
 def measure_start(work: Callable[[], object]) -> float:
-    """Seconds until a process of `each` has started, imported the module of `work` and run it."""
+    """Measure the seconds in which a process of `each` starts, imports the module of `work` and runs it."""
     began = time.perf_counter()
     process = multiprocessing.get_context("spawn").Process(target=work)
     process.start()
@@ -113,7 +113,7 @@ def measure_start(work: Callable[[], object]) -> float:
 
 @contextmanager
 def start_ray(count: int) -> Iterator[Any]:
-    """Connect to the cluster of ``RAY_ADDRESS``, or start one of ``count`` cores here, while the block runs."""
+    """Connect to the cluster of ``RAY_ADDRESS``, or start one with ``count`` cores here, during the block."""
     ray: Any = importlib.import_module("ray")
     if ray.is_initialized():
         yield ray
@@ -133,7 +133,7 @@ def _each_by_ray(
 ) -> list[Result]:
     results: dict[int, Result] = {}
     with start_ray(count) as ray:
-        # Ray itself shows each task its own GPU.
+        # Ray itself gives each task its own GPU.
         task = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0, max_retries=0)(_call)
         shared = ray.put(work)
         running: dict[Any, int] = {}
@@ -154,7 +154,7 @@ def _each_by_ray(
 
 
 def _collect(ray: Any, running: dict[Any, int], results: dict[int, Any]) -> None:
-    """Move the result of the next finished task; raise its own error, not Ray's."""
+    """Collect the result of the next finished task; raise its own error, not Ray's."""
     (done,), _ = ray.wait(list(running), num_returns=1)
     try:
         results[running.pop(done)] = ray.get(done)

@@ -1,4 +1,4 @@
-"""What made a bundle: the code, the libraries, the machine. Imports nothing heavy, so that a start can ask it."""
+"""Provenance of a bundle: code, libraries, machine. Imports nothing heavy, so it can be queried at start-up."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from study.workspace.workspace import ROOT
 
 CODE = ("core/**/*.py", "data/**/*.py", "study/**/*.py", "study/**/*.html", "study/**/*.md", "study/locales/*.toml")
-"""Code, the report's templates and the texts of the experiment."""
+"""Code, report templates and texts of the experiment."""
 
 
 def environment(base: Path) -> dict[str, str]:
-    """What made the bundle: kept for provenance, not part of the study's identity."""
+    """Describe the machine and versions that built a bundle, which are not part of the study's identity."""
     packages = ("torch", "torchvision", "numpy", "pillow")
     return {
         "python": platform.python_version(),
@@ -26,7 +26,7 @@ def environment(base: Path) -> dict[str, str]:
 
 
 def code_digest() -> str:
-    """SHA-256 over the source of the packages that make stimuli, and the texts of the experiment."""
+    """Hash the source of the packages that make stimuli, and the texts of the experiment (SHA-256)."""
     digest = hashlib.sha256()
     for pattern in CODE:
         for path in sorted(ROOT.glob(pattern)):

@@ -1,4 +1,4 @@
-"""Seeds of a study's random choices, each independent of the order in which choices are made."""
+"""Random seeds of a study's choices, each independent of the order in which choices are made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import hashlib
 
 
 def seed_of(seed: int, *parts: object) -> int:
-    """A 62-bit seed for one named random choice of a study."""
+    """Derive a 62-bit random seed for one named choice of a study."""
     text = "|".join(map(str, (seed, *parts)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 2

@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet may open: a stranger's text in a cell is text there too, and no formula."""
+"""Tables as CSV that a spreadsheet can open safely: text in a cell is never run as a formula."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a formula begins with (OWASP, "CSV Injection")."""
+"""First characters of a formula (OWASP, "CSV Injection")."""
 
 
 def csv_text(frame: pd.DataFrame, *, header: bool = True) -> str:
-    """Comma, one line feed a row, a header line if wanted; texts that would be run get an apostrophe, names too."""
+    """Format as CSV with line feeds and an optional header; text that would run as a formula gets an apostrophe."""
     texts = {name: frame[name].map(_safe) for name in frame.select_dtypes(exclude="number")}
     disarmed = frame.assign(**texts).rename(columns=_safe)
     return str(disarmed.to_csv(index=False, header=header, lineterminator="\n"))

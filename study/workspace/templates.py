@@ -1,4 +1,4 @@
-"""Templates of pages and reports, in Jinja2: what goes into HTML is escaped."""
+"""Templates of pages and reports, in Jinja2; values in HTML are escaped."""
 
 from __future__ import annotations
 

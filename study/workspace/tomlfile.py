@@ -1,4 +1,4 @@
-"""A TOML file that a participant wrote, checked as a whole: every fault at once, each with its place and the remedy."""
+"""TOML files that a user writes, checked as a whole: every fault at once, each with its place and the remedy."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Checked = TypeVar("Checked", bound=BaseModel)
 
 
 def load_toml(path: Path, model: type[Checked]) -> Checked:
-    """What a file says, as `model` wants it.
+    """Read a file as `model` defines it.
 
     Raises
     ------
     FileNotFoundError
-        It is not there.
+        There is no such file.
     ForetellError
-        Not TOML, or wrong: every fault, one line each.
+        Not valid TOML, or wrong values: every fault, one line each.
     """
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Where a user's own things live: bundles, databases, downloads. Never inside the code."""
+"""A user's own files: bundles, databases, downloads. Never inside the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def home() -> Path:
-    """The workspace folder: ``FORETELL_HOME``, or ``workspace`` under the repository root. Made if missing."""
+    """Return the workspace folder, created if missing: ``FORETELL_HOME``, or ``workspace`` in the repository root."""
     folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -33,7 +33,7 @@ def _folder() -> Path:
 
 
 def readable_by_others(home: Path) -> list[Path]:
-    """The workspace, its databases and its key, as far as other users of this machine can read them."""
+    """List the workspace, its databases and its key if other users of this machine can read them."""
     if os.name != "posix":
         return []
     private = [home, home / "participants.key", *home.glob("*.db*"), *home.glob("*.ends")]
@@ -41,7 +41,7 @@ def readable_by_others(home: Path) -> list[Path]:
 
 
 def close_to_others() -> Iterator[str]:
-    """Take a workspace that is there, and was made by an earlier version, from other users; one sentence of each kind.
+    """Close a workspace of an earlier version to other users; yield one sentence for each kind of change.
 
     The folder's own mode keeps them out of everything below it.
     """
@@ -62,18 +62,18 @@ def close_to_others() -> Iterator[str]:
 
 
 def database(home: Path) -> str:
-    """URL of the database of answers: ``FORETELL_DATABASE``, or the file ``foretell.db`` in the workspace."""
+    """Return the URL of the database: ``FORETELL_DATABASE``, or the file ``foretell.db`` in the workspace."""
     return os.environ.get(DATABASE) or f"sqlite:///{home / 'foretell.db'}"
 
 
 def bundles(home: Path) -> list[Path]:
-    """The finished bundles of a workspace, newest first."""
+    """List the finished bundles of a workspace, newest first."""
     manifests = [path for path in (home / "bundles").glob(f"*/{MANIFEST}") if path.exists()]
     return [path.parent for path in sorted(manifests, key=lambda path: path.stat().st_mtime, reverse=True)]
 
 
 def bundle_named(home: Path, name: str) -> Bundle:
-    """The newest bundle of a study name, or the bundle in a folder."""
+    """Open the newest bundle of a study name, or the bundle in a folder."""
     if (Path(name) / MANIFEST).is_file():
         return Bundle(Path(name))
     found = bundles(home)
@@ -85,10 +85,10 @@ def bundle_named(home: Path, name: str) -> Bundle:
 
 
 def study_name(folder: Path) -> str:
-    """The study's name in the name of its bundle's folder, ``<study>-<key>``."""
+    """Extract the study's name from its bundle's folder, ``<study>-<key>``."""
     return folder.name.rpartition("-")[0]
 
 
 def study_files(home: Path) -> list[Path]:
-    """Study files: those that come with the project, then the workspace's own in ``studies``."""
+    """List study files: those of the project, then the workspace's own in ``studies``."""
     return [*sorted((ROOT / "data" / "studies").glob("*.toml")), *sorted((home / "studies").glob("*.toml"))]

@@ -144,7 +144,7 @@ def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
         expect(page).to_have_url(f"{server.url}/login")
         page.keyboard.type("not the password")  # the field has the focus
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_have_text("This is not the password.")
+        expect(page.get_by_role("alert")).to_have_text("The password is wrong.")
         page.get_by_label("Password").fill("correct horse battery")
         page.keyboard.press("Enter")
         page.get_by_role("link", name="Log out").click(timeout=PATIENCE_MS)

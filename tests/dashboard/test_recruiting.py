@@ -77,6 +77,6 @@ def test_withdrawing_leaves_a_database_that_verifies(codes: list[str], workspace
         db.execute("UPDATE response SET rt_ms = 1 WHERE seq = 20")
     code, output = run("verify", str(database))
     assert code == 1
-    assert output.partition("\n")[2].startswith("Fault: Answer 20 ")
+    assert output.partition("\n")[2].startswith("Fault: Response 20 ")
     with pytest.raises(ForetellError, match="There is no database"):
         run("verify", str(workspace / "other.db"))

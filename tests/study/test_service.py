@@ -208,10 +208,10 @@ def test_what_is_kept_cannot_be_changed(service: Service, study: str, table: str
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        (f"UPDATE response SET choice = {OTHER} WHERE seq = 5", "Answer 5 .* was changed"),
-        ("UPDATE response SET rt_ms = rt_ms + 0.001 WHERE seq = 2", "Answer 2 .* was changed"),
-        ("DELETE FROM response WHERE seq = 7", "Answer 8 .* does not follow"),
-        ("DELETE FROM response WHERE seq = 1", "Answer 2 .* does not follow"),
+        (f"UPDATE response SET choice = {OTHER} WHERE seq = 5", "Response 5 .* was changed"),
+        ("UPDATE response SET rt_ms = rt_ms + 0.001 WHERE seq = 2", "Response 2 .* was changed"),
+        ("DELETE FROM response WHERE seq = 7", "Response 8 .* does not follow"),
+        ("DELETE FROM response WHERE seq = 1", "Response 2 .* does not follow"),
     ],
 )  # fmt: skip
 def test_the_chain_shows_tampering(service: Service, study: str, statement: str, complaint: str) -> None:

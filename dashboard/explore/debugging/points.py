@@ -39,7 +39,7 @@ class Axis:
 
 def kinds(found: DebuggingResults, confident: float) -> list[str]:
     """Classify each image as correct or a kind of error; errors are confident from this probability on."""
-    answers = found.answers
+    answers = found.predictions
     errors = np.where(answers.probability >= confident, CONFIDENT, OTHER_ERROR)
     return [str(kind) for kind in np.where(~found.has_known_label, UNKNOWN, np.where(answers.correct, RIGHT, errors))]
 
@@ -86,7 +86,7 @@ def _frame(found: DebuggingResults, x: Axis, y: Axis, groups: Sequence[str]) -> 
             "x": x.values,
             "y": y.values,
             "group": list(groups),
-            "says": found.class_names[found.answers.predicted],
+            "says": found.class_names[found.predictions.predicted],
             "label": found.label_names,
             "picture": found.images.ids,
         }

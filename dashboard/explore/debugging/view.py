@@ -55,7 +55,7 @@ def show(found: DebuggingResults, model: str, name: str, picked: OnPick) -> None
     section = st.segmented_control(
         "Part", SECTIONS, default=POINTS, required=True, key="part", bind=BIND, label_visibility="collapsed", wrap=True
     )
-    gallery = Gallery(found.images, found.answers, found.categories)
+    gallery = Gallery(found.images, found.predictions, found.categories)
     if section == POINTS:
         _points(found, gallery, model, name, picked)
     elif section == LABELS:
@@ -100,9 +100,9 @@ def _points(found: DebuggingResults, gallery: Gallery, model: str, name: str, pi
 
 def _sure(found: DebuggingResults, model: str, noise: str, measure: str) -> tuple[Axis, Axis] | None:
     """Return confidence and uncertainty; None until the predictions under noise are computed."""
-    confidence = Axis("confidence: probability of the prediction", found.answers.probability)
+    confidence = Axis("confidence: probability of the prediction", found.predictions.probability)
     if noise == ENTROPY:
-        return confidence, Axis("entropy of the prediction, bits", found.answers.entropy)
+        return confidence, Axis("entropy of the prediction, bits", found.predictions.entropy)
     task = make_noise_task(cache.load_classifier(model), noise, found.images)
     table: pd.DataFrame | None = get_result(task, "_noise")
     if table is None:
@@ -150,7 +150,7 @@ def _groups(found: DebuggingResults) -> list[str]:
         return points.kinds(found, confident / 100)
     if by == BY_NOTHING:
         return [points.ALL] * len(found.images)
-    names = found.class_names[found.answers.predicted] if by == BY_PREDICTION else found.label_names
+    names = found.class_names[found.predictions.predicted] if by == BY_PREDICTION else found.label_names
     return points.commonest([str(name) for name in names])
 
 
@@ -162,7 +162,7 @@ def _labels(found: DebuggingResults, gallery: Gallery, name: str, picked: OnPick
         )
         return
     judge = _judge_box(found)
-    likely, right = found.find_label_errors(judge), float(found.answers.correct[found.has_known_label].mean())
+    likely, right = found.find_label_errors(judge), float(found.predictions.correct[found.has_known_label].mean())
     st.caption(
         f"Likely label errors by confident learning: {len(likely):,} of {int(found.has_known_label.sum()):,}. "
         "The predictions are evidence only for images the AI was not trained on, and cannot tell a "

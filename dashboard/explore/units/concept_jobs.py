@@ -17,7 +17,7 @@ from dashboard.shared.keys import digest
 from dashboard.shared.tasks import Task
 from data.types import ImageSet
 from study.inquiry.concepts import CHANCE, LEAST_CHANCE
-from study.inquiry.conceptsets import OTHERS, material, parse_concepts
+from study.inquiry.conceptsets import OTHERS, draw_inputs, parse_concepts
 from study.inquiry.interventions import against_others, draw_rows, predict_under_intervention
 from study.network.sources import class_of_labels
 
@@ -68,7 +68,7 @@ def make_tcav_task(
         (parsed,) = parse_concepts(images, [concept], None)
         labels = class_of_labels(images, classifier)
         count = min(MOST_IMAGES, int((labels != target).sum()) // (1 + OTHERS))
-        seen = material(classifier, parsed, images, labels, target, count, 0)
+        seen = draw_inputs(classifier, parsed, images, labels, target, count, 0)
         return tcav(
             *(classifier, list(layers), seen.concept, seen.others, seen.target, target),
             runs=RUNS,

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 
 from study.store.errors import StoreError
 from study.store.migrations import v0001_initial, v0002_road, v0003_pause, v0004_access, v0005_fewer_pages
-from study.store.migrations.translation import Migrations, Statements, translated
+from study.store.migrations.translation import Migrations, Statements, translate
 
 __all__ = ["MIGRATIONS", "Migrations", "fingerprint", "migrate"]
 
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS schema_version(
 
 
 def migrate(engine: Engine, migrations: Migrations = MIGRATIONS, schema: str = "public") -> int:
-    """Bring the database to the newest version and return it; a newer database than this code is refused."""
+    """Migrate the database to the newest version and return that; refuse a database newer than this code."""
     mine = migrations[engine.dialect.name]
     for version, statements in enumerate(mine, 1):
         with engine.connect() as connection, _rebuilding(connection), connection.begin():
@@ -39,15 +39,15 @@ def migrate(engine: Engine, migrations: Migrations = MIGRATIONS, schema: str = "
 
 
 def fingerprint(statements: Statements) -> str:
-    """SHA-256 of a migration's text."""
+    """Hash a migration's text (SHA-256)."""
     return hashlib.sha256("\n".join(statements).encode()).hexdigest()
 
 
 @contextmanager
 def _rebuilding(connection: Connection) -> Iterator[None]:
-    """SQLite can only make a table anew, and one that others refer to only with the rule off.
+    """Rebuild tables with foreign-key checks off: SQLite changes a table only by replacing it.
 
-    That can be changed only between transactions (sqlite.org/lang_altertable.html#otheralter); every row is checked
+    The setting changes only between transactions (sqlite.org/lang_altertable.html#otheralter); every row is checked
     before the commit.
     """
     if connection.dialect.name != "sqlite":
@@ -64,7 +64,7 @@ def _rebuilding(connection: Connection) -> Iterator[None]:
 def _applied(connection: Connection, known: int, schema: str) -> set[int]:
     record: Statements = (_RECORD,)
     if connection.dialect.name == "postgresql":
-        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translated(record))
+        record = (f"CREATE SCHEMA IF NOT EXISTS {schema}", *translate(record))
     for statement in record:
         connection.exec_driver_sql(statement)
     versions = set(connection.execute(text("SELECT version FROM schema_version")).scalars())
@@ -80,7 +80,7 @@ def _apply(connection: Connection, version: int, statements: Statements) -> None
         connection.exec_driver_sql(statement)
     sqlite = connection.dialect.name == "sqlite"
     if sqlite and connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
-        raise StoreError(f"The database does not survive schema version {version}. Restore it from a backup.")
+        raise StoreError(f"The migration of the database to schema version {version} failed. Restore it from a backup.")
     connection.execute(
         text("INSERT INTO schema_version(version, applied_at, sha256) VALUES (:version, :at, :sha256)"),
         {"version": version, "at": time.time_ns(), "sha256": fingerprint(statements)},

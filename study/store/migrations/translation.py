@@ -1,4 +1,4 @@
-"""What SQLite's and PostgreSQL's migrations have in common: tables are written once, in SQLite's words."""
+"""Common parts of the migrations for SQLite and PostgreSQL: tables are written once, in SQLite's dialect."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _WORDS = (
 )
 
 
-def translated(statements: Statements) -> Statements:
-    """CREATE TABLE, CREATE INDEX and ALTER TABLE ADD COLUMN as PostgreSQL says them."""
-    return tuple(_translated(statement) for statement in statements)
+def translate(statements: Statements) -> Statements:
+    """Translate CREATE TABLE, CREATE INDEX and ALTER TABLE ADD COLUMN into PostgreSQL's dialect."""
+    return tuple(_translate_statement(statement) for statement in statements)
 
 
 def in_both(*versions: Statements) -> Migrations:
-    """Migrations that need nothing of their own in either database."""
-    return {"sqlite": versions, "postgresql": tuple(translated(version) for version in versions)}
+    """Use the same statements for both databases."""
+    return {"sqlite": versions, "postgresql": tuple(translate(version) for version in versions)}
 
 
 def guards(table: str, verb: str, function: str) -> Statements:
-    """PostgreSQL's triggers that call `function` for every row, and refuse to empty the table in one go."""
+    """Make PostgreSQL's triggers that call `function` for every row and refuse to truncate the table."""
     name = f"{table}_no_{verb.lower()}"
     made = f"CREATE TRIGGER {name} BEFORE {verb} ON {table} FOR EACH ROW EXECUTE FUNCTION {function}()"
     if verb != "DELETE":
@@ -37,7 +37,7 @@ def guards(table: str, verb: str, function: str) -> Statements:
     return made, whole
 
 
-def _translated(statement: str) -> str:
+def _translate_statement(statement: str) -> str:
     for pattern, word in _WORDS:
         statement = re.sub(pattern, word, statement)
     return statement

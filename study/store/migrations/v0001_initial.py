@@ -1,12 +1,12 @@
 """Schema version 1. Never edited once released: a change is a new migration.
 
 Times are nanoseconds since 1970 (UTC) on the server's clock; client times are milliseconds.
-The primary key of ``response`` is the exactly-once guarantee; ``attempt_id`` tells a retry from a second answer.
+The primary key of ``response`` is the exactly-once guarantee; ``attempt_id`` tells a retry from a second response.
 """
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translated
+from study.store.migrations.translation import guards, translate
 
 _APPEND_ONLY = ("response", "response_conflict", "event", "trial_plan", "consent")
 
@@ -86,7 +86,7 @@ STATEMENTS = _TABLES + _TRIGGERS
 _REFUSAL = "RAISE EXCEPTION USING MESSAGE = TG_TABLE_NAME || ' is append-only'"
 
 POSTGRESQL = (
-    *translated(_TABLES),
+    *translate(_TABLES),
     f"CREATE FUNCTION append_only() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {_REFUSAL}; END $$",
     *(made for table in _APPEND_ONLY for verb in ("UPDATE", "DELETE") for made in guards(table, verb, "append_only")),
 )

@@ -1,13 +1,13 @@
-"""Schema version 2: the whole road of a participant, one live tab, withdrawal, pay, an audit trail.
+"""Schema version 2: a participant's whole procedure, one live tab, withdrawal, pay, an audit trail.
 
-``session`` and ``trial_plan`` are made anew because SQLite cannot change a CHECK. Answers are append-only but for
-the erasure of somebody who withdrew: it needs her row in ``withdrawal`` and leaves each answer's hashes in
-``erased_answer``, so that the chain can still be followed.
+``session`` and ``trial_plan`` are rebuilt because SQLite cannot change a CHECK. Responses are append-only except
+for erasure after a withdrawal: it needs a row in ``withdrawal`` and leaves each response's hashes in
+``erased_answer``, so that the chain can still be verified.
 """
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translated
+from study.store.migrations.translation import guards, translate
 
 _ERASABLE = ("response", "response_conflict", "event", "trial_plan", "comprehension", "questionnaire")
 _LASTING = ("erased_answer", "withdrawal", "audit")
@@ -111,7 +111,7 @@ _STAGES = (
 _CHANGED = (
     "ALTER TABLE session DROP CONSTRAINT session_stage_check",
     f"ALTER TABLE session ADD CONSTRAINT session_stage_check CHECK(stage IN ({_STAGES}))",
-    *translated(
+    *translate(
         tuple(
             f"ALTER TABLE session ADD COLUMN {column}"
             for column in (
@@ -138,7 +138,7 @@ _OLDER = ("response", "response_conflict", "event", "trial_plan")
 
 POSTGRESQL = (
     *_CHANGED,
-    *translated(_ADDED),
+    *translate(_ADDED),
     _ERASABLE_FUNCTION,
     *(f"DROP TRIGGER {table}_no_{end} ON {table}" for table in _OLDER for end in ("delete", "truncate")),
     *(made for table in _ERASABLE for made in guards(table, "DELETE", "erasable")),
@@ -149,4 +149,4 @@ POSTGRESQL = (
     ),
     *(made for table in _LASTING for made in guards(table, "DELETE", "append_only")),
 )
-"""No PostgreSQL database of version 1 was ever filled; it goes the same road so that the versions agree."""
+"""No PostgreSQL database of version 1 has data; it has the same steps so that the versions agree."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from study.store.migrations.translation import translated
+from study.store.migrations.translation import translate
 
 STATEMENTS = ("ALTER TABLE study_version ADD COLUMN paused INTEGER NOT NULL DEFAULT 0 CHECK(paused IN (0, 1))",)
 
-POSTGRESQL = translated(STATEMENTS)
+POSTGRESQL = translate(STATEMENTS)

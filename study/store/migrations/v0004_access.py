@@ -1,12 +1,12 @@
-"""Schema version 4: who may come in, who was left out, and how far time had come.
+"""Schema version 4: access modes, exclusions, and the time mark.
 
-Of a browser's secret, a private code and an address only keyed or plain hashes are kept. Columns of ``session`` hold
-nothing for participants who came before this version.
+Browsers' secrets, private codes and addresses are stored as keyed or plain hashes. New columns of ``session`` are
+empty for participants of earlier versions.
 """
 
 from __future__ import annotations
 
-from study.store.migrations.translation import translated
+from study.store.migrations.translation import translate
 
 STATEMENTS = (
     "ALTER TABLE session ADD COLUMN browser_hash TEXT",
@@ -26,4 +26,4 @@ CREATE TABLE time_mark(
   id INTEGER PRIMARY KEY CHECK(id = 1), reached INTEGER NOT NULL, since INTEGER, latest INTEGER) STRICT""",
 )
 
-POSTGRESQL = translated(STATEMENTS)
+POSTGRESQL = translate(STATEMENTS)

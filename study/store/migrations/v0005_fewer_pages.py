@@ -1,24 +1,24 @@
 """Schema version 5: a response changes fewer pages of the database, and each change writes a whole page.
 
 Rows of ``response`` are longer than a quarter of a page. SQLite puts such a row of a table WITHOUT ROWID on an overflow
-page of its own, and random keys spread the rest over pages that nobody else changes. Now responses are appended:
+page of its own, and random keys spread the rest over pages that no other row changes. Now responses are appended:
 ``seq`` is the key, and that a trial has one response is the rule (session_id, trial_index). Row hashes need no index:
-the chain gives each its place. That an attempt id serves one trial of its session is looked up in the writer's
+the chain orders them. That an attempt id serves one trial of its session is checked in the writer's
 transaction.
 
-What the page noticed is ``page_event``, ordered by session. That a trial was answered is told by its response alone;
-the view ``event`` shows both. A screen that many participants see is kept once, in ``screen``.
+Events of the page are in ``page_event``, ordered by session. The time of a response is in ``response`` alone;
+the view ``event`` shows both. A screen that many participants see is stored once, in ``screen``.
 """
 
 from __future__ import annotations
 
-from study.store.migrations.translation import guards, translated
+from study.store.migrations.translation import guards, translate
 
 _WITHDRAWN = " WHEN NOT EXISTS (SELECT 1 FROM withdrawal w WHERE w.session_id = OLD.session_id)"
 
 
 def _guards(table: str, unless: str = _WITHDRAWN) -> tuple[str, ...]:
-    """Make the triggers again, which a table takes with it when it is dropped."""
+    """Make the triggers again that dropping a table removes."""
     return tuple(
         f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table}{allowed} "
         f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
@@ -37,7 +37,7 @@ _RESPONSE = (
     "confidence, dropped_frames, clock_ms"
 )
 _EVENT = "event_id, session_id, trial_index, kind, t_client_ms, received_at, payload_json"
-_NOT_TOLD_TWICE = "kind <> 'answered'"
+_NOT_REPEATED = "kind <> 'answered'"
 _VIEW = f"""
 CREATE VIEW event({_EVENT}) AS SELECT {_EVENT} FROM page_event UNION ALL
 SELECT attempt_id, session_id, trial_index, 'answered', event_ms, received_at, '{{}}' FROM response"""
@@ -79,14 +79,14 @@ CREATE TABLE page_event(
   event_id TEXT NOT NULL, session_id TEXT NOT NULL REFERENCES session, trial_index INTEGER, kind TEXT NOT NULL,
   t_client_ms REAL, received_at INTEGER NOT NULL, payload_json TEXT NOT NULL,
   PRIMARY KEY(session_id, event_id)) STRICT, WITHOUT ROWID""",
-    f"INSERT INTO page_event({_EVENT}) SELECT {_EVENT} FROM event WHERE {_NOT_TOLD_TWICE}",
+    f"INSERT INTO page_event({_EVENT}) SELECT {_EVENT} FROM event WHERE {_NOT_REPEATED}",
     "DROP TABLE event",
     *_guards("page_event"),
     _VIEW,
 )
 
 POSTGRESQL = (
-    *translated(_SCREENS),
+    *translate(_SCREENS),
     "CREATE INDEX screen_by_content ON screen USING hash (screen_json)",
     *(made for verb in ("UPDATE", "DELETE") for made in guards("screen", verb, "append_only")),
     "ALTER TABLE trial_plan ADD COLUMN screen_id BIGINT REFERENCES screen",
@@ -103,11 +103,11 @@ POSTGRESQL = (
     "ALTER TABLE response ADD UNIQUE (session_id, trial_index)",
     "ALTER TABLE event RENAME TO page_event",
     "ALTER TABLE page_event DISABLE TRIGGER event_no_delete",
-    f"DELETE FROM page_event WHERE NOT ({_NOT_TOLD_TWICE})",
+    f"DELETE FROM page_event WHERE NOT ({_NOT_REPEATED})",
     "ALTER TABLE page_event ENABLE TRIGGER event_no_delete",
     "ALTER TABLE page_event DROP CONSTRAINT event_pkey",
     "DROP INDEX event_of_session",
     "ALTER TABLE page_event ADD PRIMARY KEY (session_id, event_id)",
     _VIEW,
 )
-"""PostgreSQL changes keys in place, and its tables have no other order than that of arrival."""
+"""PostgreSQL changes keys in place, and stores rows in the order of arrival."""

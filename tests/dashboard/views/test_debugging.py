@@ -70,18 +70,19 @@ def test_every_picture_is_one_point_of_its_kind(view, found) -> None:
     placed = {i: at for group in groups.values() for i, at in group.items()}
     assert sorted(placed) == list(range(FEW))
     assert sum(map(len, groups.values())) == FEW
-    sure = found.answers.probability
+    sure = found.predictions.probability
     np.testing.assert_allclose([placed[i][0] for i in range(FEW)], sure, atol=1e-5)
-    np.testing.assert_allclose([placed[i][1] for i in range(FEW)], found.answers.entropy, atol=1e-4)
-    wrong = np.flatnonzero(~found.answers.correct)
+    np.testing.assert_allclose([placed[i][1] for i in range(FEW)], found.predictions.entropy, atol=1e-4)
+    wrong = np.flatnonzero(~found.predictions.correct)
     assert sorted(groups[points.CONFIDENT]) == [i for i in wrong if sure[i] >= 0.8]
     assert sorted(groups[points.OTHER_ERROR]) == [i for i in wrong if sure[i] < 0.8]
-    assert sorted(groups[points.RIGHT]) == np.flatnonzero(found.answers.correct).tolist()
+    assert sorted(groups[points.RIGHT]) == np.flatnonzero(found.predictions.correct).tolist()
 
 
 def test_the_bound_of_confidence_is_the_readers(view, found) -> None:
     groups = drawn(view(confident="50"))
-    assert len(groups[points.CONFIDENT]) == int((~found.answers.correct & (found.answers.probability >= 0.5)).sum())
+    sure = ~found.predictions.correct & (found.predictions.probability >= 0.5)
+    assert len(groups[points.CONFIDENT]) == int(sure.sum())
 
 
 def test_the_feature_space_is_the_plane_of_the_features(view, found) -> None:
@@ -92,7 +93,7 @@ def test_the_feature_space_is_the_plane_of_the_features(view, found) -> None:
 
 def test_colours_by_class_leave_the_rest_grey(view, found) -> None:
     groups = drawn(view(colour="The AI's prediction"))
-    names = found.class_names[found.answers.predicted]
+    names = found.class_names[found.predictions.predicted]
     assert len(groups) == len(points.PALETTE) + 1
     for name in set(groups) - {points.OTHER}:
         assert sorted(groups[name]) == np.flatnonzero(names == name).tolist()
@@ -121,7 +122,7 @@ def test_a_sampler_that_does_not_apply_says_so(view) -> None:
 def test_doubtful_labels_with_what_to_make_of_them(view, found) -> None:
     app = view(part=debugging.LABELS)
     doubtful = found.find_label_errors()
-    right = found.answers.correct.mean()
+    right = found.predictions.correct.mean()
     (said,) = [c.value for c in app.caption if "confident learning" in c.value]
     assert said.startswith(f"Likely label errors by confident learning: {len(doubtful)} of {FEW}.")
     assert f"right about {right:.0%}" in said

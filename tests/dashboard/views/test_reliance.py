@@ -64,7 +64,7 @@ def test_the_page_shows_the_verbs_test_of_a_concept_at_each_layer(opened, world)
     app = settled(opened(view="Classes and units", **QUICK, **link))
     (table,) = [table.value for table in app.table if "Effect on the class" in table.value.columns]
     count = int(sum(images.categories[k] != "fish" for k in images.labels)) // 4
-    request = verb.ConceptQuery("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), pictures=count)
+    request = verb.ConceptQuery("scenes", "fish", ("context=sea",), layers=tuple(LAYERS), count=count)
     expected = verb.concepts(classifier, request, images).table
     assert table["Layer"].tolist() == LAYERS
     for shown, row in zip(table.itertuples(index=False), expected.itertuples(), strict=True):

@@ -42,7 +42,7 @@ def test_a_link_brings_back_the_unit_and_how_it_is_drawn(opened) -> None:
     classifier = cache.load_classifier("scenes")
     made = VisualisationSettings("pixels", 2, 4, 7).make(classifier, Unit(12, LAYER))
     found = exemplars(classifier, Unit(12, LAYER), of_set(gallery_of("scenes", "standard").images))
-    assert captions(app) == under(made.activations) + [f"{one.activation:.4g}   {one.id}" for one in found.found]
+    assert captions(app) == under(made.activations) + [f"{one.activation:.4g}   {one.id}" for one in found.exemplars]
 
 
 def test_it_begins_with_a_class(opened) -> None:

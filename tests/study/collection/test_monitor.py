@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from core.errors import ForetellError
-from study.collection.monitor import LONGEST_RUN, SILENT_NS, flags
+from study.collection.monitor import LONGEST_RUN, SILENT_NS, describe_flags
 from study.participation.answer import TrialResponse
 from study.service import Service
 from study.store import audit
@@ -78,7 +78,7 @@ def test_everybody_is_where_she_is(watched: Service, clock: Clock) -> None:
     assert {kind: seen.count(kind) for kind in ("waiting", "answering", "silent", "finished", "ended")} == {
         "waiting": 0, "answering": 1, "silent": 2, "finished": 1, "ended": 1,
     }  # fmt: skip
-    newest = seen.people.iloc[0]
+    newest = seen.participants.iloc[0]
     assert (newest["where"], newest["trial"], newest["of"], newest["minutes"]) == ("finished", 21, 21, 1.0)
     assert seen.places[["places", "open", "held", "done"]].sum().tolist() == [12, 9, 2, 1]
     assert seen.throughput["answers"].tolist() == [22]
@@ -110,15 +110,15 @@ def test_flags_say_what_the_answers_show(watched: Service) -> None:
             answer(watched, token, index, side, fast, 31_000.0 if person == "away" and index == 4 else 0)
     longest = {p: max(len(list(g)) for _, g in itertools.groupby(s.split())) for p, s in sides.items()}
     assert longest["straight"] == 13 > LONGEST_RUN > longest["good"]
-    said = watched.researcher.monitor("demo").people["flags"].iloc[::-1].tolist()
-    said = [text.replace("catch trials missed beyond the allowed: 1", "").strip("; ") for text in said]
-    assert said == ["13 times the same side in a row", "14% faster than 300 ms", "31 s out of sight", ""]
+    said = watched.researcher.monitor("demo").participants["flags"].iloc[::-1].tolist()
+    said = [text.replace("attention checks failed beyond the allowed number: 1", "").strip("; ") for text in said]
+    assert said == ["13 responses in a row on the same side", "14% faster than 300 ms", "31 s with the page hidden", ""]
 
 
 def test_a_missed_catch_trial_is_flagged_and_an_allowed_one_is_not() -> None:
     fine = {"answers": 5, "fast": 0, "blur_ms": 0.0, "run": 2}
-    assert flags(fine, 1) == ["catch trials missed beyond the allowed: 1"]
-    assert flags(fine, 0) == flags(None, -1) == []
+    assert describe_flags(fine, 1) == ["attention checks failed beyond the allowed number: 1"]
+    assert describe_flags(fine, 0) == describe_flags(None, -1) == []
 
 
 def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
@@ -128,7 +128,7 @@ def test_catch_trials_are_counted_where_they_stand(watched: Service) -> None:
         for index in range(TRIALS + 1):
             answer(watched, token, index)
     people = watched.researcher.load_participants("demo")
-    missed = watched.researcher.monitor("demo").people["flags"].str.contains("catch").iloc[::-1].tolist()
+    missed = watched.researcher.monitor("demo").participants["flags"].str.contains("attention").iloc[::-1].tolist()
     assert missed == (people["catch_missed"] > 0).tolist()
     assert 0 < sum(missed) < 6 or len(set(missed)) == 1
 
@@ -145,9 +145,9 @@ def test_what_is_seen_is_the_same_whatever_was_right(tmp_path: Path, clock: Cloc
             seen.append(service.researcher.monitor("demo"))
     for name in ("places", "throughput", "incidents"):
         pd.testing.assert_frame_equal(getattr(seen[0], name), getattr(seen[1], name))
-    rest = [look.people.drop(columns="participant") for look in seen]
+    rest = [look.participants.drop(columns="participant") for look in seen]
     pd.testing.assert_frame_equal(*rest)
-    assert "condition" not in seen[0].people
+    assert "condition" not in seen[0].participants
 
 
 def test_unblinding_needs_a_reason_and_is_kept(watched: Service) -> None:

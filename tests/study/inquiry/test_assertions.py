@@ -111,7 +111,7 @@ def test_pictures_without_labels(tmp_path):
     (tmp_path / "r.py").write_text(
         "def wide(picture, answer):\n    return answer.label is None and picture.width == 30\n"
     )
-    asserted, (csv, _) = assertion_files(AssertionQuery(tmp_path / "r.py", pictures=str(tmp_path)), tmp_path / "out")
+    asserted, (csv, _) = assertion_files(AssertionQuery(tmp_path / "r.py", images=str(tmp_path)), tmp_path / "out")
     assert csv.name == "scenes.r.csv"
     assert asserted.report["assertions"]["wide"] | {"low": 0, "high": 0} == {
         "says": "wide",

@@ -121,7 +121,7 @@ def test_the_answers_of_an_open_set_are_not_asked_for_again(tmp_path, monkeypatc
     classifier = scene_net()
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "adversarial", "size": 40}), None)
     assert len(images) < SHARD
-    answers = debug_classifier(classifier, images, tmp_path, silent).answers
+    answers = debug_classifier(classifier, images, tmp_path, silent).predictions
 
     def refuse(*_: object) -> None:
         raise AssertionError("asked again")

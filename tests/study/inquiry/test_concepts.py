@@ -22,7 +22,7 @@ from tests.core.scenes import scene_net
 
 SETTINGS = {"split": "standard", "size": 160}
 LAYER = "pool"
-REQUEST = ConceptQuery("scenes", "fish", ("context=sea", "context=road"), settings=SETTINGS, pictures=12, runs=3)
+REQUEST = ConceptQuery("scenes", "fish", ("context=sea", "context=road"), settings=SETTINGS, count=12, runs=3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,7 +78,7 @@ def test_scores_are_tcavs_and_p_values_pay_for_all_tests(world, found):
     classifier, images = world
     fish, labels = classifier.categories.index("fish"), class_of_labels(images, classifier)
     concept = module.parse_concepts(images, ["context=sea"], None)[0]
-    seen = module.material(classifier, concept, images, labels, fish, 12, 0)
+    seen = module.draw_inputs(classifier, concept, images, labels, fish, 12, 0)
     assert [len(part) for part in (seen.concept, seen.others, seen.target)] == [12, 36, 10]
     draws = torch.Generator().manual_seed(0)
     (direct,) = tcav(classifier, [LAYER], seen.concept, seen.others, seen.target, fish, runs=3, generator=draws)
@@ -138,8 +138,8 @@ def test_concepts_in_folders(world, tmp_path):
         ({"concepts": ()}, "No concept was named"),
         ({"concepts": (str(Path(__file__).parent),)}, "also give a folder of other images"),
         ({"layers": ("features.9",)}, "no layer 'features.9'"),
-        ({"pictures": 60}, "give fewer"),
-        ({"pictures": 0}, r"count=0: a concept is learned from images: give \d or more"),
+        ({"count": 60}, "give fewer"),
+        ({"count": 0}, r"count=0: a concept is learned from images: give \d or more"),
         ({"settings": {"size": 3}}, "no image of 'fish'"),
     ],
 )  # fmt: skip

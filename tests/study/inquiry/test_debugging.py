@@ -67,7 +67,7 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     found = debug_classifier(
         Classifier(network, net.preprocess, net.categories, name="heart"), images, tmp_path, silent
     )
-    assert found.answers.correct.all()
+    assert found.predictions.correct.all()
     assert found.find_label_errors() == found.find_label_errors("both") == []
     named = wrong[found.find_label_errors("features")]
     assert named.mean() > 0.7
@@ -75,7 +75,7 @@ def test_labels_that_were_trained_in_are_found_by_a_reader_that_has_not_seen_the
     own, read = (error_detection(-one.margin, wrong) for one in (found.labels, found.read))
     assert read.interval[0] > own.area
     (line,) = [said for said in label_evidence(found, found.find_label_errors("features")[0]) if "linear probe" in said]
-    assert "trained without this image, doubts the label: rather " in line
+    assert "trained without this image, predicts " in line
 
 
 def _by_heart(net, inputs, labels):
@@ -111,7 +111,7 @@ def test_evidence_is_what_the_pictures_say(planted):
     lines = label_evidence(found, i)
     assert lines[0] == f"labelled {label}, rather {network.categories[answer.argmax()]}"
     assert f"gives {label} {answer[own]:.0%};" in lines[1]
-    assert lines[2] == f"It says {network.categories[answer.argmax()]}, {answer.max():.0%}."
+    assert lines[2] == f"It predicts {network.categories[answer.argmax()]}, {answer.max():.0%}."
     near = [found.images.categories[found.images.labels[k]] for k in found.near.indices[i].tolist()]
     rather = network.categories[answer.argmax()]
     assert near.count(rather) > near.count(label)
@@ -127,7 +127,7 @@ def test_an_outlier_is_told_with_its_rank(planted):
     assert (np.diff(away[ranked]) <= 0).all()
     lines = outlier_evidence(found, ranked[2])
     assert lines[0] == f"rank 3 of {SIZE}"
-    assert f"within {away[ranked[2]]:.2f}, of half of the pictures within {np.median(away):.2f}; " in lines[2]
+    assert f"within {away[ranked[2]]:.2f}, of half of the images within {np.median(away):.2f}; " in lines[2]
     same = (found.images.labels[found.near.indices[ranked[2]].numpy()] == found.images.labels[ranked[2]]).sum()
     assert f"; {same} of them " in lines[2]
 

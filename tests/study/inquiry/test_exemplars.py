@@ -75,14 +75,14 @@ def test_the_nine_are_those_of_a_search_one_by_one(scenes, pictures, unit):
     answers = [answer(i) for i in range(40)]
     expected = sorted(range(40), key=lambda i: -answers[i])[:9]
     found = exemplars(scenes, unit, pictures)
-    assert [one.index for one in found.found] == expected
-    np.testing.assert_allclose([one.activation for one in found.found], [answers[i] for i in expected], rtol=1e-4)
-    assert [one.id for one in found.found] == [str(i) for i in expected]
+    assert [one.index for one in found.exemplars] == expected
+    np.testing.assert_allclose([one.activation for one in found.exemplars], [answers[i] for i in expected], rtol=1e-4)
+    assert [one.id for one in found.exemplars] == [str(i) for i in expected]
 
 
 def test_the_part_shown_is_all_that_the_unit_looks_at(scenes, pictures):
     """What lies outside the box can be anything, what lies inside cannot."""
-    one = exemplars(scenes, Unit(12, LAYER), pictures, count=1).found[0]
+    one = exemplars(scenes, Unit(12, LAYER), pictures, count=1).exemplars[0]
     assert one.place is not None
     (row, column), (top, left, bottom, right) = one.place, one.box
     pixels = np.asarray(pictures.open(one.index))
@@ -110,7 +110,7 @@ def test_a_projection_that_knows_nothing_of_the_picture_is_said_to_be_one(poolin
     """Without max pooling all projections are the weights' own (Springenberg et al. 2014, section 3.4)."""
     classifier = small(nn.Conv2d(3, 4, 3), nn.ReLU(), pooling, nn.Conv2d(4, 4, 3))
     found = exemplars(classifier, Unit(1, "3", 2, 2), noise(), count=3)
-    first, second = (one.projection for one in found.found[:2])
+    first, second = (one.projection for one in found.exemplars[:2])
     assert torch.equal(first, second) == blind
     assert any(said.startswith("The projection is the same") for said in found.warnings) == blind
 
@@ -119,7 +119,7 @@ def test_where_there_can_be_no_projection_the_pictures_are_found_all_the_same():
     """A compiled part hides its ReLUs from a deconvnet."""
     inner = torch.jit.script(nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU()))
     found = exemplars(small(inner, nn.Conv2d(4, 4, 3)), Unit(1, "1"), noise(), count=2)
-    assert [one.projection for one in found.found] == [None, None]
+    assert [one.projection for one in found.exemplars] == [None, None]
     assert len(found.warnings) == 1
     assert "a deconvnet cannot change the ReLUs" in found.warnings[0]
     assert len(unit_sheets.tile_exemplars(found)) == 2
@@ -147,7 +147,7 @@ def test_a_folder_is_all_its_pictures_and_an_unreadable_one_is_named(tmp_path):
 def test_the_box_is_drawn_around_the_part_and_a_projection_of_nothing_is_grey(scenes, pictures):
     """Places on the tile worked out by hand: 96 px of the network's input on a cell."""
     found = exemplars(scenes, Unit(12, LAYER), pictures, count=1)
-    (one,) = found.found
+    (one,) = found.exemplars
     (tile,) = unit_sheets.tile_exemplars(found)
     cell, gap = unit_sheets.CELL, unit_sheets.GAP
     assert tile.image.size == (3 * cell + 2 * gap, cell)

@@ -85,20 +85,20 @@ def test_a_map_does_not_depend_on_who_is_explained_with_it(folder, tmp_path, mon
 
 def test_what_is_there_is_kept_and_any_change_makes_it_anew(folder, tmp_path):
     out = tmp_path / "out"
-    assert explain_files(GRADIENT, [folder], out) == Outcome(made=5)
-    assert explain_files(GRADIENT, [folder], out) == Outcome(kept=5)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_made=5)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_kept=5)
     (out / "0.gradient.npy").unlink()
     (out / "1.gradient.json").write_text("{")
     (folder / "2.png").write_bytes((folder / "3.png").read_bytes())
-    assert explain_files(GRADIENT, [folder], out) == Outcome(made=3, kept=2)
+    assert explain_files(GRADIENT, [folder], out) == Outcome(n_made=3, n_kept=2)
     for other in (
         ExplanationQuery("scenes", ("gradient",), target="boat"),
         ExplanationQuery("scenes", ("gradient",), "boat", {}, 1),
     ):
-        assert explain_files(other, [folder], out) == Outcome(made=5)
+        assert explain_files(other, [folder], out) == Outcome(n_made=5)
     assert explain_files(
         ExplanationQuery("scenes", ("gradient", "input_x_gradient"), "boat", {}, 1), [folder], out
-    ) == Outcome(made=5, kept=5)
+    ) == Outcome(n_made=5, n_kept=5)
 
 
 def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_path, monkeypatch):
@@ -115,13 +115,15 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
         explain_files(ExplanationQuery("scenes", ("gradient",), target="boat"), [picture], out)
     monkeypatch.undo()
     assert not np.array_equal(np.load(out / "0.gradient.npy"), expected)
-    assert explain_files(GRADIENT, [picture], out) == Outcome(made=1)
+    assert explain_files(GRADIENT, [picture], out) == Outcome(n_made=1)
     np.testing.assert_array_equal(np.load(out / "0.gradient.npy"), expected)
 
 
 def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp_path):
     (folder / "2.png").write_bytes(b"not a picture")
-    with pytest.raises(ForetellError, match=r"^1 of 5 maps could not be made, the others are there\. .*2\.png cannot"):
+    with pytest.raises(
+        ForetellError, match=r"^1 of 5 heatmaps could not be made; the others are there\. .*2\.png cannot"
+    ):
         explain_files(GRADIENT, [folder], tmp_path / "out")
     assert sorted(path.stem for path in (tmp_path / "out").glob("*.json")) == [f"{k}.gradient" for k in (0, 1, 3, 4)]
 
@@ -138,7 +140,7 @@ def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder,
     classifier = explain.open_classifier("scenes", folder)
     bad = float(classifier.preprocess(Image.open(folder / "3.png")).sum())
     monkeypatch.setattr(explain, "METHODS", {"gradient": picky})
-    with pytest.raises(ForetellError, match=r"1 of 5 maps could not be made.*3\.png: This one I cannot\.$"):
+    with pytest.raises(ForetellError, match=r"1 of 5 heatmaps could not be made.*3\.png: This one I cannot\.$"):
         explain_files(GRADIENT, [folder], tmp_path / "out")
     assert len(list((tmp_path / "out").glob("*.json"))) == 4
 
@@ -148,7 +150,7 @@ def test_a_method_that_does_not_apply_leaves_the_others_their_work(folder, tmp_p
         "from torch import nn\ndef build():\n    return nn.Sequential(nn.Flatten(), nn.Linear(3 * 224 * 224, 2))\n"
     )
     request = ExplanationQuery(str(tmp_path / "flat.py"), ("grad_cam", "gradient"))
-    sentence = r"^5 of 10 maps could not be made, the others are there\. flat has no layer with feature maps"
+    sentence = r"^5 of 10 heatmaps could not be made; the others are there\. flat has no layer with feature maps"
     with pytest.raises(ForetellError, match=sentence) as refused:
         explain_files(request, [folder], tmp_path / "out")
     assert str(refused.value).count("flat has no layer") == 1
@@ -191,7 +193,7 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     request = ExplanationQuery("scenes", ("gradient", "rise"), parameters={"samples": "32"})
     written, said = [], []
     for name, workers, engine in (("one", 1, "processes"), ("two", 2, "processes"), ("ray", 2, "ray")):
-        with pytest.raises(ForetellError, match="2 of 18 maps could not be made") as refused:
+        with pytest.raises(ForetellError, match="2 of 18 heatmaps could not be made") as refused:
             explain_files(request, [folder], Path(name), workers=workers, engine=engine)
         said.append(str(refused.value))
         written.append({path.name: path.read_bytes() for path in Path(name).iterdir()})
@@ -199,4 +201,4 @@ def test_either_engine_writes_the_same_files(tmp_path, monkeypatch):
     assert written[0] == written[1] == written[2]
     assert said[0] == said[1] == said[2]
     again = explain_files(request, sorted(folder.glob("[0-7].png")), Path("two"), workers=2)
-    assert (again.made, again.kept) == (0, 16)
+    assert (again.n_made, again.n_kept) == (0, 16)

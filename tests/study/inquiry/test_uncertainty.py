@@ -130,7 +130,7 @@ def test_pictures_without_labels_have_no_reliability(tmp_path):
     images = open_set(ImageSource.model_validate({"set": "scenes", "split": "standard", "size": 3}), None)
     for i in range(3):
         images.open(i).save(tmp_path / f"{i}.png")
-    request = UncertaintyQuery("scenes", pictures=str(tmp_path), sampler="multiplicative_noise", passes=5)
+    request = UncertaintyQuery("scenes", images=str(tmp_path), sampler="multiplicative_noise", passes=5)
     csv, facts = uncertainty_files(request, tmp_path / "out")
     table = pd.read_csv(csv)
     assert table["truth"].isna().all()
@@ -171,7 +171,7 @@ def test_few_errors_are_said_and_the_table_is_there_all_the_same():
         ({"sampler": "mc_dropout"}, "scenes has no dropout"),
         ({"sampler": "laplace"}, "give --prior FILE"),
         ({"prior": Path("none.safetensors")}, "There is no prior none.safetensors"),
-        ({"pictures": "nowhere"}, "There is no image nowhere"),
+        ({"images": "nowhere"}, "There is no image nowhere"),
         ({"settings": {"split": "shifted"}}, "Unknown split 'shifted'"),
     ],
 )

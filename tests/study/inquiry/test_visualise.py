@@ -134,7 +134,7 @@ def test_what_is_no_unit_is_refused_with_the_form(text):
             UnitQuery("scenes", "head:0", settings=VisualisationSettings(starts=0)),
             "starts=0, steps=128: an image needs at least 1",
         ),
-        (UnitQuery("scenes", "head:0", pictures="nowhere"), "There is no image nowhere"),
+        (UnitQuery("scenes", "head:0", images="nowhere"), "There is no image nowhere"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_writes_nothing(request_, sentence, tmp_path):

@@ -115,7 +115,7 @@ def test_a_script_at_one_address_is_slowed_down_and_flagged(service: Service, st
     assert set(codes) == {201, 429}
     assert STARTS <= taken <= STARTS + 3  # a slow machine earns one or two in between
     to_place(service, service.participant.begin(study, address="192.0.2.8"))
-    people = service.researcher.monitor(study).people
+    people = service.researcher.monitor(study).participants
     flagged = people[people["flags"].str.contains(f"one of {taken} from one address")]
     assert (taken >= CROWD, len(flagged), len(people)) == (True, taken, taken + 1)
     assert "192.0.2.7" not in str(query(service, "SELECT * FROM session"))
@@ -177,7 +177,7 @@ def test_an_excluded_participant_is_left_out_and_named(service: Service, bundle:
     assert tuple(people.loc[script, ["excluded", "reason", "answers"]]) == ("researcher", "a script", 15)
     assert (people["excluded"] == "").sum() == 3
     assert service.researcher.exclusions(study)[["participant", "reason"]].to_numpy().tolist() == [[script, "a script"]]
-    assert "excluded" in service.researcher.monitor(study).people.set_index("participant").loc[script, "flags"]
+    assert "excluded" in service.researcher.monitor(study).participants.set_index("participant").loc[script, "flags"]
     take_part(service, service.participant.begin(study))
     assert len(service.researcher.responses(study)) == 4 * 12
     assert ("excluded a participant",) in query(service, "SELECT act FROM audit")

@@ -204,7 +204,7 @@ def test_a_forged_tombstone_is_found(service: Service, study: str) -> None:
     take_part(service, token)
     service.participant.withdraw(code_of(service, token))
     tamper(service, "UPDATE erased_answer SET row_hash = 'x' WHERE seq = 4")
-    assert service.researcher.verify()[0].startswith("Answer 5 ")
+    assert service.researcher.verify()[0].startswith("Response 5 ")
 
 
 # Pay
@@ -282,12 +282,12 @@ def filled(service: Service, study: str) -> Service:
     [
         ("UPDATE trial_plan SET item_id = 'main-9' WHERE trial_index = 5", "trial 5: the plan is not"),
         ("UPDATE trial_plan SET phase = 'catch' WHERE trial_index = 4", "trial 4: the plan is not"),
-        ("DELETE FROM trial_plan WHERE trial_index = 14", "plan of 14 trials where its study makes 15"),
+        ("DELETE FROM trial_plan WHERE trial_index = 14", "plan of 14 trials but the study has 15"),
         ("UPDATE session SET condition = CASE condition WHEN 'both' THEN 'none' ELSE 'both' END", "the plan is not"),
-        ("UPDATE session SET position = 3 WHERE stage != 'done'", "stands at trial 3 and has answers to 1"),
+        ("UPDATE session SET position = 3 WHERE stage != 'done'", "is at trial 3 but has responses to 1"),
         ("UPDATE allocation_slot SET state = 'held' WHERE state = 'done'", "Place"),
         ("UPDATE audit SET detail_json = '{}' WHERE seq = 1", "Audit entry 1"),
-        ("UPDATE response SET confidence = 0.5 WHERE seq = 3", "Answer 3 .* was changed"),
+        ("UPDATE response SET confidence = 0.5 WHERE seq = 3", "Response 3 .* was changed"),
     ],
 )  # fmt: skip
 def test_verify_names_the_first_wrong_row(filled: Service, statement: str, complaint: str) -> None:

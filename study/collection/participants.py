@@ -1,4 +1,4 @@
-"""One row per participant: how they came through, and what the exclusion rule says. Never who they are."""
+"""One row per participant: their course through the study, and the exclusion rule's result. Never their identity."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from study.store.guests import exclusions
 from study.store.rows import Row
 
 MOST_MS = 1e13
-"""Of a clock; larger numbers, infinities and NaN are none."""
+"""Largest plausible clock value; larger numbers, infinities and NaN are discarded."""
 
 
 @dataclass(frozen=True)
 class StoredParticipation:
-    """A participation as stored, what belongs to it in other tables, and a researcher's reason to exclude it."""
+    """A stored participation, the related rows of other tables, and a researcher's reason to exclude it."""
 
     db: Connection
     row: Row
@@ -43,12 +43,12 @@ class StoredParticipation:
 
     @cached_property
     def catch_missed(self) -> int:
-        """The attention checks failed."""
+        """Number of failed attention checks."""
         return sum(choice != "a" for choice in responses.choices(self.db, self.row["session_id"], "catch").values())
 
     @property
-    def excluded(self) -> str:
-        """What excludes the participant, if anything."""
+    def exclusion_reason(self) -> str:
+        """The rule or researcher that excludes the participant, if any."""
         if self.reason is not None:
             return "researcher"
         return "catch" if self.catch_missed > procedure_of(self.manifest).road.catch_allowed else ""
@@ -62,7 +62,7 @@ class StoredParticipation:
 
     @cached_property
     def clock(self) -> Any:
-        """What the page last measured of the clocks."""
+        """The last measurement of the clocks by the page."""
         event = repository.last_event(self.db, self.row["session_id"], "clock")
         return json.loads(event["payload_json"]) if event else {}
 
@@ -75,7 +75,7 @@ class StoredParticipation:
 
 
 def _number(payload: Any, key: str) -> float | None:
-    """A number that a page sent, or nothing: a forged one must not decide the type of a column."""
+    """Return a number that a page sent, or nothing: a forged one must not change the type of a column."""
     value = payload.get(key) if isinstance(payload, dict) else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MOST_MS:
         return None
@@ -96,7 +96,7 @@ COLUMNS: tuple[Column[StoredParticipation], ...] = (
     Column(
         "excluded",
         "what excludes the participant: a rule of the study file (catch), or a researcher",
-        lambda one: one.excluded,
+        lambda one: one.exclusion_reason,
         values="catch, researcher",
     ),
     Column("reason", "the researcher's reason for excluding the participant", lambda one: one.reason or ""),
