@@ -130,6 +130,13 @@ def test_the_search_leaves_code_alone(tmp_path: Path) -> None:
     assert find_offences(list_strings(file)) == []
 
 
+def test_the_search_takes_parameters_for_code(tmp_path: Path) -> None:
+    """Negative control: the names in a numpydoc section are code, their meanings are prose."""
+    file = tmp_path / "module.py"
+    file.write_text('def f():\n    """Do it.\n\n    answers, map\n        All of the pictures.\n    """\n')
+    assert [offence.word for offence in find_offences(list_strings(file))] == ["pictures"]
+
+
 def test_the_list_holds_the_glossarys_other_words() -> None:
     """A word that the glossary replaces and no test looks for."""
     text = (ROOT / "docs" / "terms.md").read_text(encoding="utf-8")
