@@ -75,7 +75,7 @@ def test_labels_that_the_classifier_does_not_know_say_nothing(view, workspace: P
     for i in range(3):
         images.open(i).save(folder / f"{i}.png")
     app = view(name="mine", source="mine", **LINK)
-    assert "here are 0: name the folders" in app.info[0].value
+    assert "there are 0. Name the folders" in app.info[0].value
     assert not app.get("plotly_chart")
     assert not app.error
 
