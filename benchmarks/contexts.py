@@ -69,7 +69,7 @@ def context_share(scene: StagedScene, evidence: Tensor) -> float:
     return 1 - float(relevance_mass(evidence[None], scene.inside[None])[0])
 
 
-def compute_even_share(scene: StagedScene) -> float:
+def even_share(scene: StagedScene) -> float:
     """Compute `context_share` of a constant heatmap, the baseline."""
     return 1 - float(scene.inside.double().mean())
 

@@ -53,9 +53,7 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
 def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, Any]:
     """Measure the coverage of each measure over the studies."""
     found = pd.concat(
-        parallel.each(
-            partial(run_study, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies"
-        )
+        parallel.each(partial(run, per_condition), [(SEED, k) for k in range(studies)], workers=workers, what="Studies")
     )
     rows = []
     for name, part in found.groupby("measure", sort=False):
@@ -72,19 +70,19 @@ def measure(studies: int, per_condition: int, workers: int | None) -> dict[str, 
     return {"studies": studies, "participants": 4 * per_condition, "trials": 3 * CATEGORIES, "rows": rows}
 
 
-def run_study(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
+def run(per_condition: int, stream: tuple[int, int]) -> pd.DataFrame:
     """Tabulate measure, covered, study: each interval of one study."""
     rng = np.random.default_rng(stream)
-    frame = simulate_responses(per_condition, FIXED_CATEGORIES, rng)
+    frame = simulate(per_condition, FIXED_CATEGORIES, rng)
     parts = [
-        _check_bootstrap(frame, rng),
-        _check_models(simulate_responses(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng)),
+        _bootstrap(frame, rng),
+        _fit_models(simulate(per_condition, rng.normal(0, CATEGORY_SD, CATEGORIES), rng)),
     ]
     parts += [_check_detection(simulate_observers(per_condition, rng)), _check_times(frame, rng)]
     return pd.concat(parts).assign(study=stream[1])
 
 
-def simulate_responses(per_condition: int, category: Floats, rng: np.random.Generator) -> pd.DataFrame:
+def simulate(per_condition: int, category: Floats, rng: np.random.Generator) -> pd.DataFrame:
     """Simulate a study of logistic participants with confidence ratings that depend on the participant."""
     people = 4 * per_condition
     names = np.repeat(list(EFFECT), per_condition)
@@ -150,7 +148,7 @@ def _mean(eta: float, sd: float) -> float:
     return float(expit(eta + sd * NODES) @ WEIGHTS / WEIGHTS.sum())
 
 
-def _check_bootstrap(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def _bootstrap(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     shown = bootstrap.accuracy(frame, rng=rng, resamples=2000)
     true = [accuracy(r.condition, TRIAL_TYPES.index(r.trial_type)) for r in shown.itertuples()]
     parts = [_tabulate_coverage("accuracy by condition and trial type (Figure 1)", shown, true)]
@@ -185,12 +183,12 @@ def _bin(confidence: float) -> int:
 @cache
 def compute_calibration() -> dict[tuple[str, int], float]:
     """Compute the population's accuracy in each bin of confidence, from very many participants."""
-    frame = simulate_responses(5000, FIXED_CATEGORIES, np.random.default_rng(99))
+    frame = simulate(5000, FIXED_CATEGORIES, np.random.default_rng(99))
     binned = frame.assign(bin=frame["confidence"].map(_bin))
     return dict(binned.groupby(["condition", "bin"])["correct"].mean().items())
 
 
-def _check_models(frame: pd.DataFrame) -> pd.DataFrame:
+def _fit_models(frame: pd.DataFrame) -> pd.DataFrame:
     model = nested.analyze(frame, fixed={"interaction": nested.FIXED["interaction"]}).largest
     table = contrasts.table(model)
     pairs = [(c.more, TRIAL_TYPES.index(c.trial_types[0])) for c in contrasts.DEFAULT]

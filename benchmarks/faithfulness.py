@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from benchmarks.contexts import OUTPUTS, compute_even_share, context_share, context_table, stage_scenes
+from benchmarks.contexts import OUTPUTS, context_share, context_table, even_share, stage_scenes
 from benchmarks.machine import arguments, hand_over
 from benchmarks.pointing import chance, chance_anywhere, is_centre_hit, is_hit, photographs, pointing_table
 from benchmarks.rows import Row, Rows
@@ -85,9 +85,7 @@ def _contexts(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     found, left_out = _rows("contexts", classifier, work, given, path)
     shares = {method: np.array([row["share"] for row in rows]) for method, rows in found.items()}
     effects = {output: np.array([one.shares[output] for one in shown]) for output in OUTPUTS}
-    return context_table(shares, effects, np.array([compute_even_share(one) for one in shown])) | _summarise(
-        found, left_out
-    )
+    return context_table(shares, effects, np.array([even_share(one) for one in shown])) | _summarise(found, left_out)
 
 
 Work = list[tuple[str, Tensor, int, Callable[[Tensor], Row]]]

@@ -173,20 +173,15 @@ def _http(url: str) -> httpx.AsyncClient:
 async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
     """Start the first wave over the ramp; then replace each participant who left until their place is done."""
     rng = random.Random(load.people)
-    first = [
-        _run_participant(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP)
-        for k in range(load.people)
-    ]
+    first = [_attend(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
     await asyncio.gather(*first)
     wave_is_over()
     while log.finished < load.people:
         missing = load.people - log.finished
-        await asyncio.gather(
-            *(_run_participant(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing))
-        )
+        await asyncio.gather(*(_attend(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
 
 
-async def _run_participant(
+async def _attend(
     http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
 ) -> None:
     await asyncio.sleep(wait_s)

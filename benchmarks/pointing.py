@@ -47,13 +47,10 @@ class Photograph:
 
 def photographs(folder: Path, classifier: Classifier) -> list[Photograph]:
     """Load the photographs that ``folder/targets.json`` lists, with their boxes."""
-    return [
-        _open_photograph(folder, classifier, entry)
-        for entry in json.loads((folder / "targets.json").read_text("utf-8"))
-    ]
+    return [_open(folder, classifier, entry) for entry in json.loads((folder / "targets.json").read_text("utf-8"))]
 
 
-def _open_photograph(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
+def _open(folder: Path, classifier: Classifier, entry: dict[str, Any]) -> Photograph:
     with Image.open(folder / entry["image"]) as image:
         x, (width, height) = classifier.preprocess(image), image.size
     inside = torch.zeros(height, width, dtype=torch.bool)

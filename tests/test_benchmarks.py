@@ -145,7 +145,7 @@ def test_a_network_that_sees_the_objects_place_alone_owes_the_context_nothing() 
     measured = contexts._measure_scene(classifier, scene, "scene")
     assert measured.shares["logit"] < 0.05
     assert contexts.context_share(measured, torch.from_numpy(scene.mask).float()) == 0
-    assert contexts.context_share(measured, torch.ones(96, 96)) == pytest.approx(contexts.compute_even_share(measured))
+    assert contexts.context_share(measured, torch.ones(96, 96)) == pytest.approx(contexts.even_share(measured))
 
 
 def test_the_built_in_network_owes_its_errors_on_shifted_scenes_to_the_context() -> None:

@@ -46,13 +46,11 @@ def plan_of(manifest: Manifest) -> AnalysisPlan | None:
     return plan if plan is not None and plan.stopping is not None else None
 
 
-def load_interim_status(
-    db: Connection, manifest: Manifest, plan: AnalysisPlan, participants: pd.DataFrame
-) -> InterimStatus:
+def load_interim_status(db: Connection, manifest: Manifest, plan: AnalysisPlan, stages: pd.DataFrame) -> InterimStatus:
     """Derive the state of the interim analyses from condition, stage and study_hash alone, without any response."""
     from study.analysis import stopping  # the models take seconds to import
 
-    done = participants[(participants["stage"] == "done") & (participants["study_hash"] == manifest.study_hash)]
+    done = stages[(stages["stage"] == "done") & (stages["study_hash"] == manifest.study_hash)]
     finished = {name: int((done["condition"] == name).sum()) for name in manifest.conditions}
     looked = load_interim_analyses(db, manifest.study_hash)
     table = stopping.schedule(plan)

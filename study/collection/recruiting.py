@@ -33,16 +33,14 @@ class Batch:
     without_id: int
 
 
-def bonus_batch(
-    db: Connection, study: str, identities: Sequence[Row], batch: int | None, now: int, actor: str
-) -> Batch:
+def bonus_batch(db: Connection, study: str, stored: Sequence[Row], batch: int | None, now: int, actor: str) -> Batch:
     """Return the bonuses without a batch, assigning one, or those of an earlier batch. One row per participant."""
     owed = repository.payments(db, study)
     known = {row["batch"] for row in owed} - {None}
     if batch is not None and batch not in known:
         listed = ", ".join(map(str, sorted(known))) or "none"
         raise ForetellError(f"There is no batch {batch} of bonuses of {study!r} (there are: {listed}). Name one.")
-    ids = {row["participant_id"]: row["ext_person"] for row in identities}
+    ids = {row["participant_id"]: row["ext_person"] for row in stored}
     mine = [row for row in owed if row["batch"] == batch and row["minor_units"] > 0]
     payable = [row for row in mine if row["participant_id"] in ids]
     if batch is None and payable:
@@ -56,7 +54,7 @@ def bonus_batch(
 def reconcile(
     db: Connection,
     study: str,
-    identities: Sequence[Row],
+    stored: Sequence[Row],
     statuses: pd.DataFrame,
     manifest_of: Callable[[Row], Manifest],
     now: int,
@@ -65,14 +63,14 @@ def reconcile(
     """List the differences: ``person, recruiter, here, matter``. Returned unfinished participations free places."""
     theirs = _read_statuses(statuses)
     ours = {row["participant_id"]: row for row in repository.sessions(db, study, ["live"])}
-    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in identities if row["participant_id"] in ours}
+    sessions = {row["ext_person"]: ours[row["participant_id"]] for row in stored if row["participant_id"] in ours}
     found = []
     for participant in sorted({*theirs.index, *sessions}):
         status, code = theirs.loc[participant] if participant in theirs.index else (None, "")
         session = sessions.get(participant)
         if session is not None and status in GONE and session["stage"] in UNDER_WAY:
             repository.free_slot(db, session["session_id"])
-        matter = _describe_difference(status, code, session, manifest_of)
+        matter = _compare(status, code, session, manifest_of)
         if matter:
             found.append((participant, status or "", session["stage"] if session else "", matter))
     audit.append(db, now, actor, "reconciled", {"study": study, "listed": len(theirs), "differ": len(found)})
@@ -82,10 +80,8 @@ def reconcile(
 def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
     """Read status and code by participant from a table with the recruiter's own column names."""
     columns = {str(name).strip().lower(): name for name in statuses.columns}
-    participant, status = (
-        next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS)
-    )
-    if participant is None or status is None:
+    pid, status = (next((columns[n] for n in names if n in columns), None) for names in (PARTICIPANT_ID, STATUS))
+    if pid is None or status is None:
         raise ForetellError("The recruiter's file needs the columns 'Participant id' and 'Status'. Export it again.")
     code = next((columns[n] for n in CODE if n in columns), None)
     frame = pd.DataFrame(
@@ -93,14 +89,12 @@ def _read_statuses(statuses: pd.DataFrame) -> pd.DataFrame:
             "status": statuses[status].astype(str).str.strip().str.upper().str.replace("_", "-"),
             "code": "" if code is None else statuses[code].fillna("").astype(str).str.strip(),
         }
-    ).set_axis(statuses[participant].astype(str).str.strip())
+    ).set_axis(statuses[pid].astype(str).str.strip())
     frame["status"] = frame["status"].replace("AWAITING-REVIEW", "AWAITING REVIEW")
     return frame[~frame.index.duplicated(keep="last")]
 
 
-def _describe_difference(
-    status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]
-) -> str | None:
+def _compare(status: str | None, code: str, session: Row | None, manifest_of: Callable[[Row], Manifest]) -> str | None:
     """Describe a disagreement; None if there is none."""
     if session is None:
         return "not known here: never opened the link, declined, or the id is erased"

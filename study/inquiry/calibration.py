@@ -86,9 +86,7 @@ class CalibrationResults:
 
     def bins(self) -> pd.DataFrame:
         """Tabulate the accuracy, with its limits, in each bin of confidence that has predictions."""
-        return pd.DataFrame(
-            [row for name, one in self.predictions.items() for row in _tabulate_bins(name, one.calibration)]
-        )
+        return pd.DataFrame([row for name, one in self.predictions.items() for row in _bin(name, one.calibration)])
 
     def measures(self) -> pd.DataFrame:
         """Tabulate each measure of the predictions, with its 95 % interval if it has one."""
@@ -140,7 +138,7 @@ def assess_predictions(probabilities: NDArray[np.float32], labels: NDArray[np.in
         Fewer than `LEAST` images.
     """
     if len(labels) < LEAST:
-        raise ForetellError(explain_too_few(len(labels)))
+        raise ForetellError(explain_few(len(labels)))
     right = probabilities.argmax(1) == labels
     accuracy = share_of(int(right.sum()), len(right))
     one_sided = _explain_one_sided(right)
@@ -171,7 +169,7 @@ def _try_measure(make: Callable[[], Made], lacking: list[str]) -> Made | None:
         return None
 
 
-def explain_too_few(count: int) -> str:
+def explain_few(count: int) -> str:
     """Explain why so few labelled images say nothing about calibration."""
     return (
         f"Calibration needs at least {LEAST} images whose labels are classes of the AI; there are {count}. Name the "
@@ -200,23 +198,23 @@ def _compute_uncertainty(probabilities: NDArray[np.floating]) -> NDArray[np.floa
 
 
 def _describe_confidence(
-    probabilities: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None
+    predicted: NDArray[np.floating], labels: NDArray[np.int64], detection: Detection | None
 ) -> ConfidenceCalibration:
-    sure = probabilities.max(1).astype(np.float64)
+    sure = predicted.max(1).astype(np.float64)
     return ConfidenceCalibration(
-        calibration(probabilities, labels),
+        calibration(predicted, labels),
         float(sure.mean()),
-        _compute_gap(sure - (probabilities.argmax(1) == labels)),
+        _gap(sure - (predicted.argmax(1) == labels)),
         detection,
     )
 
 
-def _compute_gap(differences: NDArray[np.float64]) -> Gap:
+def _gap(differences: NDArray[np.float64]) -> Gap:
     value, error = float(differences.mean()), float(differences.std(ddof=1)) / len(differences) ** 0.5
     return Gap(value, value - 1.96 * error, value + 1.96 * error)
 
 
-def _tabulate_bins(name: str, found: Calibration) -> list[dict[str, object]]:
+def _bin(name: str, found: Calibration) -> list[dict[str, object]]:
     rows = []
     for k in np.flatnonzero(found.count):
         count = int(found.count[k])

@@ -12,16 +12,7 @@ from study.conditions.condition import Condition
 from study.participation.screens import lay_out_trial
 from study.participation.session import ENDED
 from study.plan.procedure import procedure_of
-from study.plan.texts import (
-    apply_condition_words,
-    boxes,
-    contact,
-    debrief,
-    example,
-    explain_retention,
-    page_words,
-    texts_of,
-)
+from study.plan.texts import apply_condition_words, boxes, contact, debrief, describe_id, example, page_words, texts_of
 from study.store import Connection, repository
 from study.store.rows import Row
 
@@ -47,7 +38,7 @@ def entry(manifest: Manifest) -> dict[str, Any]:
     return {
         "title": texts["title"],
         "language": procedure.language,
-        "words": {**words, "withdraw_text": f"{words['withdraw_text']} {explain_retention(manifest)}"},
+        "words": {**words, "withdraw_text": f"{words['withdraw_text']} {describe_id(manifest)}"},
         "device": procedure.device.model_dump(),
         "contact": contact(manifest),
     }
@@ -136,7 +127,7 @@ def _end(session: Row, manifest: Manifest, texts: dict[str, str]) -> dict[str, A
         named = recruiter.complete
     text = debrief(manifest) if session["stage"] == "done" else texts[session["stage"]]
     if session["stage"] == "withdrawn":
-        text += "\n\n" + explain_retention(manifest)
+        text += "\n\n" + describe_id(manifest)
     return {"text": text, **_way_back(manifest, named or session["completion_code"] or "")}
 
 

@@ -59,7 +59,7 @@ def debrief(manifest: Manifest) -> str:
     return "\n\n".join([texts["debrief"], *([texts["debrief_placebo"]] if misled else [])])
 
 
-def explain_retention(manifest: Manifest) -> str:
+def describe_id(manifest: Manifest) -> str:
     """Explain what is retained of a participant who withdraws: a recruiter's id, for as long as the study says."""
     return texts_of(manifest)["withdrawn_id"].replace("{days}", str(procedure_of(manifest).recruiter.retention_days))
 

@@ -118,15 +118,9 @@ def list_main_responses(db: Connection, study: str, modes: Sequence[str]) -> lis
             trial_plan.c.trial_index == response.c.trial_index,
         ),
     ).join(session, session.c.session_id == response.c.session_id)
-    participant = (
-        session.c.participant_id,
-        session.c.mode,
-        session.c.condition,
-        session.c.study_hash,
-        session.c.practice,
-    )
+    facts = (session.c.participant_id, session.c.mode, session.c.condition, session.c.study_hash, session.c.practice)
     query = (
-        select(response, trial_plan.c.item_id, *participant)
+        select(response, trial_plan.c.item_id, *facts)
         .select_from(joined)
         .where(session.c.study == study, session.c.mode.in_(modes), trial_plan.c.phase == "main")
         .where(session.c.session_id.not_in(select(exclusion.c.session_id)))

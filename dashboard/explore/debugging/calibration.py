@@ -15,15 +15,7 @@ from dashboard.shared import numbers
 from dashboard.shared.live import draw_when_ready
 from dashboard.shared.messages import escape_markdown
 from study.analysis import plots
-from study.inquiry.calibration import (
-    COOLED,
-    GIVEN,
-    LEAST,
-    CalibrationResults,
-    ConfidenceCalibration,
-    Gap,
-    explain_too_few,
-)
+from study.inquiry.calibration import COOLED, GIVEN, LEAST, CalibrationResults, ConfidenceCalibration, Gap, explain_few
 from study.inquiry.debugging import DebuggingResults
 
 NONE = "–"
@@ -35,7 +27,7 @@ def show(classifier: Classifier, found: DebuggingResults, name: str) -> None:
     """Show the curve, the measures and their meaning; without labels, why there are none."""
     known = int(found.has_known_label.sum())
     if known < LEAST:
-        st.info(explain_too_few(known))
+        st.info(explain_few(known))
         return
     task = make_calibration_task(classifier, found.images)
     draw_when_ready(task, lambda measured: _draw_result(measured, name), "_calibration")

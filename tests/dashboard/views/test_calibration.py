@@ -47,7 +47,7 @@ def test_the_page_tells_the_measures_of_these_answers(view, asked) -> None:
     gap = 100 * (sure - right).mean()
     (said,) = [c.value for c in app.caption if "mean confidence is" in c.value]
     assert f"overconfident by {gap:.1f} percentage points" in said
-    halves = [float(one) for one in shown.loc["Temperature", "After a temperature"].split(" and ")]
+    halves = [float(one) for one in shown.loc["Temperature", "Temperature-scaled"].split(" and ")]
     assert halves == pytest.approx(assess_predictions(p, labels).temperatures, abs=0.01)
     assert min(halves) > 1
     assert len(app.dataframe) == 2  # to take away
@@ -75,7 +75,7 @@ def test_labels_that_the_classifier_does_not_know_say_nothing(view, workspace: P
     for i in range(3):
         images.open(i).save(folder / f"{i}.png")
     app = view(name="mine", source="mine", **LINK)
-    assert "here are 0: name the folders" in app.info[0].value
+    assert "there are 0. Name the folders" in app.info[0].value
     assert not app.get("plotly_chart")
     assert not app.error
 
@@ -91,7 +91,7 @@ def test_an_ai_that_is_always_right_has_no_temperature(view, monkeypatch) -> Non
     app = view(**LINK)
     pool().forget(request.key)
     assert "right about all 6 images" in app.info[0].value
-    after = app.table[0].value["After a temperature"]
+    after = app.table[0].value["Temperature-scaled"]
     assert set(after) == {calibration.NONE}
 
 

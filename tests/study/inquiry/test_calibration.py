@@ -102,7 +102,7 @@ def test_what_cannot_be_had_is_a_sentence_and_no_number() -> None:
     one = assess_predictions(sure, np.array([0, 0, 0, 0, 0, 1]))
     assert (one.cooled, one.given.detection) == (None, None)
     assert [said[:20] for said in one.lacking] == ["There are 1 errors a", "A temperature is fit"]
-    with pytest.raises(ForetellError, match="here are 1: name the folders"):
+    with pytest.raises(ForetellError, match=r"there are 1\. Name the folders"):
         assess_predictions(sure[:1], np.zeros(1, int))
 
 

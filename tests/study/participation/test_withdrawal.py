@@ -280,10 +280,10 @@ def filled(service: Service, study: str) -> Service:
 @pytest.mark.parametrize(
     ("statement", "complaint"),
     [
-        ("UPDATE trial_plan SET item_id = 'main-9' WHERE trial_index = 5", "trial 5: the plan is not"),
-        ("UPDATE trial_plan SET phase = 'catch' WHERE trial_index = 4", "trial 4: the plan is not"),
+        ("UPDATE trial_plan SET item_id = 'main-9' WHERE trial_index = 5", "trial 5: the plan does not"),
+        ("UPDATE trial_plan SET phase = 'catch' WHERE trial_index = 4", "trial 4: the plan does not"),
         ("DELETE FROM trial_plan WHERE trial_index = 14", "plan of 14 trials but the study has 15"),
-        ("UPDATE session SET condition = CASE condition WHEN 'both' THEN 'none' ELSE 'both' END", "the plan is not"),
+        ("UPDATE session SET condition = CASE condition WHEN 'both' THEN 'none' ELSE 'both' END", "the plan does not"),
         ("UPDATE session SET position = 3 WHERE stage != 'done'", "is at trial 3 but has responses to 1"),
         ("UPDATE allocation_slot SET state = 'held' WHERE state = 'done'", "Place"),
         ("UPDATE audit SET detail_json = '{}' WHERE seq = 1", "Audit entry 1"),
