@@ -65,9 +65,8 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
-    if settings.family == "gaussian" and settings.weights is None:
-        return linear.fit(frame, formula, _glmm(frame, formulas.intercepts(formula), settings, errors), settings.reml)
-    if not settings.is_logistic:
+    is_linear = settings.family == "gaussian" and settings.weights is None
+    if not (is_linear or settings.is_logistic):
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
             "gaussian models without weights, and of binomial models with the logit and the Laplace approximation. "
@@ -75,8 +74,10 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
             "intercept, as in (x | id), and give every slope a fixed effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
-    if not math.isfinite(plain.loglik):  # separated: what is left of the rows is fitted for itself
+    if not math.isfinite(plain.loglik):  # failed, or separated: what is left of the rows is fitted for itself
         return plain
+    if is_linear:
+        return linear.fit(frame, formula, plain, settings.reml)
     try:
         return search.fit(frame, formula, plain, errors=errors)
     except (ValueError, KeyError) as error:
@@ -133,4 +134,8 @@ def _glmm(
                 **options,
             )
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+            # A search without an end (separation, rank deficiency) makes `glmm` panic on terms in another order.
+            ordered = formulas.put_largest_first(frame, formula)
+            if ordered != formula:
+                return _glmm(frame, ordered, settings, errors, start)
             raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error
