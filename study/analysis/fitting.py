@@ -20,6 +20,9 @@ MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
 a second for a study of the paper's size, which takes `glmm` ten."""
 
+SEARCHED = {"binomial", "gaussian", "poisson"}
+"""Families that are searched from several starts where responses are few."""
+
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -92,9 +95,9 @@ def count_effects(frame: pd.DataFrame, formula: str) -> int:
 
 
 def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool) -> Any:
-    """The fit of `glmm`; of a binomial model with few responses the best of several searches."""
+    """The fit of `glmm`; with few responses the best of several searches."""
     first = _glmm(frame, formula, settings, errors)
-    if settings.family != "binomial" or not len(first.re_groups) or not math.isfinite(first.loglik):
+    if settings.family not in SEARCHED or not len(first.re_groups) or not math.isfinite(first.loglik):
         return first
     responses = starts.count_responses(first)
     if not starts.is_few(responses):
@@ -105,7 +108,8 @@ def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool
     def climb(beta: Floats, theta: Floats) -> starts.End:
         return starts.of_fit(_glmm(frame, formula, settings, False, {"beta": beta, "theta": theta}))
 
-    found, maxima = starts.search(starts.of_fit(first), responses, formulas.blocks(frame, formula), climb)
+    lowest = starts.compute_lowest(responses) if settings.family == "binomial" else -math.inf
+    found, maxima = starts.search(starts.of_fit(first), lowest, formulas.blocks(frame, formula), climb)
     if errors and found is not first:
         at = starts.of_fit(found)
         found = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
