@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Foretell's one entry: ``python foretell.py [COMMAND ...]``. Standard library only.
 
-It creates ``.venv`` next to itself, installs ``requirements.txt`` once (again when the file changes), and hands over to
+It creates ``.venv`` next to itself, installs the requirements once (again when they change) and hands over to
 ``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
 """
 
@@ -26,6 +26,8 @@ RUNTIME = ROOT / "requirements.txt"
 DEVELOPMENT = ROOT / "requirements-dev.txt"
 DOCUMENTATION = ROOT / "requirements-docs.txt"
 SITE = ROOT / "docs" / "_build"
+OTHER_SOURCES = {"find-links", "extra-index-url", "no-index"}
+"""Settings of pip that name builds of a package besides those of its index; a mirror has the same files."""
 
 # Measured (docs/decisions/0002-dependencies.md). glibc hands every large activation back to the system and asks for it
 # again: keeping it makes a forward pass 1.4 to 2.4 times faster. Torch's threads spin while they wait for each other:
@@ -154,16 +156,29 @@ def make_environment() -> None:
 
 
 def install(python: Path, file: Path) -> None:
-    """pip install a requirements file into ``.venv``, once per content of the file."""
-    stamp = ENVIRONMENT / f"{file.stem}.sha256"
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    """pip install a requirements file into ``.venv``, from its lock where that applies, once per content of both."""
+    stamp, lock = ENVIRONMENT / f"{file.stem}.sha256", file.with_suffix(".lock")
+    digest = hashlib.sha256(b"".join(one.read_bytes() for one in (file, lock) if one.is_file())).hexdigest()
     if stamp.is_file() and stamp.read_text() == digest:
         return
-    print(f"Installing {file.name} (once; torch is large) ...", flush=True)
-    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "-r", str(file)]
+    checked = lock.is_file() and not has_other_sources(python, lock)
+    options = ["--require-hashes", "-r", str(lock)] if checked else ["-r", str(file)]
+    name = Path(options[-1]).name
+    print(f"Installing {name} (once; torch is large) ...", flush=True)
+    command = [str(python), "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *options]
     if subprocess.call(command) != 0:
-        raise SystemExit(fail(f"pip could not install {file.name}. Check the network, free disk, and the lines above."))
+        raise SystemExit(fail(f"pip could not install {name}. Check the network, free disk, and the lines above."))
     stamp.write_text(digest)
+
+
+def has_other_sources(python: Path, lock: Path) -> bool:
+    """Tell, also the user, whether pip may take other builds than the lock's, such as torch for CPUs."""
+    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
+    found = OTHER_SOURCES & {line.split("=")[0].rpartition(".")[2] for line in listed.splitlines()}
+    if found:
+        named = ", ".join(sorted(found))
+        print(f"Hashes are not checked: pip is set to {named}, whose builds {lock.name} may not list.")
+    return bool(found)
 
 
 def run_tests(arguments: list[str]) -> int:

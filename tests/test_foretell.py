@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import os
 import signal
@@ -62,6 +63,40 @@ def test_environment_is_made_once_and_follows_the_requirements_file(project, cap
     project.write_text(project.read_text().replace("1.0", "1.1"))
     foretell.find_python(project)
     assert installed(python) == "1.1"
+
+
+@pytest.fixture
+def locked(project, monkeypatch):
+    """The same project with a lock that pip finds through its own lines; pip has no settings of this machine."""
+    for name in ("FIND_LINKS", "EXTRA_INDEX_URL", "NO_INDEX"):
+        monkeypatch.delenv(f"PIP_{name}", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    (built,) = (project.parent / "wheels").glob("*.whl")
+    digest = hashlib.sha256(built.read_bytes()).hexdigest()
+    lock = project.with_suffix(".lock")
+    lock.write_text(project.read_text().replace("  # why", f" --hash=sha256:{digest}"))
+    return lock
+
+
+def test_the_lock_is_installed_with_its_hashes(locked, project, capfd):
+    """Catches an installation that takes a changed package for the locked one, or never reads the lock."""
+    own = locked.read_text()
+    locked.write_text(own[:-65] + "0" * 64 + "\n")
+    with pytest.raises(SystemExit):
+        foretell.find_python(project)
+    assert "Error: pip could not install requirements.lock." in capfd.readouterr().err
+    locked.write_text(own)
+    assert installed(foretell.find_python(project)) == "1.0"
+    assert "Hashes are not checked" not in capfd.readouterr().out
+
+
+def test_a_build_from_another_source_is_installed_without_the_lock(locked, project, monkeypatch, capfd):
+    """Catches a local CPU build of torch that stops the installation because its hash is not in the lock."""
+    locked.write_text(locked.read_text()[:-65] + "0" * 64 + "\n")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(project.parent / "wheels"))
+    assert installed(foretell.find_python(project)) == "1.0"
+    said = "Hashes are not checked: pip is set to find-links, whose builds requirements.lock may not list."
+    assert said in capfd.readouterr().out
 
 
 def test_a_failed_installation_says_so_and_is_tried_again(project, capfd):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,10 @@ def test_the_monitor_that_a_run_keeps_open_is_found(tmp_path: Path) -> None:
         async with watch(server):
             pass
 
-    with serve_study(tmp_path, Load(4, trials=2, ramp_s=0, think_s=(0, 0), longest_s=60)) as server:
-        asyncio.run(open_and_close())
+    load = Load(4, trials=2, ramp_s=0, think_s=(0, 0), longest_s=60)
+    # On a thread of its own: the browser tests of this process may have left a loop running in this one.
+    with serve_study(tmp_path, load) as server, ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, open_and_close()).result()
 
 
 def test_they_can_be_asked_for_by_name() -> None:

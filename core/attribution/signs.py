@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sign:
-    """Meaning of values above and below a heatmap's zero; ``{}`` is the class. None: there are no values below."""
+    """Meaning of values above and below a heatmap's zero; ``{}`` is the class. None: there are no values below.
+
+    ``kind`` ends the keys of the texts that explain the colours to participants; it is empty for evidence.
+    """
 
     above: str
     below: str | None
+    kind: str = ""
 
     def words(self, category: str) -> str:
         """Return the meaning of the colours, e.g. ``"Orange: for fish. Blue: against it."``."""
@@ -19,29 +23,31 @@ class Sign:
 
 
 EVIDENCE = Sign("for {}", "against {}")
-SUPPORT = Sign("for {}; this method shows nothing against it", None)
-SLOPE = Sign("a higher pixel value raises the score of {}", "a higher pixel value lowers it")
+SUPPORT = Sign("for {}; this method shows nothing against it", None, "_support")
+SLOPE = Sign("a higher pixel value raises the score of {}", "a higher pixel value lowers it", "_slope")
 MODIFIED = Sign(
-    "positive value of the modified gradient, not evidence for {}", "negative value of it, not evidence against it"
+    "positive value of the modified gradient, not evidence for {}",
+    "negative value of it, not evidence against it",
+    "_modified",
 )
 
 SIGNS = {
     "gradient": SLOPE,
     "smoothgrad": SLOPE,
-    "vargrad": Sign("the gradient of {} varies under noise, in either direction", None),
+    "vargrad": Sign("the gradient of {} varies under noise, in either direction", None, "_varying"),
     "deconvnet": MODIFIED,
     "guided_backpropagation": MODIFIED,
     "guided_grad_cam": MODIFIED,
     "lrp_z_plus": SUPPORT,
     "excitation_backpropagation": SUPPORT,
-    "contrastive_excitation": Sign("more for {} than for everything else", "more for everything else"),
+    "contrastive_excitation": Sign("more for {} than for everything else", "more for everything else", "_contrast"),
     "grad_cam": SUPPORT,
     "grad_cam_plus_plus": SUPPORT,
     "layer_cam": SUPPORT,
     "score_cam": SUPPORT,
-    "anchors": Sign("kept by the rule that fixes the prediction {}", None),
-    "extremal_perturbation": Sign("part of the area that alone keeps {}", None),
-    "meaningful_perturbation": Sign("part of what has to go to lose {}", None),
+    "anchors": Sign("kept by the rule that fixes the prediction {}", None, "_enough"),
+    "extremal_perturbation": Sign("part of the area that alone keeps {}", None, "_enough"),
+    "meaningful_perturbation": Sign("part of what has to go to lose {}", None, "_needed"),
 }
 """Methods whose values mean something other than evidence for and against the class."""
 

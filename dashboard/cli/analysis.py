@@ -211,8 +211,8 @@ def power(
         seed,
         work.slopes(parse_pairs(slope_sd or [], "--slope-sd", "name=SD"), "--slope-sd"),
     )
-    if question.assumptions is not None:
-        say(question.assumptions)
+    for note in question.notes:
+        say(note)
     say(f"Estimated time: {timedelta(seconds=math.ceil(question.estimate(workers)))}")
     with Bars() as progress:
         table = question.curve(progress, workers, engine)

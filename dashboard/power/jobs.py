@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from typing import TypeVar
 
 import pandas as pd
@@ -19,6 +20,7 @@ from study.analysis import formula as formulas
 from study.analysis import nested, power, random_effects
 from study.analysis.responses import Responses
 from study.analysis.truths import TABLE_1, AdditiveTruth, Theories, Truth, from_pilot
+from study.bundle import TRIAL_TYPES
 from study.plan.config import StudyConfig
 from study.workspace import parallel
 from study.workspace.workspace import bundle_named, home
@@ -123,6 +125,16 @@ class PowerAnalysis:
         count = parallel.count_workers(repeats * len(self.sizes), workers)
         fitting = repeats * sum(self.sizes) / per_condition * _timed[key] / count
         return fitting + (_time_start() if count > 1 else 0.0)
+
+    @property
+    def notes(self) -> list[str]:
+        """Describe what is assumed, and the slopes of the design that the planned models leave out."""
+        study = self.study
+        chosen = study.trials.categories
+        names = map(str, range(chosen)) if isinstance(chosen, int) else chosen
+        trials = list(product(names, TRIAL_TYPES))
+        omission = random_effects.planned_omission(study.plan.models, study.conditions, trials)
+        return [note for note in (self.assumptions, omission) if note]
 
     @property
     def assumptions(self) -> str | None:

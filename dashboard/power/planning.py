@@ -106,8 +106,8 @@ def show(question: PowerAnalysis) -> None:
     with st.container(horizontal=True):
         pay = st.number_input("Pay per participant", 0.0, 1e4, 3.0, 0.5, key="pay", bind="query-params", width=220)
         currency = st.text_input("Currency", "EUR", max_chars=8, key="currency", bind="query-params", width=120)
-    if question.assumptions is not None:
-        st.caption(question.assumptions)
+    for note in question.notes:
+        st.caption(escape_markdown(note))
     task = question.task()
     if pool().find(task.key) is None and task.key not in st.session_state.get(STARTED_KEY, ()):
         about = live.format_duration(task.seconds or 0.0)

@@ -56,14 +56,16 @@ are not computed for them. With weights they are refused, and so are such terms 
 FEW = """\
 ## Few responses: several searches
 
-The likelihood of a few responses can have more than one maximum. A binomial mixed model of at most {few} responses (the
-sum of the weights) is therefore searched from the usual start and from {starts} more: the random effects' standard
-deviation at {sds} log-odds, the fixed effects with their sign, at zero and with the opposite sign. With `||`, `0 +` or
-slopes there are {own} more searches. The highest finite maximum is reported. Where another lies more than {apart:g} of
-log-likelihood below, a sentence gives both values: the data then barely determine the model, and the Laplace
-approximation is poor at large standard deviations (compare `--agq 15`).
+The likelihood of a few responses can have more than one maximum. A binomial (logit or probit), Poisson or Gaussian
+mixed model of at most {few} responses (of a binomial model the sum of the weights) is therefore searched from the
+usual start and from {starts} more: the random effects' standard deviation at {sds} on the link scale (of a Gaussian
+model in residual standard deviations), the fixed effects with their sign, at zero and with the opposite sign. A
+binomial model with `||`, `0 +` or slopes is searched from {own} more; a Gaussian model with `||` or `0 +` is searched
+once. The highest finite maximum is reported. Where another lies more than {apart:g} of log-likelihood below, a
+sentence gives both values: the data then barely determine the model, and the Laplace approximation is poor at large
+standard deviations (compare `--agq 15`).
 
-| responses | a single search missed the maximum | data sets |
+| binomial responses | a single search missed the maximum | data sets |
 |---|---|---|
 | 8 to 13, 2 to 4 participants | 22% | 241 |
 | 20, 4 participants | 10% | 197 |

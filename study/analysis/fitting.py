@@ -20,6 +20,9 @@ MOST_EFFECTS = 2000
 """Random effects up to which the search of our own, whose gradient is exact, is the faster one where there are slopes:
 a second for a study of the paper's size, which takes `glmm` ten."""
 
+SEARCHED = {"binomial", "gaussian", "poisson"}
+"""Families that are searched from several starts where responses are few."""
+
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -65,9 +68,8 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
     ours = settings.is_logistic and formulas.has_slopes(formula) and count_effects(frame, formula) <= MOST_EFFECTS
     if formulas.is_known_to_glmm(formula) and not ours:
         return _best(frame, formula, settings, errors)
-    if settings.family == "gaussian" and settings.weights is None:
-        return linear.fit(frame, formula, _glmm(frame, formulas.intercepts(formula), settings, errors), settings.reml)
-    if not settings.is_logistic:
+    is_linear = settings.family == "gaussian" and settings.weights is None
+    if not (is_linear or settings.is_logistic):
         raise ForetellError(
             f"The model {formula!r} cannot be fitted: '||', '0 +' and slopes without a fixed effect are known of "
             "gaussian models without weights, and of binomial models with the logit and the Laplace approximation. "
@@ -75,8 +77,10 @@ def run(frame: pd.DataFrame, formula: str, settings: FitSettings, *, errors: boo
             "intercept, as in (x | id), and give every slope a fixed effect."
         )
     plain = _glmm(frame, formulas.intercepts(formula), settings, errors)
-    if not math.isfinite(plain.loglik):  # separated: what is left of the rows is fitted for itself
+    if not math.isfinite(plain.loglik):  # failed, or separated: what is left of the rows is fitted for itself
         return plain
+    if is_linear:
+        return linear.fit(frame, formula, plain, settings.reml)
     try:
         return search.fit(frame, formula, plain, errors=errors)
     except (ValueError, KeyError) as error:
@@ -91,9 +95,9 @@ def count_effects(frame: pd.DataFrame, formula: str) -> int:
 
 
 def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool) -> Any:
-    """Return the fit of `glmm`; of a binomial model with few responses the best of several searches."""
+    """Return the fit of `glmm`; with few responses the best of several searches."""
     first = _glmm(frame, formula, settings, errors)
-    if settings.family != "binomial" or not len(first.re_groups) or not math.isfinite(first.loglik):
+    if settings.family not in SEARCHED or not len(first.re_groups) or not math.isfinite(first.loglik):
         return first
     responses = starts.count_responses(first)
     if not starts.is_few(responses):
@@ -104,7 +108,8 @@ def _best(frame: pd.DataFrame, formula: str, settings: FitSettings, errors: bool
     def climb(beta: Floats, theta: Floats) -> starts.End:
         return starts.of_fit(_glmm(frame, formula, settings, False, {"beta": beta, "theta": theta}))
 
-    found, maxima = starts.search(starts.of_fit(first), responses, formulas.blocks(frame, formula), climb)
+    lowest = starts.compute_lowest(responses) if settings.family == "binomial" else -math.inf
+    found, maxima = starts.search(starts.of_fit(first), lowest, formulas.blocks(frame, formula), climb)
     if errors and found is not first:
         at = starts.of_fit(found)
         found = _glmm(frame, formula, settings, errors, {"beta": at.beta, "theta": at.theta})
@@ -133,4 +138,8 @@ def _glmm(
                 **options,
             )
         except (ValueError, TypeError, KeyError, NotImplementedError) as error:
+            # A search without an end (separation, rank deficiency) makes `glmm` panic on terms in another order.
+            ordered = formulas.put_largest_first(frame, formula)
+            if ordered != formula:
+                return _glmm(frame, ordered, settings, errors, start)
             raise ForetellError(f"The model {formula!r} cannot be fitted: {error}") from error

@@ -155,6 +155,14 @@ def intercepts(formula: str) -> str:
     return f"{response_}{extract_fixed_effects(formula)}{offsets}{groups}"
 
 
+def put_largest_first(frame: pd.DataFrame, formula: str) -> str:
+    """The formula with its random terms in the order of their numbers of levels."""
+    found = list(RANDOM.finditer(formula))
+    found.sort(key=lambda term: -len(levels(frame, re.sub(r"\s", "", term[3]).replace("/", ":"))[1]))
+    ordered = iter(found)
+    return RANDOM.sub(lambda _: next(ordered)[0], formula)
+
+
 def offset(frame: pd.DataFrame, formula: str) -> NDArray[np.float64]:
     """Return the (n,) values that ``offset(x)`` adds to each row's linear predictor."""
     total = np.zeros(len(frame))

@@ -92,15 +92,28 @@ def _fit_model(frame: pd.DataFrame, formula: str, settings: FitSettings, cell_na
     raw = fitting.run(frame, formula, settings)
     design, names = glmm.model_matrix(frame, formulas.extract_fixed_effects(formula))
     kept = ~np.asarray(raw.aliased, dtype=bool)
-    if settings.family == "binomial":
+    if settings.family == "binomial" and kept.any():
         successes, failures = _outcomes(raw)
         found = separation.find(design[:, kept], successes, failures)
         if found is not None:
             cells = _cells(frame, formula, found.rows, successes, _weights(raw), cell_name)
             return _limit(frame, formula, settings, raw, design, kept, found, cells)
     if not math.isfinite(raw.loglik):
-        raise ForetellError(f"The model {formula!r} could not be fitted: {sentences.reason(raw)}")
+        cause = f"{_explain_rank(design, names)}{sentences.reason(raw)}"
+        raise ForetellError(f"The model {formula!r} could not be fitted: {cause}")
     return _record(formula, raw, names, kept)
+
+
+def _explain_rank(design: Floats, names: Sequence[str]) -> str:
+    """Name the columns that those before them determine; nothing where the rows limit the rank, or nothing does."""
+    ranks = [int(np.linalg.matrix_rank(design[:, :k])) for k in range(len(names) + 1)]
+    if ranks[-1] in (len(names), len(design)):
+        return ""
+    determined = [name for name, before, after in zip(names, ranks, ranks[1:], strict=False) if before == after]
+    return (
+        "its fixed effects are rank-deficient, because other columns determine these; leave their terms out: "
+        f"{', '.join(determined)}. "
+    )
 
 
 def _check_formula(frame: pd.DataFrame, formula: str) -> None:

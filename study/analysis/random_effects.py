@@ -7,8 +7,8 @@ variation for more evidence than there is, and its tests reject true null hypoth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations, product
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +17,7 @@ import pandas as pd
 from study.analysis import formula as formulas
 from study.analysis.formula import NOTHING, RandomTerm
 from study.analysis.records import Floats
+from study.conditions import CONDITIONS
 from study.plan.preregistration import PREDICTORS
 
 INTERCEPTS = "(1|participant) + (1|category)"
@@ -54,18 +55,45 @@ def find_omitted_slopes(frame: pd.DataFrame, random: str) -> dict[str, tuple[str
 
 def omission(frame: pd.DataFrame, random: str) -> str | None:
     """Return a sentence on the slopes that are left out; None where none is."""
+    lost = _name_omitted_slopes(frame, random)
+    if not lost:
+        return None
+    return (
+        f"These models leave out random slopes that the design supports: {lost}. If participants or "
+        "categories differ in these effects, the tests reject too often. Compare the result with slopes."
+    )
+
+
+def planned_omission(
+    models: Mapping[str, str], conditions: Sequence[str], trials: Iterable[tuple[str, str]]
+) -> str | None:
+    """Return a sentence on the slopes that planned models will leave out; None where none is.
+
+    Parameters
+    ----------
+    trials
+        Category and trial type of each.
+    """
+    shown = {name: CONDITIONS[name] for name in conditions if not CONDITIONS[name].is_separate}
+    design = [
+        (f"{name} {number}", category, kind, condition.shows_saliency, condition.shows_examples)
+        for (name, condition), number, (category, kind) in product(shown.items(), range(2), trials)
+    ]
+    lost = _name_omitted_slopes(pd.DataFrame(design, columns=[*GROUPS, *PREDICTORS]), split(models)[1])
+    return lost and (
+        f"The models of [analysis.models] leave out random slopes that the design supports ({lost}): if participants "
+        "or categories differ in these effects, the tests reject too often."
+    )
+
+
+def _name_omitted_slopes(frame: pd.DataFrame, random: str) -> str | None:
     words = {"trial_type": "trial type"}
     lost = [
         f"of {' and '.join(words.get(n, n) for n in names)} by {group}"
         for group, names in find_omitted_slopes(frame, random).items()
         if names
     ]
-    if not lost:
-        return None
-    return (
-        f"These models leave out random slopes that the design supports: {'; '.join(lost)}. If participants or "
-        "categories differ in these effects, the tests reject too often. Compare the result with slopes."
-    )
+    return "; ".join(lost) or None
 
 
 def sensible(frame: pd.DataFrame) -> str:

@@ -133,7 +133,7 @@ def _best(
         likelihood.forget()
         return _end(likelihood, climb(likelihood, np.concatenate([beta, theta]), scale))
 
-    return starts.search(_end(likelihood, first), responses, terms, search, SDS)
+    return starts.search(_end(likelihood, first), starts.compute_lowest(responses), terms, search, SDS)
 
 
 def _end(likelihood: Laplace, found: Maximum) -> starts.End:

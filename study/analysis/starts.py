@@ -1,4 +1,4 @@
-"""Search a binomial mixed model from several points where responses are few, and report how the searches ended.
+"""Search a mixed model from several points where responses are few, and report how the searches ended.
 
 The likelihood of a few responses can have more than one maximum: one with small random effects and one in which the
 fixed effects and the random effects grow together. A single search ends in whichever is nearer to its start.
@@ -21,7 +21,7 @@ FEW = 200
 """Responses up to which several searches are made: a single one missed the maximum of 22% of simulated data sets with
 10 responses, 10% with 20, 3% with 80, 1 in 150 with 200 and none of 150 with 400."""
 SDS = (1.0, 4.0, 16.0, 64.0)
-"""Standard deviations (link scale) of the random effects at which the searches start."""
+"""Standard deviations of the random effects at which the searches start, on the link scale in units of `End.scale`."""
 SIGNS = (1.0, 0.0, -1.0)
 """Signs of the first fit's fixed effects, at each of those."""
 APART = 1e-3
@@ -49,6 +49,8 @@ class End:
         Fixed effects, and the factors' entries, column by column.
     fit
         What the caller makes its result of.
+    scale
+        Unit of the random effects: the residual standard deviation of a linear model.
     """
 
     loglik: float
@@ -57,11 +59,17 @@ class End:
     theta: Floats
     arrived: bool
     fit: Any
+    scale: float = 1.0
 
     @property
     def is_maximum(self) -> bool:
         """Whether the search arrived at a finite point."""
-        return self.arrived and math.isfinite(self.loglik) and max(self.sds, default=0.0) < FARTHEST
+        return self.arrived and math.isfinite(self.loglik) and self.spread < FARTHEST
+
+    @property
+    def spread(self) -> float:
+        """The largest standard deviation, in units of the scale."""
+        return max(self.sds, default=0.0) / self.scale
 
 
 Climb = Callable[[Floats, Floats], End]
@@ -73,7 +81,9 @@ def of_fit(raw: Any) -> End:
     theta = [_factor(entries, len(names)) for entries, (_, names) in zip(raw.varcorr, raw.re_groups, strict=False)]
     sds = tuple(float(raw.stddev_corr(k)[0][0]) for k in range(len(theta)))
     beta = np.nan_to_num(np.asarray(raw.beta, dtype=np.float64))
-    return End(float(raw.loglik), sds, beta, np.concatenate([*theta, np.zeros(0)]), bool(raw.converged), raw)
+    scale = math.sqrt(raw.dispersion) if raw.family == "gaussian" else 1.0
+    entries = np.concatenate([*theta, np.zeros(0)]) / scale
+    return End(float(raw.loglik), sds, beta, entries, bool(raw.converged), raw, scale)
 
 
 def _factor(entries: Any, q: int) -> Floats:
@@ -83,18 +93,24 @@ def _factor(entries: Any, q: int) -> Floats:
     return root(lower + np.tril(lower, -1).T).T[np.triu_indices(q)]
 
 
+def compute_lowest(responses: float) -> float:
+    """Log-likelihood of as many tosses of a coin: a binomial model that explains less was not found."""
+    return -math.log(2) * responses
+
+
 def is_few(responses: float) -> bool:
     """Tell whether so few responses call for several searches."""
     return responses <= FEW
 
 
 def count_responses(raw: Any) -> float:
-    """Count responses of a fit: rows, or the sum of their weights."""
-    return float(raw.nobs if raw.weights is None else np.sum(raw.weights))
+    """Count responses of a fit: rows, or of a binomial model the sum of their weights."""
+    is_grouped = raw.family == "binomial" and raw.weights is not None
+    return float(np.sum(raw.weights) if is_grouped else raw.nobs)
 
 
 def search(
-    first: End, responses: float, blocks: Blocks, climb: Climb, sds: Sequence[float] = SDS
+    first: End, lowest: float, blocks: Blocks, climb: Climb, sds: Sequence[float] = SDS
 ) -> tuple[Any, tuple[End, ...]]:
     """Return the fit with the highest likelihood among several searches, and the two highest maxima, if there are two.
 
@@ -102,8 +118,8 @@ def search(
     ----------
     first
         The end of the search from the usual start.
-    responses
-        In all: an end below the likelihood of as many tosses of a coin is a search that failed.
+    lowest
+        Log-likelihood up to which an end is a search that failed.
     blocks
         The random terms, as of `study.analysis.formula.blocks`.
     climb
@@ -112,7 +128,6 @@ def search(
         Standard deviations to start at.
     """
     ended = [first, *(climb(beta, theta) for beta, theta in points(first, blocks, sds))]
-    lowest = -math.log(2) * responses
     maxima = sorted((end for end in ended if end.is_maximum and end.loglik > lowest), key=lambda end: -end.loglik)
     if not maxima:
         return first.fit, ()
@@ -130,7 +145,7 @@ def search(
 
 def points(first: End, blocks: Blocks, sds: Sequence[float] = SDS) -> list[tuple[Floats, Floats]]:
     """Return fixed effects and factors at which the searches start."""
-    plain = first.beta / _growth(min(max(first.sds, default=0.0), FARTHEST))
+    plain = first.beta / _growth(min(first.spread, FARTHEST))
     return [(sign * plain * _growth(sd), _factors(sd, blocks)) for sd, sign in product(sds, SIGNS)]
 
 

@@ -67,6 +67,8 @@ def _build_alone(path: Path, home: Path, progress: Progress, device: str | None)
 def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> Bundle:
     planner = make_planner(sources, cache, progress)
     material, plan = planner.material, planner.plan(progress)
+    if not plan.trials:
+        raise ForetellError(plan.refusal)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"
     made = gather_results(
@@ -125,7 +127,7 @@ def _manifest(
         seed=config.study.seed,
         config=config.model_dump(mode="json"),
         conditions=config.conditions,
-        texts=complete_texts(config.language, {"title": config.study.title, **config.texts}),
+        texts=complete_texts(config.language, {"title": config.study.title, **config.texts}, config.saliency.method),
         classifier={
             "name": classifier.name,
             "fingerprint": classifier.fingerprint,

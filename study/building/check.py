@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from core.attribution.cost import Cost, cost, pace
-from core.attribution.signs import EVIDENCE, sign_of
 from core.classifier import Classifier
 from core.device import one_thread
 from core.errors import ForetellError
 from core.types import Progress, silent
 from data.types import ImageSet
+from study.analysis import random_effects
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, count_of, describe
 from study.building.design import SetPredictions
@@ -26,7 +26,6 @@ from study.building.plan import Planner, TrialPlan, predict_sets
 from study.building.stimuli import STEPS
 from study.conditions import CONDITIONS
 from study.network.sources import UNMATCHED, Sources, class_of_labels, open_sources
-from study.plan.config import StudyConfig
 
 HEATMAPS = 5
 """Heatmaps of a trial: of the target and of its four examples."""
@@ -107,7 +106,6 @@ def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[s
         return StudyCheck(sets, notes, (str(error),), supply)
     seconds = _seconds(sources, plan) / workers
     notes += (
-        *_legend_notes(sources.config),
         *_plan_notes(plan, sources),
         f"Estimated duration of the build: {_duration(seconds)}.",
     )
@@ -151,20 +149,13 @@ def _prior_notes(planner: Planner, material: SetPredictions) -> Iterator[str]:
         yield averaged.text
 
 
-def _legend_notes(config: StudyConfig) -> Iterator[str]:
-    """Yield what participants would wrongly read of a method's colours."""
-    method = config.saliency.method
-    shown = any(CONDITIONS[name].shows_saliency for name in config.conditions)
-    if shown and sign_of(method) is not EVIDENCE and not {"map_legend", "example_map"} <= set(config.texts):
-        yield (
-            f"Participants are told that orange is for the AI's choice and blue against it. Of {method} that is not "
-            f"so ({sign_of(method).words('the prediction')}) Set map_legend and example_map under [texts]."
-        )
-
-
 def _plan_notes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
     """Yield the size of the plan, dropped trials and missing practice."""
     yield f"Planned: {count_of(len(plan.trials), 'trial')} and {len(plan.practice)} for practice."
+    config, made = sources.config, [(str(one.candidate.target), one.candidate.trial_type) for one in plan.trials]
+    omission = random_effects.planned_omission(config.plan.models, config.conditions, made)
+    if omission is not None:
+        yield omission
     for dropped in plan.dropped:
         yield f"Dropped: {dropped['category']}, {dropped['trial_type']}: {dropped['reason']}"
     missing = sources.config.trials.practice - len(plan.practice)
@@ -174,7 +165,7 @@ def _plan_notes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
 
 def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
     if not plan.trials:
-        yield 'Every trial was dropped, for the reasons above. policy = "best" under [teaching] has no threshold.'
+        yield plan.refusal
 
 
 def _seconds(sources: Sources, plan: TrialPlan) -> float:

@@ -67,6 +67,15 @@ class TrialPlan:
     dropped: tuple[dict[str, str], ...]
     repeats: dict[str, str]
 
+    @property
+    def refusal(self) -> str:
+        """Why there is no study without a trial, and what helps."""
+        reasons = "; ".join(f"{one['category']}, {one['trial_type']}: {one['reason']}" for one in self.dropped)
+        return (
+            f'Every trial was dropped ({reasons}): lower the threshold under [teaching], set policy = "best", which '
+            "has none, or give a larger example pool."
+        )
+
 
 class Planner:
     """Chooses trials and teaching sets for a study, with a prior learned before or that of the pool."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from core.attribution.signs import sign_of
 from study.bundle import Manifest
 from study.conditions import CONDITIONS
 from study.conditions.condition import Condition
@@ -16,9 +17,10 @@ DEFAULTS = CATALOGUES[DEFAULT_LANGUAGE]
 _OWN = "ui."
 
 
-def complete_texts(language: str, own: Mapping[str, str]) -> dict[str, str]:
-    """Complete a study's own texts with those of its language."""
-    return {**CATALOGUES[language], **own}
+def complete_texts(language: str, own: Mapping[str, str], method: str = "") -> dict[str, str]:
+    """Complete a study's own texts with those of its language and of its heatmap method's colours."""
+    texts = {**CATALOGUES[language], **own}
+    return texts | {key: own.get(key, texts[key + sign_of(method).kind]) for key in ("example_map", "map_legend")}
 
 
 def texts_of(manifest: Manifest) -> dict[str, str]:

@@ -133,6 +133,19 @@ def test_nothing_is_wider_than_the_screen(researcher: Server, chromium: Browser,
             assert over <= 0, path
 
 
+@pytest.mark.parametrize(("width", "kept"), [(390, False), (1280, True)])
+def test_the_buttons_of_a_figure_cover_no_text_on_a_phone(
+    researcher: Server, chromium: Browser, width: int, kept: bool
+) -> None:
+    """Catches Plotly's buttons over the legend and over "Simulated participants: not evidence"."""
+    with chromium.new_context(viewport={"width": width, "height": 844}, has_touch=not kept) as context:
+        researcher.let_in(context)
+        page = context.new_page()
+        page.goto(f"{researcher.url}/results")
+        page.locator(".js-plotly-plot").first.hover(timeout=PATIENCE_MS)
+        expect(page.locator(".modebar").first).to_be_visible(visible=kept)
+
+
 def test_the_door_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
     """From a page to the door, in with the password (also through the websocket), and out by the page's own link."""
     with Service(tmp_path) as service:

@@ -6,9 +6,12 @@ import re
 
 import pytest
 
+from core.attribution import METHODS
+from core.attribution.signs import sign_of
 from dashboard.server.api import RUNNER
 from study.locales import CATALOGUES
 from study.plan.procedure import Procedure
+from study.plan.texts import complete_texts
 
 ENGLISH = CATALOGUES["en"]
 
@@ -21,6 +24,17 @@ def test_a_language_is_complete(language: str) -> None:
     assert places == {key: sorted(re.findall(r"\{\w+\}", text)) for key, text in ENGLISH.items()}
     assert all(text.strip() == text and text for text in texts.values())
     assert Procedure(language=language).language == language  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("language", CATALOGUES)
+def test_participants_read_what_the_colours_of_every_method_mean(language: str) -> None:
+    """Blue is explained exactly where a method has it; catches a kind of sign without texts in a language."""
+    for name in METHODS:
+        sign = sign_of(name)
+        texts = [complete_texts(language, {}, name)[key].lower() for key in ("map_legend", "example_map")]
+        assert any("blu" in text or "blau" in text for text in texts) == (sign.below is not None)
+        assert complete_texts(language, {"map_legend": "mine"}, name)["map_legend"] == "mine"
+    assert len({complete_texts(language, {}, name)["map_legend"] for name in METHODS}) == 8
 
 
 def test_nothing_is_left_in_english() -> None:

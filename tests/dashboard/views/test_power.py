@@ -174,6 +174,7 @@ def test_assumed_slopes_are_simulated_and_named(workspace: Path) -> None:
     app = opened(sizes="4", studies="10", slope_category="2.5")
     assert any("categories differ in the effect of each explanation" in caption.value for caption in app.caption)
     assert any("no random slopes by category" in caption.value for caption in app.caption)
+    assert any("leave out random slopes that the design supports" in caption.value for caption in app.caption)
     made(app.button(key="simulate").click().run())
     settings = config.read(DEMO)
     question = PowerAnalysis(settings, (4,), slope_sds={"category": 2.5})

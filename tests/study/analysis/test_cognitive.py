@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import ForetellError
 from study.analysis import cognitive
-from study.bundle import Trial
+from study.bundle import TeachingFacts, Trial
 from study.plan import simulated_participants
 from tests.study.test_people import trial
 
@@ -26,7 +26,7 @@ def trials() -> dict[str, Trial]:
     kinds = ("adv_incorrect", "std_incorrect", "std_correct")
     made = [trial(kinds[k % 3], float(rng.uniform())) for k in range(60)]
     return {
-        f"i{k}": t.model_copy(update={"id": f"i{k}", "teaching": {"gain": float(rng.normal(1, 1.5))}})
+        f"i{k}": t.model_copy(update={"id": f"i{k}", "teaching": TeachingFacts(gain=float(rng.normal(1, 1.5)))})
         for k, t in enumerate(made)
     }
 

@@ -7,6 +7,8 @@ import pytest
 
 from study.analysis import nested, random_effects, responses
 from study.analysis.truths import TABLE_1, AdditiveTruth
+from study.bundle import TRIAL_TYPES
+from study.plan.preregistration import NESTED
 
 SLOPES = "(trial_type|participant) + (saliency + examples|category)"
 
@@ -34,6 +36,23 @@ def test_the_design_says_which_slopes_it_supports() -> None:
         random_effects.find_omitted_slopes(frame, "(1|participant) + (1|participant:trial_type)")["participant"] == ()
     )
     assert random_effects.sensible(frame) == "(trial_type||participant) + (saliency + examples||category)"
+
+
+def test_a_plan_names_the_slopes_that_its_data_will_support() -> None:
+    """Catches a plan that is warned of other slopes than its results, or of explanations that no condition shows."""
+    trials = [(f"c{number}", kind) for number in range(12) for kind in TRIAL_TYPES]
+    conditions = ("none", "saliency", "examples", "both", "random_maps")
+    said = random_effects.planned_omission(NESTED, conditions, trials)
+    assert said is not None
+    later = random_effects.omission(study(), random_effects.INTERCEPTS)
+    assert later is not None
+    slopes = later.split(": ")[1].split(". ")[0]
+    assert f"The models of [analysis.models] leave out random slopes that the design supports ({slopes})" in said
+    few = random_effects.planned_omission(NESTED, ("none", "saliency"), trials)
+    assert few is not None
+    assert "(of trial type by participant; of trial type and saliency by category)" in few
+    every = {"all": "trial_type + (trial_type|participant) + (trial_type + saliency + examples|category)"}
+    assert random_effects.planned_omission(every, conditions, trials) is None
 
 
 def test_a_singular_fit_is_reduced_in_the_stated_order() -> None:

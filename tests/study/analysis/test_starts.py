@@ -73,6 +73,31 @@ def test_the_highest_maximum_is_reported(name: str) -> None:
     assert f"{value:.3f}" in said
 
 
+def test_the_highest_maximum_of_a_linear_model_is_reported() -> None:
+    """A single search ended without random effects, 0.2 below. Oracle: the exact likelihood on a grid."""
+    frame = pd.DataFrame(
+        {
+            "x": [0.9, -0.2, 1.9, -1.0, 0.3, -0.1, -0.3, 0.2],
+            "y": [3.2, -0.2, 3.3, 0.8, 0.8, 0.0, -1.3, 0.4],
+            "id": list("ababbdeb"),
+        }
+    )
+    design = np.column_stack([np.ones(8), frame["x"]])
+    same = np.equal.outer(np.array(list(frame["id"])), np.array(list(frame["id"]))).astype(float)
+    values = []
+    for ratio in [0.0, *np.geomspace(0.01, 100, 4000)]:
+        inverse = np.linalg.inv(covariance := np.eye(8) + ratio**2 * same)
+        left = frame["y"] - design @ np.linalg.solve(design.T @ inverse @ design, design.T @ inverse @ frame["y"])
+        values.append(-4 * np.log(2 * np.pi * (left @ inverse @ left) / 8) - 4 - np.linalg.slogdet(covariance)[1] / 2)
+    model = mixed.fit(frame, "y ~ x + (1|id)", family="gaussian")
+    assert model.loglik == pytest.approx(max(values), abs=1e-5)
+    (said,) = [m for m in model.messages if "more than one maximum" in m]
+    assert f"is {max(values):.3f} at the one reported" in said
+    assert f"{values[0]:.3f} at another (0.00)" in said
+    in_ms = mixed.fit(frame.assign(y=10_000 * frame["y"]), "y ~ x + (1|id)", family="gaussian")
+    assert in_ms.random[0].sd == pytest.approx(10_000 * model.random[0].sd, rel=1e-4)
+
+
 def test_uncorrelated_slopes_are_searched_from_several_points_too() -> None:
     """A larger model fitted worse than the smaller one within it: its search stayed in a lower maximum."""
     frame = ten("wrong sign")

@@ -173,9 +173,23 @@ def test_a_study_is_found_by_name_or_folder(built):
 def test_first_above_an_unreachable_threshold_drops_and_says_so(tmp_path):
     text = TINY.replace('policy = "best"', 'policy = "first"\nthreshold = 0.999999')
     (tmp_path / "strict.toml").write_text(text)
-    manifest = build(tmp_path / "strict.toml", tmp_path / "home").manifest
-    assert manifest.trials == ()
-    assert len(manifest.dropped) == 9
-    reason = manifest.dropped[0]["reason"]
-    start = "1 trial(s) dropped: of 1 target image(s) tried 0 could be taught; of the last, none of 20 teaching sets"
-    assert reason.startswith(start)
+    with pytest.raises(ForetellError) as refused:
+        build(tmp_path / "strict.toml", tmp_path / "home")
+    said = str(refused.value)
+    reason = "1 trial(s) dropped: of 1 target image(s) tried 0 could be taught; of the last, none of 20 teaching sets"
+    assert said.count(reason) == 9
+    assert said.startswith("Every trial was dropped (")
+    assert "lower the threshold under [teaching]" in said
+    assert not (tmp_path / "home" / "bundles").exists()
+
+
+@pytest.mark.parametrize("method", ["vargrad", "score_cam"])
+def test_the_legend_is_that_of_the_methods_colours(tmp_path, method):
+    """Catches participants who are told that blue is against the choice where nothing is blue."""
+    one = TINY.replace("parameters = { samples = 32 }", f'method = "{method}"')
+    one = one.replace("categories = 3", "categories = 1")
+    (tmp_path / "de.toml").write_text(f'language = "de"\n{one}[texts]\nmap_legend = "meine"\n')
+    texts = texts_of(build(tmp_path / "de.toml", tmp_path / "home").manifest)
+    kind = {"vargrad": "_varying", "score_cam": "_support"}[method]
+    assert texts["example_map"] == CATALOGUES["de"][f"example_map{kind}"] != CATALOGUES["de"]["example_map"]
+    assert texts["map_legend"] == "meine"

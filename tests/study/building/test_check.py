@@ -58,6 +58,10 @@ def test_a_study_that_can_be_built_is_described_and_nothing_is_built(tmp_path):
     assert "Planned: 9 trials and 2 for practice." in checked.notes
     assert checked.seconds > 0
     text = "\n".join(checked.lines)
+    assert (
+        "The models of [analysis.models] leave out random slopes that the design supports (of trial type by "
+        "participant; of saliency and examples by category)" in text
+    )
     assert "Largest study that fits:" in text
     assert "Estimated duration of the build: about" in text
 
@@ -105,11 +109,3 @@ def test_a_threshold_that_no_set_exceeds_is_an_obstacle(tmp_path):
     checked = check(tmp_path / "tiny.toml", tmp_path / "home")
     assert checked.obstacles[0].startswith("Every trial was dropped")
     assert any("made the learner's probability exceed 1.0" in text for text in checked.notes)
-
-
-@pytest.mark.parametrize(("texts", "noted"), [("", True), ('[texts]\nmap_legend = "a"\nexample_map = "b"\n', False)])
-def test_a_legend_that_does_not_hold_for_the_method_is_noted(tmp_path, texts, noted):
-    deconvnet = TINY.replace("parameters = { samples = 32 }", 'method = "deconvnet"')
-    (tmp_path / "tiny.toml").write_text(deconvnet.replace("categories = 3", "categories = 1") + texts)
-    checked = check(tmp_path / "tiny.toml", tmp_path / "home")
-    assert any("blue against it. Of deconvnet that is not so" in text for text in checked.notes) == noted

@@ -9,7 +9,7 @@ import torch
 
 from core.device import arithmetic
 from study.building.differences import ARITHMETIC, differences
-from study.bundle import Bundle, Manifest, Trial
+from study.bundle import Bundle, HeatmapFacts, Manifest, TeachingFacts, Trial
 from tests.study.participants import MakeBundle
 
 
@@ -39,9 +39,9 @@ def test_the_same_study_has_no_fault(frozen: Manifest) -> None:
 @pytest.mark.parametrize(
     ("values", "off"),
     [
-        ({"saliency": {"effective_samples": 303.0}}, "0.01"),  # 3 / 303
+        ({"saliency": HeatmapFacts(effective_samples=303.0)}, "0.01"),  # 3 / 303
         ({"ai_probability": 0.7500075}, "1e-05"),
-        ({"teaching": {"p_learner": -0.9}}, "2"),
+        ({"teaching": TeachingFacts(p_learner=-0.9)}, "2"),
     ],
 )
 def test_other_arithmetic_is_told_from_other_pictures(frozen: Manifest, values: dict[str, Any], off: str) -> None:
@@ -60,8 +60,8 @@ def test_what_is_more_than_arithmetic_is_said_so(frozen: Manifest) -> None:
     for values in (
         {"assets": assets},
         {"options": trial.options[::-1]},
-        {"saliency": {"effective_samples": 300.0, "seed": 2}},
-        {"teaching": {"p_learner": "none"}},
+        {"saliency": HeatmapFacts(effective_samples=300.0, seed=2)},
+        {"teaching": TeachingFacts(policy="none")},
     ):
         assert faults(frozen, 1, **values) == ["1 trial(s) render differently now: main-1."]
 
