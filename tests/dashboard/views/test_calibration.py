@@ -39,11 +39,11 @@ def test_the_page_tells_the_measures_of_these_answers(view, asked) -> None:
     shown = table.set_index("Measure")
     right, sure = p.argmax(1) == labels, p.max(1)
     low, high = proportion_confint(right.sum(), FEW, method="wilson")
-    assert shown.loc["Accuracy", "As it answers"] == f"{right.mean():.1%} ({low:.1%} to {high:.1%})"
-    assert shown.loc["Mean confidence", "As it answers"] == f"{sure.mean():.1%}"
+    assert shown.loc["Accuracy", "Unscaled"] == f"{right.mean():.1%} ({low:.1%} to {high:.1%})"
+    assert shown.loc["Mean confidence", "Unscaled"] == f"{sure.mean():.1%}"
     place = np.ceil(sure * 15)
     error = sum(abs((sure - right)[place == k].sum()) for k in set(place)) / FEW
-    assert float(shown.loc["Expected calibration error", "As it answers"]) == pytest.approx(error, abs=6e-4)
+    assert float(shown.loc["Expected calibration error", "Unscaled"]) == pytest.approx(error, abs=6e-4)
     gap = 100 * (sure - right).mean()
     (said,) = [c.value for c in app.caption if "mean confidence is" in c.value]
     assert f"overconfident by {gap:.1f} percentage points" in said
