@@ -40,7 +40,6 @@ highlight_language = "none"
 
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -108,10 +107,13 @@ def skip_foreign(app: Sphinx, what: str, name: str, item: object, skip: bool, op
     return True if package in sys.modules and package not in (*apipages.PACKAGES, "builtins") else None
 
 
-def shorten_signature(app: Sphinx, what: str, name: str, item: object, *_: object) -> tuple[str, None] | None:
-    """Leave out the signature of a pydantic model: its fields are listed below it."""
-    is_model = isinstance(item, type) and issubclass(item, BaseModel)
-    return ("", None) if is_model else None
+def shorten_signature(
+    app: Sphinx, what: str, name: str, item: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Name functions among the defaults, and leave out a pydantic model's signature: its fields are listed below it."""
+    if isinstance(item, type) and issubclass(item, BaseModel):
+        return "", None
+    return signature and re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", signature), returns
 
 
 def setup(app: Sphinx) -> None:

@@ -14,7 +14,7 @@ from dashboard.shared import cache, service
 from dashboard.shared.cache import Gallery
 from study.workspace.workspace import VARIABLE
 
-PATIENCE_S = 240
+PATIENCE_S = 400
 """A machine that does much else is slow; nothing here waits for the clock."""
 WAITING = ("Computing …", "Waiting", "more waiting")
 
