@@ -383,7 +383,7 @@ def test_tries_from_everywhere_are_limited_and_forgotten(tmp_path: Path, monkeyp
         service.access.set_password(PASSWORD)
         monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         for n in range(MOST_TRIES_IN_ALL):
-            with pytest.raises(Refusal, match="not the password"):
+            with pytest.raises(Refusal, match="password is wrong"):
                 service.access.login("wrong", f"address {n}")
         with pytest.raises(Refusal, match="Wait 15 minutes"):
             service.access.login(PASSWORD, "new address")
@@ -404,7 +404,7 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
         monkeypatch.setattr(service.access, "_fits", lambda hashed, password: password == PASSWORD)
         device = service.access.new_device()
         for n in range(MOST_TRIES_IN_ALL):
-            with pytest.raises(Refusal, match="not the password"):
+            with pytest.raises(Refusal, match="password is wrong"):
                 service.access.login("wrong", f"network {n // 5}")
         for stranger in ("", "x.y", device[:-1], f"other.{device.partition('.')[2]}"):
             with pytest.raises(Refusal, match="Wait 15 minutes"):
@@ -412,7 +412,7 @@ def test_tries_of_strangers_do_not_lock_out_a_known_browser_or_the_provider(
         service.access.count_try("here")
         assert service.access.find_login_state(service.access.login(PASSWORD, "here", device)) == "in"
         for n in range(MOST_TRIES):
-            with pytest.raises(Refusal, match="not the password"):
+            with pytest.raises(Refusal, match="password is wrong"):
                 service.access.login("wrong", f"{n}", device)
         with pytest.raises(Refusal, match="Wait 15 minutes"):
             service.access.login(PASSWORD, "here", device)
