@@ -443,6 +443,6 @@ def test_a_condition_that_loads_more_than_the_others_is_refused(
     first = Bundle(folder).manifest.trials[0].assets.target_map
     wrong = replace(CONDITION, shown=lambda trial: ShownAssets(trial.assets.target, first, no_examples(trial)))
     monkeypatch.setattr("study.conditions.saliency.CONDITION", wrong)
-    with pytest.raises(ForetellError, match="'saliency' loads 1 picture") as refused:
+    with pytest.raises(ForetellError, match="'saliency' loads 1 image") as refused:
         service.researcher.open_study(folder, 1)
     assert "response times would not compare" in str(refused.value)
