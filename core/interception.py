@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
@@ -65,14 +66,29 @@ class Call:
         return dict(zip(names, self.args, strict=False)) | self.named
 
 
+class _Name(NamedTuple):
+    """What the name of a function says of its calls."""
+
+    name: str
+    is_property: bool
+    overwrites: bool
+
+
+@lru_cache(4096)
+def _read_name(func: Callable[..., Any]) -> _Name:
+    full = (resolve_name(func) or getattr(func, "__name__", "")).rpartition(".")[2]
+    if full == "__get__":  # a property: x.T, x.shape
+        return _Name(func.__self__.__name__, True, False)  # type: ignore[attr-defined]
+    name = full.strip("_")
+    return _Name(name, False, name in WRITING if full.startswith("__") else full.endswith("_"))
+
+
 def read(func: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> Call:
     """Read a call as `torch.overrides.TorchFunctionMode` gives it."""
     written = args, named
-    full_name = (resolve_name(func) or getattr(func, "__name__", "")).rpartition(".")[2]
-    if full_name == "__get__":  # a property: x.T, x.shape
-        return Call(func, func.__self__.__name__, args, dict(named), False, False, written)  # type: ignore[attr-defined]
-    operator, name = full_name.startswith("__"), full_name.strip("_")
-    overwrites = name in WRITING if operator else full_name.endswith("_")
+    name, is_property, overwrites = _read_name(func)
+    if is_property or not named:
+        return Call(func, name, args, {}, overwrites, overwrites, written)
     inplace = overwrites or bool(named.get("inplace", False))
     named = {key: value if key != "inplace" else False for key, value in named.items()}
     for key in ("input", "self"):
