@@ -18,9 +18,9 @@ def imported_by(statement: str) -> set[str]:
 
 def test_the_page_of_results_needs_no_torch_and_its_libraries_are_warmed() -> None:
     """Catches a network's library on the way to a table, and a list of libraries that the page has left behind."""
-    modules = imported_by("import dashboard.results.page")
-    assert "torch" not in modules
-    assert set(warming.LIBRARIES) <= modules
+    assert "torch" not in imported_by("import dashboard.results.page")
+    analyses = "from study.analysis.exploratory import EXPLORATORY; [EXPLORATORY[name] for name in EXPLORATORY]"
+    assert set(warming.LIBRARIES) <= imported_by(f"import dashboard.results.page; {analyses}")
 
 
 def test_after_the_first_page_that_of_results_is_imported(tmp_path: Path) -> None:
