@@ -16,7 +16,7 @@ from core.uncertainty.samplers import inserted_dropout
 from study.building.build import build
 from study.building.design import Candidate
 from study.building.measures.ground import Ground
-from study.building.strata import Stratifier, files_digest, strata_of
+from study.building.strata import Stratifier, strata_of
 from study.bundle import Bundle
 from study.network.sources import open_set
 from study.plan.config import ImageSource, Strata, StudyConfig, read
@@ -175,12 +175,12 @@ def test_a_changed_rule_or_picture_is_another_study(tmp_path):
     (tmp_path / "ice" / "1.png").write_bytes(b"1")
     rule = Strata(measure="assertion", parameters={"file": "rules.py", "rule": "a"})
     ice = Strata(measure="concept_sensitivity", parameters={"concept": "ice", "random": "."})
-    before = [files_digest(one, tmp_path) for one in (rule, ice)]
+    before = [one.digest_files(tmp_path) for one in (rule, ice)]
     (tmp_path / "rules.py").write_text("a = 2")
     (tmp_path / "ice" / "1.png").write_bytes(b"2")
-    after = [files_digest(one, tmp_path) for one in (rule, ice)]
+    after = [one.digest_files(tmp_path) for one in (rule, ice)]
     assert all(one != other for one, other in zip(before, after, strict=True))
-    assert files_digest(Strata(measure="concept_effect", parameters={"concept": "context=sea"}), tmp_path) is None
+    assert Strata(measure="concept_effect", parameters={"concept": "context=sea"}).digest_files(tmp_path) is None
 
 
 @pytest.mark.parametrize(
