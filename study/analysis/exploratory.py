@@ -116,7 +116,7 @@ class ExploratoryAnalysis:
     compute
         Its table and figure; raises `ForetellError` where the responses do not allow it.
     needs
-        Whether it applies to what is known of a study; it is not offered otherwise.
+        Whether it applies to a study; it is not offered otherwise.
     """
 
     title: str
@@ -146,7 +146,7 @@ def with_figure(table: pd.DataFrame, draw: Callable[[pd.DataFrame], go.Figure]) 
 
 
 def list_analyses(study: AnalysedStudy) -> dict[str, ExploratoryAnalysis]:
-    """List the analyses that apply to what is known of the study, whether or not the responses allow them."""
+    """List the analyses that apply to the study, whether or not the responses allow them."""
     return {name: analysis for name, analysis in EXPLORATORY.items() if analysis.needs(study)}
 
 

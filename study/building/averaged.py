@@ -76,8 +76,8 @@ def compare_on(
     """Compare both on images spread over a set."""
     truth = class_of_labels(images, classifier, refuse=False)
     spread = np.unique(np.linspace(0, len(images) - 1, MOST).astype(int))
-    chosen = spread.tolist()
-    parts = read_batches(classifier, lambda k: images.open(chosen[k]), 0, len(chosen))
+    chosen = images.only(spread.tolist())
+    parts = read_batches(classifier, chosen.open, 0, len(chosen))
     features = torch.cat([classifier.features(part) for part in parts])
     return compare(prior, features, truth[spread], seed)
 

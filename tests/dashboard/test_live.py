@@ -31,7 +31,7 @@ def script() -> None:
     draw_live(collect, lambda job: st.text(job.result or job.state))
 
 
-def opened(name: str, seconds: float) -> AppTest:
+def open_app(name: str, seconds: float) -> AppTest:
     app = AppTest.from_function(script)
     app.session_state["name"], app.session_state["seconds"] = name, seconds
     return app.run()
@@ -39,7 +39,7 @@ def opened(name: str, seconds: float) -> AppTest:
 
 def test_a_page_is_collected_once_a_run() -> None:
     """Catches keys of large tensors that are computed three times for every run of a page."""
-    app = opened("quick", 0.0)
+    app = open_app("quick", 0.0)
     assert [text.value for text in app.text] == ["the result"]  # of the second task, which needs the first
     assert app.session_state["collected"] == 1
     assert app.run().session_state["collected"] == 2
@@ -48,7 +48,7 @@ def test_a_page_is_collected_once_a_run() -> None:
 def test_slow_work_is_drawn_when_it_is_done() -> None:
     """Catches a page that waits for its work, and one that never shows it."""
     start = time.monotonic()
-    app = opened("slow", 1.5)
+    app = open_app("slow", 1.5)
     assert time.monotonic() - start < 1.5
     assert [text.value for text in app.text] == ["running"]
     assert [button.label for button in app.button] == ["Stop"]

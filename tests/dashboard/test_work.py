@@ -30,11 +30,11 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     compute = HeatmapRequest.compute
 
-    def counted(self: HeatmapRequest, progress: Progress) -> Explanation:
+    def count_and_compute(self: HeatmapRequest, progress: Progress) -> Explanation:
         made.append(self.key)
         return compute(self, progress)
 
-    monkeypatch.setattr(HeatmapRequest, "compute", counted)
+    monkeypatch.setattr(HeatmapRequest, "compute", count_and_compute)
     return made
 
 
