@@ -39,7 +39,7 @@ THEORIES = Registry(
 )
 
 
-class Shown(NamedTuple):
+class ShownExplanations(NamedTuple):
     """Explanations that a participant sees in a trial."""
 
     saliency: bool = False
@@ -49,7 +49,7 @@ class Shown(NamedTuple):
 class Theory(Protocol):
     """A theory of how participants respond."""
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting the AI; `deviation` is the participant's own, in log-odds."""
         ...
 
@@ -58,7 +58,7 @@ class Theory(Protocol):
 class Guesser:
     """Guess: correct half of the time, whatever is shown, for every participant alike."""
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return one half."""
         return 0.5
 
@@ -78,7 +78,7 @@ class BeliefProjector:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
         return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
 
@@ -107,7 +107,7 @@ class MapReader:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         if shown.saliency and trial.relevance is not None:
@@ -136,7 +136,7 @@ class BayesianLearner:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         believed = own if trial.truth == trial.target else -own
@@ -162,7 +162,7 @@ class Inattentive:
         _check_lapse(self.lapse)
         _check_lapse(self.absence)
 
-    def p_ai(self, trial: Trial, shown: Shown, deviation: float = 0.0) -> float:  # noqa: ARG002
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
         attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
         return (1.0 - self.absence) * attending + 0.5 * self.absence
@@ -221,7 +221,7 @@ class SimulatedParticipant:
     deviation: float = 0.0
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
-    def p_ai(self, trial: Trial, shown: Shown) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations) -> float:
         """Return the probability that this participant predicts the AI."""
         return self.theory.p_ai(trial, shown, self.deviation)
 
@@ -253,7 +253,7 @@ def sample_mixture(
 
 
 def compute_expected_accuracy(
-    mixture: Mapping[str, float], trial: Trial, shown: Shown, *, sd: float = PARTICIPANT_SD
+    mixture: Mapping[str, float], trial: Trial, shown: ShownExplanations, *, sd: float = PARTICIPANT_SD
 ) -> float:
     """Compute the probability that a participant drawn from the mixture predicts the AI, by quadrature.
 
