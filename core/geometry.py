@@ -32,6 +32,8 @@ POINTS = 8192
 SNAP = 0.1
 """Share of a pixel, or of a grey level's width, by which an edge may be off: the measurement is no finer."""
 PROBE = 64
+MOST_SAMPLES = 32
+"""Samples along a side of a pixel at most: those of a photograph of 7,000 px shown on 224."""
 LINEAR = 0.03
 """Largest deviation of the middle grey from the middle of black and white, as a share of their distance."""
 
@@ -67,6 +69,26 @@ class Geometry:
             np.clip(np.floor(v), 0, n - 1).astype(np.int64) for v, n in zip(found, self.size[::-1], strict=True)
         )
 
+    def resample(self, values: Floats) -> Floats:
+        """Return values (height, width) of the photograph's pixels as the input shows them, (H, W) float32.
+
+        Each is the mean of bilinear samples spread evenly over a pixel of the input, at least one for every pixel of
+        the photograph there; 0 where the input lies outside of the photograph.
+        """
+        (height, width), count = self.shape, self._samples
+        steps = (np.arange(count) + 0.5) / count
+        columns = (np.arange(width)[:, None] + steps).ravel()
+        total: Floats = np.zeros(self.shape)
+        for step in steps:  # one line of samples of each row of pixels at a time: a photograph can be large
+            found = _bilinear(values, *self.locate((np.arange(height) + step)[:, None], columns[None]))
+            total += found.reshape(height, width, count).mean(2)
+        return (total / count).astype(np.float32)
+
+    @property
+    def _samples(self) -> int:
+        """Return how many samples along a side of a pixel of the input meet every pixel of the photograph."""
+        return min(MOST_SAMPLES, max(2, math.ceil(max(abs(a) + abs(b) for a, b, _ in self.matrix))))
+
     @property
     def box(self) -> tuple[float, float, float, float] | None:
         """(left, top, right, bottom) of the input in the photograph; None where it is turned or mirrored."""
@@ -78,6 +100,21 @@ class Geometry:
         steps = (a, e, a, e)
         limits = (*self.size, *self.size)
         return tuple(map(_snap_edge, edges, limits, steps))  # type: ignore[return-value]
+
+
+def _bilinear(values: Floats, y: Floats, x: Floats) -> Floats:
+    """Interpolate values (height, width), each in the middle of its pixel, at continuous (y, x); 0 outside."""
+    y, x = np.broadcast_arrays(y, x)
+    height, width = values.shape
+    inside = (y >= 0) & (y <= height) & (x >= 0) & (x <= width)
+    rows, columns = np.clip(y - 0.5, 0, height - 1), np.clip(x - 0.5, 0, width - 1)
+    top, left = np.floor(rows).astype(np.int64), np.floor(columns).astype(np.int64)
+    down, right = np.minimum(top + 1, height - 1), np.minimum(left + 1, width - 1)
+    v, h = rows - top, columns - left
+    upper = values[top, left] * (1 - h) + values[top, right] * h
+    lower = values[down, left] * (1 - h) + values[down, right] * h
+    found: Floats = np.where(inside, upper * (1 - v) + lower * v, 0.0)
+    return found
 
 
 def _snap_edge(edge: float, limit: int, step: float) -> float:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from core.errors import ForetellError
 
-NOT_PARAMETERS = {"generator", "progress", "references", "prior"}
+NOT_PARAMETERS = {"generator", "progress", "references", "prior", "records"}
 """Arguments from Python alone: no form, command line or study file contains a generator or tensors."""
 
 

@@ -24,7 +24,7 @@ class Certificate:
     Attributes
     ----------
     method, target
-        Registered name; index of the explained class.
+        Registered name, or ``FILE.py:function``, ``heatmaps:FOLDER`` or ``own``; index of the explained class.
     fingerprint
         SHA-256 of the classifier's weights and structure.
     probability
@@ -47,6 +47,8 @@ class Certificate:
         Sentences a user must read before believing the heatmap.
     versions
         Version of each library that made it.
+    origin
+        Where a heatmap that Foretell did not make comes from: file or folder and its SHA-256, or package; else empty.
     """
 
     method: str
@@ -63,6 +65,7 @@ class Certificate:
     parameters: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the certificate as JSON-ready plain values."""

@@ -90,7 +90,8 @@ class TeachingFacts(Facts):
 class HeatmapFacts(Facts):
     """Facts about the target's heatmap: its certificate, and the areas of its deletion and insertion curves.
 
-    ``relevance_on`` says what counted as the object, ``drawing`` what does not lie where the network looked.
+    ``relevance_on`` says what counted as the object, ``drawing`` what does not lie where the network looked, ``origin``
+    where a heatmap that Foretell did not make comes from.
     """
 
     method: str | None = None
@@ -103,6 +104,7 @@ class HeatmapFacts(Facts):
     effective_samples: Number | None = None
     completeness: Number | None = None
     drawing: str | None = None
+    origin: dict[str, str] = {}
     deletion: Number | None = None
     insertion: Number | None = None
 

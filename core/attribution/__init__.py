@@ -1,5 +1,8 @@
 """Heatmaps. `METHODS` names every method: adding one is one file (or function) here and one line.
 
+Installed packages add theirs under the entry-point group ``foretell.methods``; a file of one's own, a folder of
+finished heatmaps and a network's own explanation are opened by `core.attribution.opening.open_method`.
+
 Each method is ``method(classifier, images, targets, *, generator, progress, **parameters) -> Explanation`` with
 images (B, C, H, W) in the network's input space and one target class index per image.
 """
@@ -47,4 +50,5 @@ METHODS = Registry(
         "lime": "core.attribution.lime:lime",
         "anchors": "core.attribution.anchors:anchors",
     },
+    "foretell.methods",
 )

@@ -20,10 +20,12 @@ from core.attribution.activations import activation_and_gradient
 from core.attribution.common import output_gradient
 from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
+from core.attribution.opening import is_external
 from core.attribution.places import select_layer
 from core.attribution.taylor import HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size
+from core.errors import ForetellError
 from core.parameters import list_parameters
 
 REPEATS = ("samples", "steps", "iterations")
@@ -62,8 +64,10 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
     Raises
     ------
     ForetellError
-        An unknown method, or parameters that no heatmap can have.
+        An unknown method or one that Foretell did not make, or parameters that no heatmap can have.
     """
+    if is_external(method) or method in METHODS.plugins:
+        raise ForetellError(f"The cost of {method} is not known before it runs.")
     settings = {p.name: p.default for p in list_parameters(METHODS[method])} | dict(parameters)
     if method in SPECIAL:
         return SPECIAL[method](settings, classifier)

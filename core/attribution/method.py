@@ -21,6 +21,8 @@ from core.types import Certificate, Explanation, Progress, silent
 class HeatmapMethod(Protocol):
     """A method as it is called: ``heatmap_method`` makes one of a function of a `Query`."""
 
+    __name__: str
+
     def __call__(
         self,
         classifier: Classifier,
@@ -54,6 +56,7 @@ def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod:
     own = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     shared = [p for p in common if p.name != "self" and p.kind is not p.VAR_KEYWORD]
     method.__signature__ = inspect.Signature([*shared, *own], return_annotation="Explanation")  # type: ignore[attr-defined]
+    method.takes_classifier = True  # type: ignore[attr-defined]  # a plain function of a network has no such mark
     return method
 
 

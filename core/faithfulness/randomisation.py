@@ -16,7 +16,8 @@ import torch
 from scipy.stats import spearmanr
 from torch import Tensor, nn
 
-from core.attribution import METHODS
+from core.attribution.method import HeatmapMethod
+from core.attribution.opening import open_registered
 from core.classifier import Classifier
 from core.device import draw_seed
 from core.errors import ForetellError
@@ -60,7 +61,7 @@ def cascading_randomisation(
     classifier: Classifier,
     images: Tensor,
     targets: Sequence[int],
-    method: str,
+    method: str | HeatmapMethod,
     *,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
@@ -71,15 +72,16 @@ def cascading_randomisation(
 
     Layers are the modules that own parameters, from the last registered to the first; each is drawn again as its class
     does when it is made, or, where it cannot, from a normal distribution of its parameters' own mean and standard
-    deviation. Only copies change. ``method`` is a registered name with its ``parameters``; every heatmap has draws of
-    its own, so that shared draws do not pass for likeness.
+    deviation. Only copies change. ``method`` is a registered name, or a method of `core.attribution.opening`, with its
+    ``parameters``; every heatmap has draws of its own, so that shared draws do not pass for likeness.
 
     Raises
     ------
     ForetellError
         An unknown method or parameter; a network without parameters.
     """
-    attribute, given = METHODS[method], parse_parameters(METHODS[method], parameters or {})
+    attribute = open_registered(method) if isinstance(method, str) else method
+    given = parse_parameters(attribute, parameters or {})
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
     draws = torch.Generator().manual_seed(seed)
 
@@ -93,7 +95,8 @@ def cascading_randomisation(
         names.append(name)
         rows.append(_correlations(original, rank_maps(network)))
         progress(len(names), total, "layers")
-    return Randomisation(method, seed, threshold, tuple(names), torch.stack(rows), _correlations(original, repeated))
+    same = _correlations(original, repeated)
+    return Randomisation(attribute.__name__, seed, threshold, tuple(names), torch.stack(rows), same)
 
 
 def reinitialise_classifier(classifier: Classifier, generator: torch.Generator) -> Classifier:

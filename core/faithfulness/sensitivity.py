@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from core.attribution import METHODS
 from core.attribution.common import prepare_inputs
+from core.attribution.method import HeatmapMethod
+from core.attribution.opening import open_registered
 from core.classifier import Classifier
 from core.device import draw_seed, stream
 from core.errors import ForetellError
@@ -53,7 +54,7 @@ def max_sensitivity(
     classifier: Classifier,
     images: Tensor,
     targets: Sequence[int],
-    method: str,
+    method: str | HeatmapMethod,
     *,
     generator: torch.Generator | None = None,
     progress: Progress = silent,
@@ -65,8 +66,9 @@ def max_sensitivity(
 
     Yeh et al. 2019 (arXiv:1901.09392), section 3, by Monte Carlo as there: ``samples`` uniform draws from the
     ball, so what is found is a lower bound, which more samples raise. ``radius`` is a share of the range
-    max(x) - min(x) of the input. ``method`` is a registered name with its ``parameters``. Its own random draws are the
-    same for every change: what moves is the heatmap, not its Monte Carlo noise. Images share the changes.
+    max(x) - min(x) of the input. ``method`` is a registered name, or a method of `core.attribution.opening`,
+    with its ``parameters``. Its own random draws are the same for every change: what moves is the heatmap, not its
+    Monte Carlo noise. Images share the changes.
 
     Raises
     ------
@@ -77,7 +79,8 @@ def max_sensitivity(
         raise ForetellError(f"samples={samples}: the largest distance needs at least 1 sample.")
     if not 0 < radius < float("inf"):
         raise ForetellError(f"radius={radius}: give a share of the input's range above 0, such as 0.02.")
-    attribute, given = METHODS[method], parse_parameters(METHODS[method], parameters or {})
+    attribute = open_registered(method) if isinstance(method, str) else method
+    given = parse_parameters(attribute, parameters or {})
     inputs, _ = prepare_inputs(classifier, images, targets)
     seed = draw_seed(generator or torch.Generator().manual_seed(0))
 
@@ -92,4 +95,4 @@ def max_sensitivity(
         change = 2 * torch.rand(inputs.shape[1:], generator=stream(seed, sample)) - 1
         distances.append((evidence(inputs + reach * change) - original).norm(dim=1))
         progress(sample + 1, samples, "changed images")
-    return Sensitivity(method, radius, seed, torch.stack(distances), original.norm(dim=1))
+    return Sensitivity(attribute.__name__, radius, seed, torch.stack(distances), original.norm(dim=1))

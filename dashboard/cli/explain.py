@@ -15,7 +15,7 @@ def explain(
     image: Annotated[list[Path] | None, typer.Option(help="An image, a folder of images, or a pattern.")] = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="[IMAGE]...", help="More images.")] = None,
     model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
-    method: Annotated[str, typer.Option(help="One or more methods, with commas.")] = "bayesian_teaching",
+    method: Annotated[str, typer.Option(help="Methods, with commas; --list names all.")] = "bayesian_teaching",
     target: Annotated[str, typer.Option(help="A class index, a class name, or 'top': the predicted class.")] = "top",
     param: Annotated[list[str] | None, typer.Option(help="k=v, for the methods that accept it. Repeatable.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
@@ -30,13 +30,10 @@ def explain(
 
     Example: python foretell.py explain --model scenes --image fish.png --method grad_cam,gradient --out heatmaps
     """
-    from core.attribution import METHODS
-    from core.parameters import summary
     from study.inquiry.explain import ExplanationQuery, explain_files
 
     if list_methods:
-        for name in METHODS:
-            say(f"{name}: {summary(METHODS[name])}")
+        _list_methods()
         return
     request = ExplanationQuery(
         model=model,
@@ -50,3 +47,20 @@ def explain(
     for note, maps in outcome.notes.items():
         say(f"{maps:,} heatmaps: {note}")
     say(f"{outcome.n_made:,} heatmaps written to {out}" + (f", {outcome.n_kept:,} existed." if outcome.n_kept else "."))
+
+
+def _list_methods() -> None:
+    from core.attribution import METHODS
+    from core.attribution.opening import SPELLINGS, open_registered
+    from core.errors import ForetellError
+    from core.parameters import summary
+
+    for name in METHODS:
+        try:
+            say(f"{name}: {summary(open_registered(name))}")
+        except ForetellError as error:  # an installed package that fails takes nothing else with it
+            say(f"{name}: {error}")
+    for name, meaning in SPELLINGS.items():
+        say(f"{name}: {meaning}")
+    for sentence in METHODS.conflicts:
+        say(sentence)

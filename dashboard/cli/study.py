@@ -90,6 +90,7 @@ def verify(
     if study.endswith(".db") or "://" in study:
         return _verify_database(study)
     from study.building.build import verify as run
+    from study.network.methods import describe_missing_method
     from study.participation.receipt import PATTERN
     from study.workspace.workspace import bundle_named, home
 
@@ -102,6 +103,8 @@ def verify(
         say(f"Fault: {fault}")
     if faults:
         raise typer.Exit(1)
+    if not quick and (missing := describe_missing_method(bundle.manifest)) is not None:
+        say(missing)
     say(f"{bundle.manifest.name}: {len(bundle.manifest.assets)} assets are unchanged. {bundle.study_hash}")
 
 

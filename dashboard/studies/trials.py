@@ -114,6 +114,7 @@ def list_facts(trial: Trial) -> list[tuple[str, str]]:
         ("Gain (log-odds)", teaching.gain, "+.3f"),
         ("Policy", teaching.policy, ""),
         ("Heatmap method", saliency.method, ""),
+        ("Origin of the heatmap", ", ".join(saliency.origin.values()) or None, ""),
         ("Effective sample size", saliency.effective_samples, ",.0f"),
         ("Largest standard error", saliency.standard_error, ".3g"),
         ("Completeness residual", saliency.completeness, "+.3%"),

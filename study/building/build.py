@@ -16,6 +16,7 @@ from core.geometry import Geometry
 from core.teaching.kfac import KroneckerPrior
 from core.types import Progress, silent
 from study.building.averaged import AVERAGED, AveragedAccuracy, compare
+from study.building.coverage import refuse_uncovered
 from study.building.design import ROLE_OF_TYPE, SetPredictions
 from study.building.differences import ARITHMETIC, differences
 from study.building.plan import PlannedTrial, TrialPlan, make_planner
@@ -23,6 +24,7 @@ from study.building.stimuli import StimulusStudio
 from study.building.workers import Helpers
 from study.bundle import FORMAT, MANIFEST, Bundle, Manifest, Trial
 from study.network.claims import gather_results
+from study.network.methods import describe_missing_method
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
 from study.plan.config import StudyConfig
@@ -69,6 +71,7 @@ def _freeze(sources: Sources, folder: Path, cache: Path, progress: Progress) -> 
     material, plan = planner.material, planner.plan(progress)
     if not plan.trials:
         raise ForetellError(plan.refusal)
+    refuse_uncovered(sources, plan)
     studio = StimulusStudio(sources, material, folder / "assets", cache)
     units = folder / "units"
     made = gather_results(
@@ -172,10 +175,11 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
     """List what is wrong with a bundle, one sentence each; empty when it is exactly what it says.
 
     First the bytes of every asset against their names; then, unless ``render`` is False, the whole study is made
-    again from its own settings and compared asset by asset.
+    again from its own settings and compared asset by asset. Without the file or folder of a method that Foretell did
+    not make, that is not possible (`study.network.methods.describe_missing_method`).
     """
     faults = list(bundle.find_damage())
-    if faults or not render:
+    if faults or not render or describe_missing_method(bundle.manifest):
         return faults
     config = StudyConfig.model_validate(bundle.manifest.config)
     base = Path(bundle.manifest.environment["base"])

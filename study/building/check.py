@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from core.attribution.cost import Cost, cost, pace
+from core.attribution.external import ExternalMethod
 from core.classifier import Classifier
 from core.device import one_thread
 from core.errors import ForetellError
@@ -21,6 +22,7 @@ from data.types import ImageSet
 from study.analysis import random_effects
 from study.building.averaged import compare
 from study.building.categories import CategoryShortage, Supply, count_of, describe
+from study.building.coverage import refuse_uncovered
 from study.building.design import SetPredictions
 from study.building.plan import Planner, TrialPlan, predict_sets
 from study.building.stimuli import STEPS
@@ -100,6 +102,7 @@ def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[s
         planner = Planner(sources, material, cache)
         notes = tuple(_prior_notes(planner, material))
         plan = planner.plan(progress)
+        refuse_uncovered(sources, plan)
     except CategoryShortage as error:
         return StudyCheck(sets, notes, (error.summary,), supply)
     except ForetellError as error:
@@ -108,6 +111,7 @@ def _check_plan(sources: Sources, cache: Path, progress: Progress, sets: tuple[s
     notes += (
         *_plan_notes(plan, sources),
         f"Estimated duration of the build: {_duration(seconds)}.",
+        *_method_notes(sources),
     )
     return StudyCheck(sets, notes, tuple(_nothing_planned(plan)), supply, len(plan.trials), seconds)
 
@@ -163,6 +167,12 @@ def _plan_notes(plan: TrialPlan, sources: Sources) -> Iterator[str]:
         yield f"{count_of(missing, 'practice trial')} cannot be made: no images are left for practice."
 
 
+def _method_notes(sources: Sources) -> Iterator[str]:
+    """Yield that the duration of a method which Foretell did not make is not in the estimate."""
+    if isinstance(sources.method, ExternalMethod) and not sources.method.reads_heatmaps:
+        yield f"The time that {sources.method.__name__} takes for its heatmaps is not in this estimate."
+
+
 def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
     if not plan.trials:
         yield plan.refusal
@@ -171,7 +181,8 @@ def _nothing_planned(plan: TrialPlan) -> Iterator[str]:
 def _seconds(sources: Sources, plan: TrialPlan) -> float:
     """Estimate how long one process takes to make the heatmaps and their deletion and insertion curves."""
     config, classifier = sources.config, sources.classifier
-    one = cost(config.saliency.method, config.saliency.parameters, classifier)
+    known = not isinstance(sources.method, ExternalMethod)
+    one = cost(config.saliency.method, config.saliency.parameters, classifier) if known else Cost()
     extra = sum(CONDITIONS[name].is_separate and CONDITIONS[name].shows_saliency for name in config.conditions)
     maps = HEATMAPS + int(extra)
     each = Cost(forwards=maps * one.forwards + 2 * (STEPS + 1), gradients=maps * one.gradients)

@@ -27,7 +27,7 @@ def differences(frozen: Manifest, again: Manifest) -> list[str]:
     ]
     if frozen.classifier["fingerprint"] != again.classifier["fingerprint"]:
         faults.append(f"The classifier {frozen.classifier['name']!r} has other weights than when the study was frozen.")
-    faults += _of_trials(frozen, again)
+    faults += [*_of_origins(frozen, again), *_of_trials(frozen, again)]
     return faults or ["The manifest differs from a fresh build. Build the study again."]
 
 
@@ -40,6 +40,19 @@ def _without_wording(manifest: Manifest) -> Manifest:
     trials, practice = (tuple(map(strip, one)) for one in (manifest.trials, manifest.practice))
     dropped = tuple({**one, "reason": ""} for one in manifest.dropped)
     return manifest.model_copy(update={"trials": trials, "practice": practice, "dropped": dropped, "texts": {}})
+
+
+def _of_origins(frozen: Manifest, again: Manifest) -> Iterator[str]:
+    """Name the files of a method from outside that are not those that made the heatmaps."""
+    now = {trial.id: trial.saliency.origin for trial in (*again.trials, *again.practice)}
+    other = [
+        trial.saliency.origin.get("file", "")
+        for trial in (*frozen.trials, *frozen.practice)
+        if trial.id in now and now[trial.id] != trial.saliency.origin
+    ]
+    if other:
+        names = ", ".join(list(dict.fromkeys(other))[:_NAMED])
+        yield f"The heatmaps of {len(other)} trial(s) came from files with other content: {names}."
 
 
 def _of_trials(frozen: Manifest, again: Manifest) -> Iterator[str]:

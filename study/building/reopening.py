@@ -7,8 +7,11 @@ from pathlib import Path
 
 from PIL import Image
 
+from core.attribution.external import ImageRecord
 from core.errors import ForetellError
 from core.types import Explanation, Progress, silent
+from core.views import view
+from study.building.coverage import names_of_image
 from study.building.design import ROLE_OF_TYPE, Candidate, foil
 from study.building.plan import Planner, make_planner
 from study.building.stimuli import map_seed
@@ -45,9 +48,12 @@ class ReopenedStudy:
     def target_map(self, trial: Trial, progress: Progress = silent) -> Explanation:
         """Return the heatmap of a trial's target image with its standard error: the build's, or made again."""
         classifier, config = self.sources.classifier, self.sources.config
-        inputs = classifier.preprocess(self.open_image(trial))[None]
-        maps = MapCache(classifier, config.saliency, self.cache)
-        return maps.explain(inputs, [self.candidate(trial).target], map_seed(config, trial.id), progress)
+        candidate, photograph = self.candidate(trial), self.open_image(trial)
+        inputs = classifier.preprocess(photograph)
+        names = names_of_image(candidate.role, self.sources.sets[candidate.role], candidate.index)
+        record = ImageRecord.of(view(classifier, photograph, inputs), *names)
+        maps = MapCache(classifier, config.saliency, self.cache, self.sources.method)
+        return maps.explain(inputs[None], [candidate.target], map_seed(config, trial.id), progress, [record])
 
 
 def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> ReopenedStudy:

@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from core.attribution.external import ImageRecord
 from core.classifier import Classifier
 from core.faithfulness.curves import deletion, insertion
 from core.rendering import PixelArray, overlay, scale_of
 from core.types import Explanation, Progress, silent
 from core.views import View, view
 from data.types import ImageSet
-from study.building.design import Candidate, SetPredictions
+from study.building.coverage import explained_classes, names_of_trial
+from study.building.design import SetPredictions
 from study.building.plan import PlannedTrial
 from study.bundle import ConditionAssets, Example, HeatmapFacts, TeachingFacts, Trial, TrialAssets, significant
 from study.conditions import CONDITIONS
@@ -46,7 +48,8 @@ class StimulusStudio:
     def __init__(self, sources: Sources, material: SetPredictions, assets: Path, cache: Path) -> None:
         self.config, self.classifier, self.sets = sources.config, sources.classifier, sources.sets
         self.material, self.assets = material, assets
-        self.maps = MapCache(self.classifier, self.config.saliency, cache)
+        self.method = sources.method
+        self.maps = MapCache(self.classifier, self.config.saliency, cache, self.method)
         self._made_once: dict[str, Any] = {}
         assets.mkdir(parents=True, exist_ok=True)
 
@@ -55,25 +58,28 @@ class StimulusStudio:
         candidate, teaching = planned.candidate, planned.teaching
         pictures = self._pictures(planned)
         inputs = torch.stack([self.classifier.preprocess(picture) for picture in pictures])
-        explanation = self.maps.explain(inputs, self._classes(candidate), map_seed(self.config, planned.id), progress)
         target, *others = (view(self.classifier, p, x) for p, x in zip(pictures, inputs, strict=True))
+        names = names_of_trial(self.sets, planned)
+        records = [ImageRecord.of(one, *both) for one, both in zip((target, *others), names, strict=True)]
+        classes = explained_classes(candidate)
+        explanation = self.maps.explain(inputs, classes, map_seed(self.config, planned.id), progress, records)
         plain_assets = [self.write(one.draw(self.size)) for one in (target, *others)]
         mapped = [
             self.write(self.overlay(one, self._values(explanation, i))) for i, one in enumerate((target, *others))
         ]
-        names = [self._name(k) for k in self._classes(candidate)]
+        categories = [self._name(k) for k in classes]
         examples = tuple(
-            Example(category=names[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
+            Example(category=categories[k], source=self.sets["pool"].ids[i], image=plain_assets[k], map=mapped[k])
             for k, i in enumerate(teaching.indices, 1)
         )
-        options = (names[0], self._name(candidate.alternative))
+        options = (categories[0], self._name(candidate.alternative))
         answers = self.material.of(candidate.role)
         material = self._material(planned, options, target, inputs[:1], explanation)
         relevance, basis = self._relevance(material, explanation.evidence[0].numpy())
         return Trial(
             id=planned.id,
             trial_type=candidate.trial_type,
-            target=names[0],
+            target=categories[0],
             alternative=options[1],
             truth=self._name(candidate.truth),
             options=options[::-1] if planned.flip else options,
@@ -113,10 +119,6 @@ class StimulusStudio:
             0.0 if wrong is None else wrong.gain,
         )
 
-    def _classes(self, candidate: Candidate) -> list[int]:
-        """Return the class each of the five heatmaps explains: the prediction, then each example's own category."""
-        return [candidate.target, *[candidate.target] * 2, *[candidate.alternative] * 2]
-
     def _pictures(self, planned: PlannedTrial) -> list[Image.Image]:
         candidate = planned.candidate
         pool = self.sets["pool"]
@@ -149,10 +151,11 @@ class StimulusStudio:
     def explain_with(self, network: Classifier, material: TrialMaterial) -> Explanation:
         """Explain the target by the study's method for another network."""
         cache = self.once(f"heatmaps of {id(network)}", lambda: self._cache_of(network))
-        return cache.explain(material.inputs, material.classes[:1], self.seed_of("map", material.id), silent)
+        record = ImageRecord.of(material.view, material.images.ids[material.index])
+        return cache.explain(material.inputs, material.classes[:1], self.seed_of("map", material.id), silent, [record])
 
     def _cache_of(self, network: Classifier) -> MapCache:
-        return MapCache(network, self.config.saliency, self.maps.folder.parent)
+        return MapCache(network, self.config.saliency, self.maps.folder.parent, self.method)
 
     def drawn_values(self, explanation: Explanation) -> PixelArray:
         """Return the values (H, W) in [-1, 1] that the first heatmap of an explanation is drawn from."""
@@ -247,6 +250,7 @@ class StimulusStudio:
             "effective_samples": _round(certificate.effective_samples),
             "completeness": _round(certificate.completeness),
         }
+        facts |= {"origin": certificate.origin} if certificate.origin else {}
         return HeatmapFacts.model_validate(facts | ({"drawing": " ".join(sorted(notes))} if notes else {}) | areas)
 
 

@@ -17,14 +17,15 @@ CONDITIONS = Registry(
         "concepts": "study.conditions.concepts.condition:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
     },
+    "foretell.conditions",
 )
 
 
 def placebos() -> tuple[str, ...]:
     """List the conditions whose explanations say nothing about the AI's prediction."""
-    return tuple(name for name, condition in CONDITIONS.items() if condition.placebo)
+    return tuple(name for name, condition in CONDITIONS.usable() if condition.placebo)
 
 
 def list_separate_conditions() -> tuple[str, ...]:
     """List the conditions outside the two factors: placebos, and those with neither heatmaps nor examples."""
-    return tuple(name for name, condition in CONDITIONS.items() if condition.is_separate)
+    return tuple(name for name, condition in CONDITIONS.usable() if condition.is_separate)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections import Counter
@@ -16,16 +15,18 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from core.attribution import METHODS
-from core.attribution.method import versions
+from core.attribution.external import ImageRecord, digest_of, records_for
+from core.attribution.method import HeatmapMethod, versions
+from core.attribution.opening import file_name
 from core.classifier import Classifier
 from core.device import chunk_size, one_thread
 from core.errors import ForetellError
-from core.parameters import list_parameters, parse_parameters
 from core.types import Explanation, Progress, silent
 from core.views import view
+from study.inquiry.chosen_methods import assign_parameters, open_methods, refuse_uncovered
 from study.inquiry.heatmap_files import DrawnImage, read_stored_key, write_map
 from study.inquiry.image_files import find_images, open_image
+from study.inquiry.targets import resolve_target
 from study.network.sources import open_classifier
 from study.workspace import parallel
 from study.workspace.provenance import code_digest
@@ -38,7 +39,10 @@ MOST_AT_ONCE = 32
 
 @dataclass(frozen=True)
 class ExplanationQuery:
-    """Images, a network, methods and a target; ``parameters`` are texts, checked against each method's declaration."""
+    """Images, a network, methods and a target; ``parameters`` are texts, checked against each method's declaration.
+
+    Methods are named as `core.attribution.opening.open_method` takes them, files relative to the working folder.
+    """
 
     model: str
     methods: tuple[str, ...]
@@ -102,8 +106,10 @@ def explain_files(
     """
     if not images:
         raise ForetellError("No image given. Add --image FILE, once for each image, or --image FOLDER.")
-    methods = parameters_of(request)
+    methods = open_methods(request.methods, Path.cwd())
+    parameters = assign_parameters(methods, request.parameters)
     pictures = list(find_images(images).items())
+    refuse_uncovered(methods, parameters, [name for name, _ in pictures])
     classifier = open_classifier(request.model, Path.cwd())
     total = len(pictures) * len(methods)
     run = _BatchRun(request, methods, classifier, out, total, progress)
@@ -132,7 +138,7 @@ def _divide(pictures: list[tuple[str, Path]], size: int) -> list[list[tuple[str,
 def _explain_batch(request: ExplanationQuery, out: Path, folder: Path, batch: Sequence[tuple[str, Path]]) -> Outcome:
     """Explain images in another process, resolving relative names from the folder of the first."""
     with chdir(folder), one_thread():
-        methods = parameters_of(request)
+        methods = open_methods(request.methods, folder)
         run = _BatchRun(request, methods, _open_once(request.model, folder), out, len(batch) * len(methods), silent)
         run.explain(batch)
     return run.outcome
@@ -144,36 +150,8 @@ def _open_once(model: str, folder: Path) -> Classifier:
 
 
 def parameters_of(request: ExplanationQuery) -> dict[str, dict[str, Any]]:
-    """Assign to each method its own of the request's parameters.
-
-    Each method takes the parameters that it declares; a parameter that none of them declares is refused.
-    """
-    names = {method: {p.name for p in list_parameters(METHODS[method])} for method in request.methods}
-    known = set().union(*names.values())
-
-    def own(method: str) -> dict[str, str]:
-        return {k: v for k, v in request.parameters.items() if k in names[method] or k not in known}
-
-    return {method: parse_parameters(METHODS[method], own(method)) for method in request.methods}
-
-
-def resolve_target(classifier: Classifier, target: str) -> int | None:
-    """Resolve a class index or class name (any synonym); None for ``"top"``, the predicted class."""
-    if target == "top":
-        return None
-    if target.lstrip("-").isdecimal():
-        if 0 <= int(target) < len(classifier.categories):
-            return int(target)
-        last = len(classifier.categories) - 1
-        raise ForetellError(f"Target {target} is not a class of {classifier.name}: it has classes 0 to {last}.")
-    names = {
-        s.strip().casefold(): k for k, name in reversed(list(enumerate(classifier.categories))) for s in name.split(",")
-    }
-    if target.casefold() not in names:
-        near = difflib.get_close_matches(target.casefold(), names, n=3, cutoff=0.5)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "Give a class index, a class name, or 'top'."
-        raise ForetellError(f"{classifier.name} has no class {target!r}. {hint}")
-    return names[target.casefold()]
+    """Assign to each method its own of the request's parameters; a parameter that none declares is refused."""
+    return assign_parameters(open_methods(request.methods, Path.cwd()), request.parameters)
 
 
 @dataclass(frozen=True)
@@ -185,9 +163,7 @@ class _Image:
     keys: Mapping[str, str]
     seen: DrawnImage
     inputs: Tensor
-
-    def lacks(self, method: str) -> bool:
-        return read_stored_key(_of(self.base, method)) != self.keys[method]
+    record: ImageRecord
 
 
 class _Refusal(NamedTuple):
@@ -203,7 +179,7 @@ class _BatchRun:
     def __init__(
         self,
         request: ExplanationQuery,
-        methods: Mapping[str, dict[str, Any]],
+        methods: Mapping[str, HeatmapMethod],
         classifier: Classifier,
         out: Path,
         total: int,
@@ -211,6 +187,7 @@ class _BatchRun:
     ) -> None:
         self.outcome = Outcome()
         self._methods, self._classifier, self._out = methods, classifier, out
+        self._given = assign_parameters(methods, request.parameters)
         self._seed, self._target = request.seed, resolve_target(classifier, request.target)
         self._total, self._progress = total, progress
         self._useless: dict[str, str] = {}
@@ -227,7 +204,7 @@ class _BatchRun:
             return
         targets = self._targets(pictures)
         for method in self._methods:
-            lacking = [(p, k) for p, k in zip(pictures, targets, strict=True) if p.lacks(method)]
+            lacking = [(p, k) for p, k in zip(pictures, targets, strict=True) if self._lacks(p, method)]
             self._count(kept=len(pictures) - len(lacking))
             if method in self._useless:
                 self._fault(self._useless[method], len(lacking))
@@ -239,7 +216,7 @@ class _BatchRun:
         base = self._out / name
         try:
             keys = self._keys(hashlib.sha256(file.read_bytes()).hexdigest())
-            if all(read_stored_key(_of(base, method)) == key for method, key in keys.items()):
+            if all(read_stored_key(self._of(base, method)) == key for method, key in keys.items()):
                 self._count(kept=len(keys))
                 return None
             picture = open_image(file)
@@ -249,13 +226,22 @@ class _BatchRun:
             self._fault(str(error), len(self._methods))
         else:
             inputs = self._classifier.preprocess(picture)
-            seen = DrawnImage.of(view(self._classifier, picture, inputs))
-            return _Image(file, base, keys, seen, inputs)
+            seen = view(self._classifier, picture, inputs)
+            return _Image(file, base, keys, DrawnImage.of(seen), inputs, ImageRecord.of(seen, name))
         return None
+
+    def _lacks(self, picture: _Image, method: str) -> bool:
+        return read_stored_key(self._of(picture.base, method)) != picture.keys[method]
+
+    def _of(self, base: Path, method: str) -> Path:
+        return base.with_name(f"{base.name}.{file_name(self._methods[method])}")
 
     def _keys(self, content: str) -> dict[str, str]:
         """Hash, by method, all that the image's heatmap depends on."""
-        asked = {name: [*self._origin, content, name, given] for name, given in self._methods.items()}
+        asked = {name: [*self._origin, content, name, given] for name, given in self._given.items()}
+        for name, method in self._methods.items():
+            if digest := digest_of(method, self._classifier):
+                asked[name].append(digest)
         return {name: hashlib.sha256(json.dumps(all_).encode()).hexdigest() for name, all_ in asked.items()}
 
     def _targets(self, pictures: Sequence[_Image]) -> list[int]:
@@ -284,13 +270,15 @@ class _BatchRun:
         return []
 
     def _call_method(self, method: str, pictures: Sequence[tuple[_Image, int]]) -> Explanation:
-        explanation: Explanation = METHODS[method](
+        called = self._methods[method]
+        explanation: Explanation = called(
             self._classifier,
             torch.stack([picture.inputs for picture, _ in pictures]),
             [target for _, target in pictures],
             generator=torch.Generator().manual_seed(self._seed),
             progress=self._within(len(pictures)),
-            **self._methods[method],
+            **records_for(called, [picture.record for picture, _ in pictures]),
+            **self._given[method],
         )
         return explanation
 
@@ -298,7 +286,7 @@ class _BatchRun:
         for i, (picture, target) in enumerate(pictures):
             facts = {"category": self._classifier.categories[target], "picture": str(picture.file)}
             key = {"key": picture.keys[method]}
-            write_map(_of(picture.base, method), explanation, i, picture.seen, facts | key)
+            write_map(self._of(picture.base, method), explanation, i, picture.seen, facts | key)
             if picture.seen.note:
                 self.outcome.notes[picture.seen.note] += 1
             self._count(made=1)
@@ -325,7 +313,3 @@ class _BatchRun:
     def _fault(self, sentence: str, maps: int) -> None:
         self.outcome.faults[sentence] += maps
         self._count()
-
-
-def _of(base: Path, method: str) -> Path:
-    return base.with_name(f"{base.name}.{method}")

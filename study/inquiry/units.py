@@ -23,7 +23,7 @@ from core.units.maximise import MaximisedImages, Parameterisation, maximise
 from core.units.unit import Unit, find_layer_shape
 from study.inquiry import unit_sheets
 from study.inquiry.exemplars import Exemplars, exemplars, open_images
-from study.inquiry.explain import resolve_target
+from study.inquiry.targets import resolve_target
 from study.network.sources import open_classifier, plain
 from study.workspace.files import write_whole
 from study.workspace.provenance import code_digest

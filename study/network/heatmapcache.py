@@ -14,8 +14,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from core.attribution import METHODS
+from core.attribution.external import ExternalMethod, ImageRecord, digest_of, reads_heatmaps, records_for
+from core.attribution.method import HeatmapMethod
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.types import Certificate, Explanation, Progress
 from study.plan.config import Saliency
@@ -24,15 +26,21 @@ from study.workspace.provenance import code_digest
 
 
 class MapCache:
-    """Makes heatmaps by a study's method and keeps each under the SHA-256 of everything it depends on."""
+    """Makes heatmaps by a study's method, opened, and keeps each under the SHA-256 of everything it depends on."""
 
-    def __init__(self, classifier: Classifier, saliency: Saliency, folder: Path) -> None:
-        self.classifier, self.saliency, self.folder = classifier, saliency, folder / "maps"
+    def __init__(self, classifier: Classifier, saliency: Saliency, folder: Path, method: HeatmapMethod) -> None:
+        self.classifier, self.saliency, self.folder, self.method = classifier, saliency, folder / "maps", method
+        self._files = digest_of(method, classifier)
         self._code = code_digest()
 
-    def explain(self, inputs: Tensor, classes: Sequence[int], seed: int, progress: Progress) -> Explanation:
+    def explain(
+        self, inputs: Tensor, classes: Sequence[int], seed: int, progress: Progress, records: Sequence[ImageRecord]
+    ) -> Explanation:
         """Explain inputs (B, C, H, W) for classes (B,), each as it would be in one batch."""
-        each = [self._one(picture[None], k, seed, progress) for picture, k in zip(inputs, classes, strict=True)]
+        each = [
+            self._one(picture[None], k, seed, progress, record)
+            for picture, k, record in zip(inputs, classes, records, strict=True)
+        ]
         errors = [found.error for found in each if found.error is not None]
         return Explanation(
             torch.cat([found.map for found in each]),
@@ -41,22 +49,28 @@ class MapCache:
             torch.cat(errors) if errors else None,
         )
 
-    def _one(self, picture: Tensor, category: int, seed: int, progress: Progress) -> Explanation:
-        path = self.folder / f"{self._key(picture, category, seed)}.safetensors"
+    def _one(self, picture: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
+        path = self.folder / f"{self._key(picture, category, seed, record)}.safetensors"
         stored = _load_explanation(path)
         if stored is not None:
             return stored
-        method = METHODS[self.saliency.method]
-        parameters = parse_parameters(method, self.saliency.parameters)
-        generator = torch.Generator().manual_seed(seed)
-        found: Explanation = method(
-            self.classifier, picture, [category], generator=generator, progress=progress, **parameters
-        )
+        found = self._make(picture, category, seed, progress, record)
         _store(path, found)
         return found
 
-    def _key(self, picture: Tensor, category: int, seed: int) -> str:
-        settings = self.saliency.model_dump_json(include={"method", "parameters"})
+    def _make(self, picture: Tensor, category: int, seed: int, progress: Progress, record: ImageRecord) -> Explanation:
+        given = parse_parameters(self.method, self.saliency.parameters) | records_for(self.method, [record])
+        generator = torch.Generator().manual_seed(seed)
+        try:
+            return self.method(self.classifier, picture, [category], generator=generator, progress=progress, **given)
+        except ForetellError as error:
+            if not isinstance(self.method, ExternalMethod) or self.method.reads_heatmaps:
+                raise
+            raise ForetellError(f"{record.names[0]}: {error}") from error
+
+    def _key(self, picture: Tensor, category: int, seed: int, record: ImageRecord) -> str:
+        settings = self.saliency.model_dump_json(include={"method", "parameters"}) + self._files
+        settings += repr(record) if reads_heatmaps(self.method) else ""
         text = f"{self.classifier.fingerprint}|{self._code}|{settings}|{category}|{seed}|{tuple(picture.shape)}|"
         return hashlib.sha256(text.encode() + picture.numpy().tobytes()).hexdigest()
 

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 import data
 from core import loading
+from core.attribution.external import digest_of
+from core.attribution.method import HeatmapMethod
 from core.classifier import Classifier
 from core.device import default_device, find_device
 from core.errors import ForetellError
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
 from data.types import ImageSet
+from study.conditions import CONDITIONS
+from study.network.methods import open_study_method, refuse_network
 from study.network.priors import StoredPrior, load_prior
 from study.plan.config import IMAGE_SETS, ImageSource, StudyConfig, read
 from study.workspace.provenance import code_digest
@@ -38,6 +42,7 @@ class Sources:
     classifier: Classifier
     sets: dict[str, ImageSet]
     prior: StoredPrior | None
+    method: HeatmapMethod
 
     @property
     def key(self) -> str:
@@ -48,6 +53,9 @@ class Sources:
         strata = self.config.trials.strata
         files = strata.digest_files(self.base) if strata else None
         parts += [files] if files else []
+        own = digest_of(self.method, self.classifier)
+        parts += [own] if own else []
+        parts += [CONDITIONS.plugins[name].digest for name in self.config.conditions if name in CONDITIONS.plugins]
         return hashlib.sha256("|".join(parts).encode()).hexdigest()
 
 
@@ -59,11 +67,13 @@ def open_sources(path: Path, device: str | None = None) -> Sources:
 def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
     """Open what a study file's content names, files relative to ``base``."""
     sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
+    method = open_study_method(config, base)
     whole = config.classifier.resize == "whole"
     classifier = open_classifier(config.classifier.model, base, device, whole=whole)
+    refuse_network(method, classifier)
     file = config.teaching.prior
     prior = None if file is None else load_prior(base / Path(file).expanduser(), classifier)
-    return Sources(config, base, classifier, sets, prior)
+    return Sources(config, base, classifier, sets, prior, method)
 
 
 def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:

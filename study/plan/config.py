@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 import data
 from core.attribution import METHODS
+from core.attribution.opening import is_external, open_registered
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
@@ -23,7 +24,7 @@ from study.plan.procedure import Procedure, Section
 from study.plan.texts import DEFAULTS
 from study.workspace.tomlfile import load_toml
 
-IMAGE_SETS = Registry("image set", data.SETS)
+IMAGE_SETS = Registry("image set", data.SETS, "foretell.image_sets")
 Proportion = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -156,6 +157,8 @@ class Trials(Section):
 class Saliency(Section):
     """``[saliency]``: the method of the heatmaps, its parameters, and their opacity over the image.
 
+    ``method`` is a registered name, ``FILE.py:function``, ``heatmaps:FOLDER`` (both relative to the study file), or
+    ``own``: the network's own ``explain``.
     ``common_masks`` uses the same random draws for all trials, so that heatmaps are comparable between trials too.
     ``drawing`` sets what the colours show: ``evidence``, values minus the method's zero and faded within their standard
     error, or ``values``, the heatmap's raw values (for Bayesian teaching, the expected mask).
@@ -169,9 +172,11 @@ class Saliency(Section):
 
     @model_validator(mode="after")
     def _check_method(self) -> Saliency:
+        if is_external(self.method):
+            return self  # opened with the study's other files (`study.network.methods`), relative to the study file
         _require(METHODS, self.method)
         try:
-            parse_parameters(METHODS[self.method], self.parameters)
+            parse_parameters(open_registered(self.method), self.parameters)
         except ForetellError as error:
             raise ValueError(str(error)) from None
         return self

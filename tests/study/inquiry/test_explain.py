@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from core.attribution import METHODS
 from core.errors import ForetellError
 from data.scenes.generator import render
-from study.inquiry import explain, heatmap_files
+from study.inquiry import chosen_methods, explain, heatmap_files
 from study.inquiry.explain import ExplanationQuery, Outcome, explain_files, parameters_of
 
 GRADIENT = ExplanationQuery("scenes", ("gradient",), target="fish")
@@ -130,8 +132,9 @@ def test_an_unreadable_picture_is_named_and_the_others_are_explained(folder, tmp
 
 def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder, tmp_path, monkeypatch):
     """The batch as a whole is refused: picture by picture tells which it is."""
-    real = explain.METHODS["gradient"]
+    real = METHODS["gradient"]
 
+    @wraps(real)
     def picky(classifier, images, targets, **options):
         if any(torch_sum == bad for torch_sum in images.sum((1, 2, 3)).tolist()):
             raise ForetellError("This one I cannot.")
@@ -139,7 +142,7 @@ def test_a_method_that_refuses_one_picture_names_it_and_makes_the_others(folder,
 
     classifier = explain.open_classifier("scenes", folder)
     bad = float(classifier.preprocess(Image.open(folder / "3.png")).sum())
-    monkeypatch.setattr(explain, "METHODS", {"gradient": picky})
+    monkeypatch.setattr(chosen_methods, "open_method", lambda *_: picky)
     with pytest.raises(ForetellError, match=r"1 of 5 heatmaps could not be made.*3\.png: This one I cannot\.$"):
         explain_files(GRADIENT, [folder], tmp_path / "out")
     assert len(list((tmp_path / "out").glob("*.json"))) == 4
