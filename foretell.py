@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Foretell's one entry: ``python foretell.py [COMMAND ...]``. Standard library only.
+"""Foretell's one entry: ``python foretell.py [COMMAND ...]``, and ``import foretell``. Standard library only.
 
 It creates ``.venv`` next to itself, installs the requirements once (again when they change) and hands over to
 ``dashboard.cli``. An active environment that already satisfies the requirements is used as it is.
@@ -17,8 +17,13 @@ import sys
 import venv
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dashboard.cli.commands import COMMANDS, FORMER
+from dashboard.notebook import __getattr__  # noqa: F401 - Python asks it for what `import foretell` offers
+
+if TYPE_CHECKING:
+    from dashboard.notebook import *  # noqa: F403
 
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"

@@ -180,12 +180,19 @@ def test_foretell_py_needs_python_alone() -> None:
     """It runs before anything is installed."""
     names = imports(ROOT / "foretell.py")
     assert "subprocess" in names
-    names -= {"dashboard.cli.commands"}
+    names -= {"dashboard.cli.commands", "dashboard.notebook"}
     assert {name.split(".")[0] for name in names} - set(sys.stdlib_module_names) == set()
     table = ROOT / "dashboard" / "cli" / "commands.py"
     assert imports(table) <= set(sys.stdlib_module_names)
     code = {node for file in (table.parent, table.parents[1]) for node in tree(file / "__init__.py").body[1:]}
     assert code == set(), "what foretell.py passes on its way to the table holds a docstring only"
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import foretell; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True).stdout
+    assert {name.split(".")[0] for name in loaded.split()} - set(sys.stdlib_module_names) == {
+        "__main__",
+        "foretell",
+        "dashboard",
+    }
 
 
 def test_one_version_everywhere() -> None:

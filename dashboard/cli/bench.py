@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def list_benchmarks() -> list[str]:
     """List the benchmarks; other modules in their folder are shared code."""
+    if not (ROOT / "benchmarks").is_dir():
+        raise ForetellError("The benchmarks are not part of the installed package. Run them in a checkout.")
     files = (ROOT / "benchmarks").glob("*.py")
     return sorted(path.stem for path in files if "__main__" in path.read_text(encoding="utf-8"))
 

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
-import data.scenes
 from data.errors import DataError
+from data.scenes import generator
 from data.scenes.contexts import CONTEXTS
 from data.scenes.generator import Scene, render
 from data.scenes.interventions import HUES, recolour_object
@@ -114,6 +114,6 @@ def _digest(ids: tuple[str, ...], labels: np.ndarray, contexts: tuple[str, ...],
 
 
 def _source() -> str:
-    folder = Path(data.scenes.__file__).parent
+    folder = Path(generator.__file__).parent
     files = sorted(path for pattern in DRAWING for path in folder.glob(pattern))
     return "\f".join(path.read_text(encoding="utf-8") for path in files)

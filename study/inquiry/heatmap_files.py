@@ -57,14 +57,15 @@ def write_map(base: Path, explanation: Explanation, i: int, seen: DrawnImage, fa
     _file(base, "json").unlink(missing_ok=True)
     write_whole(_file(base, "npy"), _bytes(lambda file: np.save(file, explanation.map[i].numpy())))
     caption = f"{certificate.method}: {plain(facts['category'])} ({certificate.probability:.2f})"
-    drawn = _draw_sheet(explanation, i, seen.image, caption)
+    drawn = draw_map(explanation, i, seen.image, caption)
     write_whole(_file(base, "png"), _bytes(lambda file: drawn.save(file, "PNG", compress_level=FAST)))
     warnings = [*certificate.warnings, *([seen.note] if seen.note else [])]
     text = json.dumps(certificate.as_dict() | {"warnings": warnings} | facts, indent=1, ensure_ascii=False) + "\n"
     write_whole(_file(base, "json"), text.encode())
 
 
-def _draw_sheet(explanation: Explanation, i: int, seen: Image.Image, caption: str) -> Image.Image:
+def draw_map(explanation: Explanation, i: int, seen: Image.Image, caption: str) -> Image.Image:
+    """Draw the image as it was ``seen``, with heatmap ``i`` over it on the right and its scale below."""
     scale = scale_of(explanation, i)
     error = None if explanation.error is None else explanation.error[i]
     sheet = Image.new("RGB", (2 * seen.width, seen.height))

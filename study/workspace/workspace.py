@@ -16,7 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def home() -> Path:
-    """Return the workspace folder, created if missing: ``FORETELL_HOME``, or ``workspace`` in the repository root."""
+    """Return the workspace folder, created if missing.
+
+    It is ``FORETELL_HOME``; else ``workspace`` in the checkout, or ``foretell-workspace`` in the user's home where
+    Foretell is an installed package.
+    """
     folder = _folder()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -29,7 +33,9 @@ def home() -> Path:
 
 def _folder() -> Path:
     named = os.environ.get(VARIABLE)
-    return Path(named).expanduser() if named else ROOT / "workspace"
+    if named:
+        return Path(named).expanduser()
+    return ROOT / "workspace" if (ROOT / "foretell.py").is_file() else Path.home() / "foretell-workspace"
 
 
 def readable_by_others(home: Path) -> list[Path]:
