@@ -71,7 +71,15 @@ SECTIONS = {
         "../CHANGELOG",
     ],
     "docs/start": ["walkthrough"],
-    "docs/how-to/README": ["own-study", "../deploy", "imagenet", "spread-targets", "debug-a-model", "add-*"],
+    "docs/how-to/README": [
+        "own-study",
+        "test-your-own-explanation",
+        "../deploy",
+        "imagenet",
+        "spread-targets",
+        "debug-a-model",
+        "add-*",
+    ],
     "docs/background": [
         "experiment",
         "folke2021",
