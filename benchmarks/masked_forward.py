@@ -18,7 +18,7 @@ from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.inference import make_faster_copy, make_fused_copy
-from core.masked import iterate_masked_probabilities
+from core.masked import iterate_masked_logits
 from core.teaching.masks import MaskPrior
 from study.network.sources import open_classifier
 
@@ -52,7 +52,7 @@ def _shares(classifier: Classifier, masks: int) -> dict[str, Any]:
             network(part.contiguous(memory_format=layout))
 
     def engine() -> None:
-        for _ in iterate_masked_probabilities(classifier, picture, blocks, fill=fill):
+        for _ in iterate_masked_logits(classifier, picture, blocks, fill=fill):
             pass
 
     seconds = in_turns(

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import random
 import sqlite3
+import ssl
 import sys
 import tempfile
 import time
@@ -32,6 +33,7 @@ from tests.server import Server, serving
 STUDY, CONDITIONS = "load", ("none", "saliency", "examples", "both")
 DROP = 0.2
 TEMPORARY = (429, 500, 502, 503, 504)
+TLS = ssl.create_default_context()  # made once: it takes longer than a participation
 
 
 @dataclass
@@ -74,8 +76,8 @@ async def run(load: Load) -> dict[str, Any]:
     """Run all participants until every place is done, or the time is over."""
     with tempfile.TemporaryDirectory() as folder, serve_study(Path(folder), load) as server:
         log, began, before = Log(), time.monotonic(), server.written_bytes()
-        async with watch(server), _http(server.url) as http:
-            in_time, spent = await _run_load(server, load, log, http)
+        async with watch(server):
+            in_time, spent = await _run_load(server, load, log)
         wall = time.monotonic() - began
         spent["written_kb_per_response"] = round(
             (server.written_bytes() - before) / 1024 / (len(log.acknowledged) or 1), 1
@@ -85,7 +87,7 @@ async def run(load: Load) -> dict[str, Any]:
         return {**told, **check_database(server.home, log)}
 
 
-async def _run_load(server: Server, load: Load, log: Log, http: httpx.AsyncClient) -> tuple[bool, dict[str, Any]]:
+async def _run_load(server: Server, load: Load, log: Log) -> tuple[bool, dict[str, Any]]:
     """Tell whether all participants finished in time, and how busy the machine was during the first wave."""
     began, cpu, own, threads = time.monotonic(), server.cpu_s(), time.process_time(), server.threads_cpu_s()
     busy: list[Busy] = []
@@ -100,7 +102,7 @@ async def _run_load(server: Server, load: Load, log: Log, http: httpx.AsyncClien
 
     in_time = True
     try:
-        await asyncio.wait_for(_arrivals(http, load, log, wave_is_over), load.longest_s)
+        await asyncio.wait_for(_arrivals(server.url, load, log, wave_is_over), load.longest_s)
     except TimeoutError:
         in_time = False
     if not busy:
@@ -165,26 +167,33 @@ async def watch(server: Server) -> AsyncIterator[None]:
         await browser.close()
 
 
-def _http(url: str) -> httpx.AsyncClient:
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    return httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=60, limits=limits)
+def _browser(url: str) -> httpx.AsyncClient:
+    """Make the client of one participant.
+
+    One client for all would be slower than the server: httpx looks through its whole pool of connections for every
+    request, so that a thousand participants cost a thousand times a thousand looks.
+    """
+    return httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=60, verify=TLS, trust_env=False)
 
 
-async def _arrivals(http: httpx.AsyncClient, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
+async def _arrivals(url: str, load: Load, log: Log, wave_is_over: Callable[[], None]) -> None:
     """Start the first wave over the ramp; then replace each participant who left until their place is done."""
     rng = random.Random(load.people)
-    first = [_attend(http, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
+    first = [_attend(url, load, log, random.Random(k), load.ramp_s * rng.random(), DROP) for k in range(load.people)]
     await asyncio.gather(*first)
     wave_is_over()
     while log.finished < load.people:
         missing = load.people - log.finished
-        await asyncio.gather(*(_attend(http, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
+        await asyncio.gather(*(_attend(url, load, log, random.Random(), 2 * rng.random(), 0) for _ in range(missing)))
 
 
-async def _attend(
-    http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float
-) -> None:
+async def _attend(url: str, load: Load, log: Log, rng: random.Random, wait_s: float, drop: float) -> None:
     await asyncio.sleep(wait_s)
+    async with _browser(url) as http:
+        await _participate(http, load, log, rng, drop)
+
+
+async def _participate(http: httpx.AsyncClient, load: Load, log: Log, rng: random.Random, drop: float) -> None:
     # One address starts 40 participations a minute: these come from everywhere, as a proxy on this machine says.
     address = {"X-Forwarded-For": f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}"}
     reply = await _call(http, log, "POST", "begin", address, {"study": STUDY})

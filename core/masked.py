@@ -59,19 +59,6 @@ def iterate_masked_logits(
         yield block, torch.stack(answers)
 
 
-def iterate_masked_probabilities(
-    classifier: Classifier,
-    images: Tensor,
-    masks: Iterable[Tensor],
-    *,
-    fill: Tensor,
-    chunk: int | None = None,
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield `iterate_masked_logits` as probabilities: (n, H, W) float32 and (B, n, K) float64 for each block."""
-    for block, logits in iterate_masked_logits(classifier, images, masks, fill=fill, chunk=chunk):
-        yield block, logits.softmax(2)
-
-
 def iterate_masked_scores(
     classifier: Classifier,
     images: Tensor,

@@ -14,7 +14,7 @@ import numpy as np
 from core.errors import ForetellError
 from core.types import Progress, silent
 from study.participation.answer import CheckAnswers, QuestionnaireResponses, TrialResponse
-from study.plan.simulated_participants import SimulatedParticipant, sample_mixture
+from study.plan.simulated_participants import ShownExplanations, SimulatedParticipant, sample_mixture
 from study.service import Service
 
 _QUESTIONNAIRE = 2**31  # no trial has this index
@@ -111,9 +111,8 @@ def _respond(
     index = state["trial"]["index"]
     known = service.participant.load_simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
-    shown = {"shows_saliency": known.shows_saliency, "shows_examples": bool(state["trial"]["left"]["samples"])}
-    foretold = person.draw_prediction(known.trial, **shown, rng=rng)
-    sure = abs(2 * person.p_ai(known.trial, **shown) - 1)
+    p = person.p_ai(known.trial, ShownExplanations(known.shows_saliency, bool(state["trial"]["left"]["samples"])))
+    foretold, sure = rng.random() < p, abs(2 * p - 1)
     answer = TrialResponse(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),

@@ -31,7 +31,7 @@ from study.analysis import nested, responses
 from study.conditions import CONDITIONS
 from study.network.sources import open_classifier, open_set
 from study.plan.config import IMAGE_SETS, ImageSource
-from study.plan.simulated_participants import THEORIES, compute_expected_accuracy
+from study.plan.simulated_participants import THEORIES, ShownExplanations, compute_expected_accuracy
 from study.service import Service
 from study.simulate import simulate
 from tests.core import test_contracts
@@ -344,9 +344,9 @@ def test_the_simulated_person_of_the_how_to_takes_part(
     name = register(monkeypatch, THEORIES, "add-a-model.md", "example_people")
     standard = test_conditions.TRIAL
     adversarial = standard.model_copy(update={"trial_type": "adv_incorrect"})
-    assert compute_expected_accuracy({name: 1}, adversarial, shows_saliency=False) == pytest.approx(0.5)
+    assert compute_expected_accuracy({name: 1}, adversarial, ShownExplanations()) == pytest.approx(0.5)
     # Standard and wrong: she names the truth with log-odds 2, so she foretells the AI with log-odds -2.
-    assert compute_expected_accuracy({name: 1}, standard, shows_saliency=True, sd=0) == pytest.approx(
+    assert compute_expected_accuracy({name: 1}, standard, ShownExplanations(saliency=True), sd=0) == pytest.approx(
         1 / (1 + np.exp(2))
     )
     study = service.researcher.open_study(bundle(), per_condition=1)

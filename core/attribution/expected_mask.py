@@ -13,7 +13,7 @@ from torch import Tensor
 
 from core.attribution.method import Query, heatmap_method
 from core.errors import ForetellError
-from core.masked import Fill, iterate_masked_logits, iterate_masked_probabilities
+from core.masked import Fill, iterate_masked_logits
 from core.teaching.expectation import WeightedMasks
 from core.teaching.masks import MaskPrior
 from core.teaching.posterior import SMALLEST, posterior_mask
@@ -145,10 +145,7 @@ class _Masking:
         sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected_value)
         pictures, place = _distinct(self.query.inputs[which])
         for block in self.prior.blocks(self.samples, self.query.seed):
-            asked = iterate_masked_probabilities(
-                self.query.classifier, pictures, [block], fill=self.neutral, chunk=self.chunk
-            )
-            ((_, probabilities),) = asked
+            probabilities = self._predict_masked(pictures, block).softmax(2)
             classes = self.query.classes[which][:, None, None].expand(-1, len(block), 1)
             sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])
             self.query.progress(sums.count, self.samples, "masks")
@@ -158,6 +155,12 @@ class _Masking:
         sampling = {"sampler": "importance"}
         known = [self._collect_facts(e, n, sampling) for e, n in zip(errors, sums.effective.tolist(), strict=True)]
         return maps, errors, [facts | self._describe_end(sums.count, facts) for facts in known]
+
+    def _predict_masked(self, images: Tensor, masks: Tensor) -> Tensor:
+        """Compute logits (B, n, K) float64 of each image under each of masks (n, H, W)."""
+        given = self.query.classifier, images, [masks]
+        ((_, logits),) = iterate_masked_logits(*given, fill=self.neutral, chunk=self.chunk)
+        return logits
 
     def _has_converged(self, sums: WeightedMasks, estimator: Estimator) -> bool:
         enough = bool((sums.effective >= ENOUGH).all())
@@ -178,11 +181,7 @@ class _Masking:
         image, target = self.query.inputs[picture], int(self.query.classes[picture])
 
         def evidence(masks: Tensor) -> Tensor:
-            asked = iterate_masked_logits(
-                self.query.classifier, image[None], [masks], fill=self.neutral, chunk=self.chunk
-            )
-            ((_, logits),) = asked
-            return logits[0].log_softmax(1)[:, target]
+            return self._predict_masked(image[None], masks)[0].log_softmax(1)[:, target]
 
         found = posterior_mask(self.prior, evidence, self.samples, self.query.seed, self.query.progress)
         sampling = {"sampler": "smc"} | found.diagnostics

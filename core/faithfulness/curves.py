@@ -75,10 +75,8 @@ def deletion(
     ForetellError
         Heatmaps that do not fit the images or are not finite; fewer steps than 1 or more than pixels.
     """
-    values, fractions = _values(
-        classifier, images, targets, maps, lambda rank, gone: rank >= gone, steps, substrate, output, chunk, progress
-    )
-    return Curve("deletion", substrate, output, fractions, values, torch.trapezoid(values, fractions))
+    kept = classifier, images, targets, maps, lambda rank, gone: rank >= gone
+    return _draw_curve("deletion", *kept, steps, substrate, output, chunk, progress)
 
 
 def insertion(
@@ -97,13 +95,12 @@ def insertion(
 
     Order, steps, errors and ``chunk`` are those of `deletion`.
     """
-    values, fractions = _values(
-        classifier, images, targets, maps, lambda rank, come: rank < come, steps, substrate, output, chunk, progress
-    )
-    return Curve("insertion", substrate, output, fractions, values, torch.trapezoid(values, fractions))
+    kept = classifier, images, targets, maps, lambda rank, come: rank < come
+    return _draw_curve("insertion", *kept, steps, substrate, output, chunk, progress)
 
 
-def _values(
+def _draw_curve(
+    measure: str,
     classifier: Classifier,
     images: Tensor,
     targets: Sequence[int],
@@ -114,8 +111,8 @@ def _values(
     output: Output,
     chunk: int,
     progress: Progress,
-) -> tuple[Tensor, Tensor]:
-    """Compute values (B, S + 1) and fractions (S + 1,); ``shown(rank, count)`` selects the image's pixels."""
+) -> Curve:
+    """Compute a curve whose points show the image's pixels that ``shown(rank, count)`` selects."""
     inputs, classes = prepare_inputs(classifier, images, targets)
     order, pixels = ranks(fitting(maps, inputs)), inputs[0, 0].numel()
     if not 1 <= steps <= pixels:
@@ -132,7 +129,8 @@ def _values(
             values[index, done : done + len(block)] = scores[0]
             done += len(block)
             progress(index * len(counts) + done, values.numel(), "points")
-    return values, counts / pixels
+    fractions = counts / pixels
+    return Curve(measure, substrate, output, fractions, values, torch.trapezoid(values, fractions))
 
 
 def _blocks(rank: Tensor, counts: Tensor, shown: Callable[[Tensor, Tensor], Tensor]) -> Iterator[Tensor]:

@@ -43,9 +43,10 @@ class LayerCall:
 
 
 class NoiseKind(Protocol):
-    """A kind of noise: which calls it replaces, and how."""
+    """A kind of noise: which calls it replaces, and how; whether it is on the layers' weights or on values."""
 
     meets: frozenset[str]
+    on_weights: bool
 
     def is_silent(self, call: LayerCall, /) -> bool:
         """Tell whether a call that it meets stays as it is."""
@@ -95,6 +96,7 @@ class OwnDropout:
     """The dropout that the network has, with its own probabilities or ``rate``; inverted, as it was trained."""
 
     meets = DROPOUTS
+    on_weights = False
 
     def __init__(self, rate: float | None) -> None:
         self._rate = rate
@@ -113,6 +115,7 @@ class OwnDropout:
 
 class _OnLayers:
     meets = LAYERS
+    on_weights = False
 
     def is_silent(self, _: LayerCall, /) -> bool:
         return False
@@ -158,6 +161,8 @@ class MultiplicativeNoise(_OnValues):
 
 class _OnWeights(_OnLayers):
     """Each pass has weights of its own, so that a layer is called once for each; one row of input serves all."""
+
+    on_weights = True
 
     def __call__(self, call: LayerCall, draws: Draws) -> Tensor:
         x, weight = call.named["input"], call.named["weight"]

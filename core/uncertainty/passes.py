@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Protocol
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,7 @@ from core.classifier import Classifier
 from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
 from core.interception import hides_calls
-from core.types import Progress
+from core.types import Progress, silent
 from core.uncertainty.draws import Draws
 from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind
 from core.uncertainty.strength import refuse_last
@@ -23,49 +24,53 @@ TOLERANCE = 1e-4
 """Largest difference of logits, relative to the largest, between one image's passes made together and apart."""
 
 
-def with_noisy_values(
-    classifier: Classifier,
-    images: Tensor,
-    kind: NoiseKind,
-    passes: int,
-    generator: torch.Generator | None,
-    progress: Progress,
-    *,
-    last: int = 0,
-) -> Tensor:
-    """Compute logits (B, T, K) of T passes with noise on values, in the ``last`` calls it meets (0: in all).
+class Sampler(Protocol):
+    """A sampler as it is called: `sampler` makes one of a function that returns a kind of noise."""
 
-    What comes before the first noisy value is the same in all passes and is computed once: there one image serves
-    for all, and broadcasts with the T noisy ones after it. A network that cannot take that (it is tried) gets T copies.
-    """
-    inputs, seed = prepare_passes(classifier, images, passes, generator)
-    with classifier.use_fast_copy() as module, torch.inference_mode():
-        first = _first(classifier, module, inputs[:1], kind, seed, last)
-        noisy = partial(_once, module, kind=kind, seed=seed, first=first)
-        return _by_picture(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
+    def __call__(
+        self,
+        classifier: Classifier,
+        images: Tensor,
+        *,
+        passes: int = 100,
+        generator: torch.Generator | None = None,
+        progress: Progress = silent,
+        last: int = 0,
+        **parameters: Any,
+    ) -> Tensor:
+        """Compute logits (B, T, K) of T passes with noise in the ``last`` layers that it meets (0: in all)."""
 
 
-def with_noisy_weights(
-    classifier: Classifier,
-    images: Tensor,
-    kind: NoiseKind,
-    passes: int,
-    generator: torch.Generator | None,
-    progress: Progress,
-    *,
-    last: int = 0,
-) -> Tensor:
-    """Compute logits (B, T, K) of T passes with noise on the weights of the ``last`` layers (0: all), a draw each.
+def sampler(function: Callable[..., NoiseKind]) -> Sampler:
+    """Make a sampler of ``function(*, ...)``, whose keyword arguments are the sampler's parameters."""
 
-    Noise in the last layers alone goes image by image, as that on values does: what comes before it is computed
-    once. In all layers there is nothing before, and all images of a pass share what it cost to draw.
-    """
-    inputs, seed = prepare_passes(classifier, images, passes, generator)
-    with classifier.exclusive() as module, torch.inference_mode():
-        first = _first(classifier, module, inputs[:1], kind, seed, last)
-        noisy = partial(_once, module, kind=kind, seed=seed, first=first)
-        laid_out = inputs.contiguous(memory_format=classifier.layout)
-        return (_by_picture if last else _by_pass)(noisy, laid_out, passes, progress)
+    @wraps(function)
+    def sample(
+        classifier: Classifier,
+        images: Tensor,
+        *,
+        passes: int = 100,
+        generator: torch.Generator | None = None,
+        progress: Progress = silent,
+        last: int = 0,
+        **parameters: Any,
+    ) -> Tensor:
+        inputs, seed = prepare_passes(classifier, images, passes, generator)
+        kind = function(**parameters)
+        # Weights are changed in the network itself; noise on values has room in its faster copy.
+        borrowed = classifier.exclusive() if kind.on_weights else classifier.use_fast_copy()
+        with borrowed as module, torch.inference_mode():
+            first = _first(classifier, module, inputs[:1], kind, seed, last)
+            noisy = partial(_once, module, kind=kind, seed=seed, first=first)
+            by = _by_pass if kind.on_weights and not last else _by_picture
+            return by(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
+
+    common = inspect.signature(Sampler.__call__)
+    own = inspect.signature(function).parameters.values()
+    shared = [p for p in common.parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+    sample.__signature__ = inspect.Signature([*shared, *own], return_annotation="Tensor")  # type: ignore[attr-defined]
+    sample.__annotations__ = {"passes": int, "last": int} | function.__annotations__
+    return sample
 
 
 class _Noisy(Protocol):
@@ -74,6 +79,11 @@ class _Noisy(Protocol):
 
 
 def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
+    """Run all passes of one image at a time, what comes before the first noisy value computed once for all of them.
+
+    There one image serves for all, and broadcasts with the T noisy ones after it. A network that cannot take that
+    (it is tried) gets T copies.
+    """
     chunk, together = _probe_batching(noisy, inputs[:1])
     found = []
     for i, x in enumerate(inputs):
@@ -88,6 +98,7 @@ def _by_picture(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) 
 
 
 def _by_pass(noisy: _Noisy, inputs: Tensor, passes: int, progress: Progress) -> Tensor:
+    """Run all images of one pass at a time: with noise on all weights, they share what it cost to draw."""
     found = []
     for row in range(passes):
 

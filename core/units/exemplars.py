@@ -6,7 +6,7 @@ Zeiler & Fergus 2013 (arXiv:1311.2901), section 2.1 and figure 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -129,9 +129,3 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
     others = ", ".join(sorted(rectifiers.others))
     warnings = (f"Only ReLUs are changed; other activations keep their own gradient: {others}.",) if others else ()
     return gradient[0].float().cpu(), warnings
-
-
-def locate_unit(unit: Unit, place: Tensor) -> Unit:
-    """Return the unit at one of `Top.places`."""
-    row, column = place.tolist()
-    return replace(unit, row=row, column=column)

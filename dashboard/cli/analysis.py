@@ -45,8 +45,8 @@ def analyze(
 
     Example: python foretell.py analyze responses.csv --out results --column participant=subject_id
     """
-    from study.analysis import crosschecks
-    from study.analysis.results import analyze_file
+    from study.analysis import crosschecks, results
+    from study.analysis.responses import read
     from study.workspace.files import shared_files
 
     with Bars() as progress:
@@ -54,9 +54,8 @@ def analyze(
             columns = parse_pairs(column or [], "--column", "ours=theirs")
             planned, manifest, looks = _load_plan_and_trials(plan, study)
             with shared_files():
-                found = analyze_file(
-                    Path(responses), out, columns, seed, plan=planned, manifest=manifest, looks=looks, progress=progress
-                )
+                data = read(Path(responses), columns)
+                found = results.write(data, out, seed, plan=planned, manifest=manifest, looks=looks, progress=progress)
         else:
             found = _analyze_study(responses, out, seed, simulated, progress)
     analysis = found.analysis

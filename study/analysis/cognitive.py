@@ -18,7 +18,7 @@ from study.analysis import plots
 from study.analysis.exploratory import AnalysedStudy, ExploratoryAnalysis, TableAndFigure, has_trials
 from study.analysis.nested import cell_name
 from study.bundle import Trial
-from study.plan.simulated_participants import THEORIES, Theory
+from study.plan.simulated_participants import THEORIES, ShownExplanations, Theory
 
 _SHARES = ("lapse", "absence")
 """Parameters that are probabilities, searched as log-odds."""
@@ -126,7 +126,7 @@ def _counts(frame: pd.DataFrame, trials: Mapping[str, Trial]) -> pd.DataFrame:
 
 def _probabilities(counts: pd.DataFrame, trials: Mapping[str, Trial], theory: Theory) -> NDArray[np.float64]:
     p = [
-        theory.p_ai(trials[item], shows_saliency=bool(saliency), shows_examples=bool(examples))
+        theory.p_ai(trials[item], ShownExplanations(bool(saliency), bool(examples)))
         for item, saliency, examples in zip(counts["item"], counts["saliency"], counts["examples"], strict=True)
     ]
     return np.asarray(np.clip(np.array(p), _WITHIN, 1 - _WITHIN), dtype=np.float64)

@@ -25,24 +25,6 @@ from study.analysis.records import Floats, MixedModel
 DETECTION_MEASURES = ("dprime", "criterion")
 
 
-def estimate_by_participant(frame: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate condition, participant, hits, false_alarms (rates), dprime, criterion of each participant.
-
-    Rates are (count + 1/2) / (trials + 1), so that nobody is infinitely sensitive (Hautus, 1995,
-    doi:10.3758/BF03203619). Participants who saw no error of the AI, or nothing but errors, are left out.
-    """
-    said = _code_signals(frame).groupby(["condition", "participant", "signal"], observed=True)["said"]
-    counts = said.agg(["sum", "count"]).unstack("signal").dropna()
-    if counts.empty or counts["sum"].shape[1] < 2:
-        raise ForetellError("Signal detection needs participants who saw the AI both right and wrong.")
-    rate = (counts["sum"] + 0.5) / (counts["count"] + 1.0)
-    hits, alarms = norm.ppf(rate[1]), norm.ppf(rate[0])
-    table = pd.DataFrame(
-        {"hits": rate[1], "false_alarms": rate[0], "dprime": hits - alarms, "criterion": -(hits + alarms) / 2}
-    )
-    return table.reset_index()
-
-
 def conditions(frame: pd.DataFrame, *, level: float = 0.95) -> pd.DataFrame:
     """Return the hierarchical estimate: d' and criterion of each condition, from one mixed model over all responses.
 

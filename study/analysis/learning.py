@@ -7,10 +7,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from core.errors import ForetellError
-from study.analysis import bootstrap, mixed, plots
+from study.analysis import bootstrap, plots
 from study.analysis.exploratory import ExploratoryAnalysis, with_figure
-from study.analysis.nested import RANDOM, RatioTest, ratio_test
-from study.analysis.records import MixedModel
 
 BLOCKS = 6
 
@@ -43,16 +41,6 @@ def table(
             for k, block in enumerate(right.columns)
         ]
     return pd.DataFrame(rows, columns=["condition", "trial", "answers", "accuracy", "low", "high"])
-
-
-def trend(frame: pd.DataFrame) -> tuple[MixedModel, RatioTest]:
-    """Fit a trend over trials (per 10 trials, its own in each condition), and test it against none."""
-    numbered = _parse_trial_numbers(frame)
-    tens = numbered.assign(tens=(numbered["trial"] - numbered["trial"].mean()) / 10)
-    base = "trial_type * saliency * examples"
-    small = mixed.fit(tens, f"correct ~ {base} + {RANDOM}")
-    large = mixed.fit(tens, f"correct ~ {base} + tens * saliency * examples + {RANDOM}")
-    return large, ratio_test("no learning", small, "learning", large)
 
 
 def figure(numbers: pd.DataFrame) -> go.Figure:

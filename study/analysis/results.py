@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.types import Progress, silent
-from study.analysis import nested, planned, report, responses
+from study.analysis import nested, planned, report
 from study.analysis.records import InterimAnalysis
 from study.analysis.report import HeadlineResult
 from study.analysis.responses import Responses
@@ -28,12 +28,21 @@ def write(
 
     Parameters
     ----------
+    out
+        Folder for the results; made if absent.
+    seed
+        Seed of the bootstrap.
     plan
         Executed as written; without one the paper's analysis is made and everything labelled exploratory.
     manifest
         Of the study that was responded to, where it is known.
     looks
         The interim analyses that were made of it; None where that is not known.
+
+    Raises
+    ------
+    ForetellError
+        The responses cannot be analysed.
     """
     done = planned.execute(data, plan, looks=looks, progress=progress) if plan else None
     analysis = done.analysis if done else nested.analyze(data, progress=progress)
@@ -41,42 +50,3 @@ def write(
     found = report.answer(analysis, stayed, done)
     report.write(analysis, stayed, out, seed=seed, plan=done, manifest=manifest, found=found, progress=progress)
     return found
-
-
-def analyze_file(
-    path: Path,
-    out: Path,
-    columns: Mapping[str, str] | None = None,
-    seed: int = 0,
-    *,
-    plan: AnalysisPlan | None = None,
-    manifest: Manifest | None = None,
-    looks: Sequence[InterimAnalysis] | None = None,
-    progress: Progress = silent,
-) -> HeadlineResult:
-    """Analyse a CSV of responses and write models, tables, figures and reports into `out`.
-
-    Parameters
-    ----------
-    path
-        The CSV, one row per response.
-    out
-        Folder for the results; made if absent.
-    columns
-        Our column names to those of the file, where they differ.
-    seed
-        Seed of the bootstrap.
-    plan
-        The analysis plan, if there was one.
-    manifest
-        Of the study that the file's responses are to, if it is known.
-    looks
-        The interim analyses that were made of it; None where that is not known.
-
-    Raises
-    ------
-    ForetellError
-        The file cannot be read or analysed.
-    """
-    data = responses.read(path, columns)
-    return write(data, out, seed, plan=plan, manifest=manifest, looks=looks, progress=progress)

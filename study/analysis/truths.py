@@ -16,7 +16,7 @@ from core.errors import ForetellError
 from study.analysis.contrasts import FACTORS
 from study.analysis.records import MixedModel
 from study.bundle import TRIAL_TYPES, Trial
-from study.plan.simulated_participants import PARTICIPANT_SD, sample_mixture
+from study.plan.simulated_participants import PARTICIPANT_SD, ShownExplanations, sample_mixture
 
 Floats = NDArray[np.float64]
 
@@ -129,7 +129,7 @@ class Theories:
         crowd = sample_mixture(self.mixture, len(names), rng)
         p = [
             [
-                person.p_ai(t, shows_saliency=bool(factors["saliency"]), shows_examples=bool(factors["examples"]))
+                person.p_ai(t, ShownExplanations(bool(factors["saliency"]), bool(factors["examples"])))
                 for t in self.trials
             ]
             for person, factors in ((person, FACTORS[str(name)]) for person, name in zip(crowd, names, strict=True))

@@ -174,10 +174,6 @@ class Researcher(Guests):
 
         self.workspace.store.write(work)
 
-    def verify_chain(self) -> list[str]:
-        """List one sentence per response that was changed, removed or inserted after it was recorded; empty if none."""
-        return self.workspace.store.read(lambda db: list(responses.find_broken_links(db)))
-
     def verify(self) -> list[str]:
         """List the faults of the database, the first wrong row first: ends, chain, plans, counts, places, audit."""
         return self.workspace.store.read(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,17 @@ THEORIES = Registry(
 )
 
 
+class ShownExplanations(NamedTuple):
+    """Explanations that a participant sees in a trial."""
+
+    saliency: bool = False
+    examples: bool = False
+
+
 class Theory(Protocol):
     """A theory of how participants respond."""
 
-    def p_ai(
-        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, deviation: float = 0.0
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting the AI; `deviation` is the participant's own, in log-odds."""
         ...
 
@@ -53,14 +58,7 @@ class Theory(Protocol):
 class Guesser:
     """Guess: correct half of the time, whatever is shown, for every participant alike."""
 
-    def p_ai(
-        self,
-        trial: Trial,  # noqa: ARG002
-        *,
-        shows_saliency: bool,  # noqa: ARG002
-        shows_examples: bool = False,  # noqa: ARG002
-        deviation: float = 0.0,  # noqa: ARG002
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return one half."""
         return 0.5
 
@@ -80,14 +78,7 @@ class BeliefProjector:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(
-        self,
-        trial: Trial,
-        *,
-        shows_saliency: bool,  # noqa: ARG002
-        shows_examples: bool = False,  # noqa: ARG002
-        deviation: float = 0.0,
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
         return _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
 
@@ -116,17 +107,10 @@ class MapReader:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(
-        self,
-        trial: Trial,
-        *,
-        shows_saliency: bool,
-        shows_examples: bool = False,  # noqa: ARG002
-        deviation: float = 0.0,
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
-        if shows_saliency and trial.relevance is not None:
+        if shown.saliency and trial.relevance is not None:
             own += self.slope * (trial.relevance - self.threshold)
         return _p_of_choice(trial, own)
 
@@ -152,18 +136,11 @@ class BayesianLearner:
     def __post_init__(self) -> None:
         _check_lapse(self.lapse)
 
-    def p_ai(
-        self,
-        trial: Trial,
-        *,
-        shows_saliency: bool,  # noqa: ARG002
-        shows_examples: bool = False,
-        deviation: float = 0.0,
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:
         """Return the probability of predicting what the AI chose."""
         own = float(logit(1.0 - self.lapse)) + deviation
         believed = own if trial.truth == trial.target else -own
-        return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shows_examples))
+        return float(expit(believed + self.weight * float(trial.teaching.gain or 0.0) * shown.examples))
 
 
 @dataclass(frozen=True)
@@ -185,14 +162,7 @@ class Inattentive:
         _check_lapse(self.lapse)
         _check_lapse(self.absence)
 
-    def p_ai(
-        self,
-        trial: Trial,
-        *,
-        shows_saliency: bool,  # noqa: ARG002
-        shows_examples: bool = False,  # noqa: ARG002
-        deviation: float = 0.0,
-    ) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations, deviation: float = 0.0) -> float:  # noqa: ARG002
         """Return the probability of predicting what the AI chose."""
         attending = _p_of_choice(trial, float(logit(1.0 - self.lapse)) + deviation)
         return (1.0 - self.absence) * attending + 0.5 * self.absence
@@ -251,17 +221,9 @@ class SimulatedParticipant:
     deviation: float = 0.0
     response_time: ResponseTime = field(default_factory=ResponseTime)
 
-    def p_ai(self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False) -> float:
+    def p_ai(self, trial: Trial, shown: ShownExplanations) -> float:
         """Return the probability that this participant predicts the AI."""
-        return self.theory.p_ai(
-            trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=self.deviation
-        )
-
-    def draw_prediction(
-        self, trial: Trial, *, shows_saliency: bool, shows_examples: bool = False, rng: np.random.Generator
-    ) -> bool:
-        """Draw a response: whether it predicts the AI."""
-        return bool(rng.random() < self.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples))
+        return self.theory.p_ai(trial, shown, self.deviation)
 
 
 def sample_mixture(
@@ -291,12 +253,7 @@ def sample_mixture(
 
 
 def compute_expected_accuracy(
-    mixture: Mapping[str, float],
-    trial: Trial,
-    *,
-    shows_saliency: bool,
-    shows_examples: bool = False,
-    sd: float = PARTICIPANT_SD,
+    mixture: Mapping[str, float], trial: Trial, shown: ShownExplanations, *, sd: float = PARTICIPANT_SD
 ) -> float:
     """Compute the probability that a participant drawn from the mixture predicts the AI, by quadrature.
 
@@ -308,16 +265,7 @@ def compute_expected_accuracy(
     theories, weights = _resolve(mixture)
     nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
     shares = shares / shares.sum()
-    means = [
-        float(
-            shares
-            @ [
-                theory.p_ai(trial, shows_saliency=shows_saliency, shows_examples=shows_examples, deviation=sd * node)
-                for node in nodes
-            ]
-        )
-        for theory in theories.values()
-    ]
+    means = [float(shares @ [theory.p_ai(trial, shown, sd * node) for node in nodes]) for theory in theories.values()]
     return float(weights @ np.asarray(means))
 
 

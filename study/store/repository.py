@@ -255,20 +255,9 @@ def add_withdrawal(db: Connection, session_id: str, at: int) -> None:
     db.execute(insert(withdrawal).values(session_id=session_id, requested_at=at))
 
 
-def attempts_of(db: Connection, session_id: str) -> list[Row]:
-    """List a participant's attempts at the comprehension check, in order."""
-    mine = comprehension.c.session_id == session_id
-    return every(db, select(comprehension).where(mine).order_by(comprehension.c.attempt))
-
-
 def questionnaire_of(db: Connection, session_id: str) -> list[Row]:
     """List a participant's responses to the questionnaire."""
     return every(db, select(questionnaire).where(questionnaire.c.session_id == session_id))
-
-
-def payment_of(db: Connection, session_id: str) -> Row | None:
-    """Find a participant's bonus."""
-    return at_most_one(db, select(payment).where(payment.c.session_id == session_id))
 
 
 def event_counts(db: Connection, session_id: str) -> dict[str, int]:

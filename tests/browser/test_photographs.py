@@ -44,7 +44,7 @@ def test_a_person_takes_the_whole_study_and_reloads_in_the_middle(
         page.close()
     with Service(tmp_path) as service:
         frame = service.researcher.responses("photographs", ("live",))
-        assert service.researcher.verify_chain() == []
+        assert service.researcher.verify() == []
     assert len(frame) == MAIN
     assert set(Counter(frame["item"]).values()) == {1}
     assert set(frame["item"]) == {trial.id for trial in photographs.bundle.manifest.trials}

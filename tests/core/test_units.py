@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from torch import nn
@@ -10,11 +12,17 @@ from torch.nn import functional as F
 from core.attribution.modified import deconvnet
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.units.exemplars import find_receptive_field, locate_unit, projection, top_activations
+from core.units.exemplars import find_receptive_field, projection, top_activations
 from core.units.unit import Unit
 from tests.core.networks import SIDE, awkward, pictures, unit
 from tests.core.scenes import answered, scene_net
 from tests.core.test_contracts import assert_same, snapshot
+
+
+def locate_unit(unit: Unit, place: torch.Tensor) -> Unit:
+    """The unit at one of a top list's places."""
+    row, column = place.tolist()
+    return dataclasses.replace(unit, row=row, column=column)
 
 
 def stack(*layers: nn.Module, channels: int = 4) -> Classifier:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -17,12 +14,7 @@ from core.attribution import METHODS
 from dashboard.cli.commands import COMMANDS, FORMER
 from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT
-
-
-def run(*arguments, home=None, cwd=None):
-    environment = {**os.environ, **({"FORETELL_HOME": str(home)} if home else {})}
-    command = [sys.executable, str(ROOT / "foretell.py"), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd or ROOT, check=False)
+from tests.commands import run
 
 
 @pytest.fixture(scope="module")

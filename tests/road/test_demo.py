@@ -16,7 +16,7 @@ import pytest
 from dashboard.cli.serve import SIMULATED
 from study.conditions import CONDITIONS
 from study.plan.mixture import MIXTURE, parse_mixture
-from study.plan.simulated_participants import compute_expected_accuracy
+from study.plan.simulated_participants import ShownExplanations, compute_expected_accuracy
 from study.service import Service
 from study.workspace.workspace import ROOT, bundle_named
 from tests.ports import free_port
@@ -86,7 +86,7 @@ def test_simulated_people_are_marked_and_balanced(demo):
     with Service(demo[0]) as service:
         assert len(service.researcher.responses("demo", ("live",))) == 0
         frame = service.researcher.responses("demo", ("sim",))
-        assert service.researcher.verify_chain() == []
+        assert service.researcher.verify() == []
     assert set(frame["mode"]) == {"sim"}
     assert len(frame) == SIMULATED * 30
     people = frame.groupby("condition")["participant"].nunique()
@@ -106,7 +106,11 @@ def test_accuracy_by_cell_is_what_the_models_of_the_people_say(demo):
     for (condition, trial_type), rows in frame.groupby(["condition", "trial_type"]):
         shows = CONDITIONS[condition].shows_saliency
         expected = np.mean(
-            [compute_expected_accuracy(mixture, t, shows_saliency=shows) for t in trials if t.trial_type == trial_type]
+            [
+                compute_expected_accuracy(mixture, t, ShownExplanations(saliency=shows))
+                for t in trials
+                if t.trial_type == trial_type
+            ]
         )
         means = rows.groupby("participant")["correct"].mean()
         error = max(means.std() / np.sqrt(len(means)), 0.02)

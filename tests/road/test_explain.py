@@ -13,7 +13,7 @@ import pytest
 
 from data.scenes.generator import render
 from study.workspace.workspace import ROOT
-from tests.road.test_commands import run
+from tests.commands import run
 
 PICTURES, KILLS = 40, 2
 NETWORKS = """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.classifier import Classifier
-from study.analysis.results import analyze_file
+from study.analysis import responses, results
 from study.bundle import TRIAL_TYPES
 from study.collection.export import export
 from study.inquiry.explain import ExplanationQuery, explain_files, open_image
@@ -46,7 +46,7 @@ def test_forty_simulated_people_and_the_results(photographs, tmp_path):
         name = service.researcher.open_study(photographs.bundle.folder, 10)
         simulate(service, name, 40, parse_mixture(MIXTURE), 0)
         path = export(service.researcher, name, tmp_path / "responses.csv", ("sim",))
-    analysis = analyze_file(path, tmp_path / "results", {}, 0).analysis
+    analysis = results.write(responses.read(path), tmp_path / "results").analysis
     models = json.loads((tmp_path / "results" / "models.json").read_text())
     assert models["models"]["null"]["n"] == 40 * 12
     assert [m["df"] for m in models["models"].values()] == sorted(m["df"] for m in models["models"].values())

@@ -6,7 +6,7 @@ import pytest
 
 from study.bundle import TRIAL_TYPES
 from study.workspace.workspace import bundle_named
-from tests.road.test_commands import run
+from tests.commands import run
 from tests.study.studies import TINY
 
 SCENES = ("--set", "scenes", "--setting", "split=pool", "--setting", "size=160")

@@ -12,7 +12,7 @@ import numpy as np
 
 from data.scenes.generator import render
 from study.workspace.workspace import ROOT
-from tests.road.test_commands import run
+from tests.commands import run
 
 DEAD = """
 import torch

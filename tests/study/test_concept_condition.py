@@ -18,7 +18,7 @@ from study.conditions import CONDITIONS
 from study.conditions.concepts.charts import BARS, DOWN, UP, ConceptEffects, chart, concept_effects
 from study.network.sources import open_sets
 from study.plan.config import read
-from study.plan.simulated_participants import BayesianLearner
+from study.plan.simulated_participants import BayesianLearner, ShownExplanations
 from study.plan.texts import apply_condition_words, example, texts_of
 from study.service import Service
 from study.simulate import simulate
@@ -105,7 +105,7 @@ def test_simulated_people_take_part_and_learn_from_it(built: Bundle, service: Se
     gain = trial.assets.by_condition["concepts"].gain
     assert gain != trial.teaching.gain
     sign = 1 if trial.truth == trial.target else -1
-    p = BayesianLearner().p_ai(CONDITIONS["concepts"].read(trial), shows_saliency=False, shows_examples=True)
+    p = BayesianLearner().p_ai(CONDITIONS["concepts"].read(trial), ShownExplanations(examples=True))
     assert p == pytest.approx(1 / (1 + exp(-(sign * log(9) + gain))))
     study = service.researcher.open_study(built.folder, per_condition=3)
     simulate(service, study, 6, {"bayesian_learner": 1.0}, seed=1)

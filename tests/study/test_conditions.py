@@ -8,7 +8,7 @@ from core.errors import ForetellError
 from study.bundle import ConditionAssets, Example, Trial, TrialAssets
 from study.conditions import CONDITIONS, list_separate_conditions, placebos
 from study.participation.screens import assets, hash_screen, lay_out_trial
-from study.plan.simulated_participants import BayesianLearner, MapReader
+from study.plan.simulated_participants import BayesianLearner, MapReader, ShownExplanations
 
 EXAMPLES = tuple(
     Example(category=category, source="pool", image=f"{category}{k}", map=f"{category}{k}-map")
@@ -93,8 +93,9 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
     }
     for name, (kind, odds, sign) in expected.items():
         condition = CONDITIONS[name]
-        shown = {"shows_saliency": condition.shows_saliency, "shows_examples": condition.shows_examples}
-        p = kinds[kind].p_ai(condition.read(TRIAL), **shown)
+        p = kinds[kind].p_ai(
+            condition.read(TRIAL), ShownExplanations(condition.shows_saliency, condition.shows_examples)
+        )
         assert p == pytest.approx(1 / (1 + exp(-sign * odds))), name
 
 

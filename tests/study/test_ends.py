@@ -49,7 +49,7 @@ def test_a_lost_tail_is_named(service: Service, token: str, tmp_path: Path) -> N
     with sqlite3.connect(home / "foretell.db") as db:
         assert db.execute("SELECT count(*) FROM response").fetchone() == (5,)
     with Service(home) as later:
-        assert later.researcher.verify_chain() == []
+        assert later.researcher.verify() == []
         [fault, *_] = later.researcher.verify()
         assert fault.startswith(f"The response number 14 ({at} UTC) is not the one that was acknowledged: 9 at the end")
         assert later.researcher.last_response().startswith("number 5, ")
@@ -69,7 +69,7 @@ def test_others_in_the_place_of_what_was_lost_are_named_too(service: Service, to
     with Service(home) as later:
         for index in range(5, 8):
             later.participant.record(token, answer(index))
-        assert later.researcher.verify_chain() == []
+        assert later.researcher.verify() == []
         assert "others took their place" in later.researcher.verify()[0]
 
 

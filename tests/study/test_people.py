@@ -12,6 +12,7 @@ from scipy.stats import exponnorm, norm
 from core.errors import ForetellError
 from study.bundle import TeachingFacts, Trial, TrialAssets
 from study.plan import simulated_participants
+from study.plan.simulated_participants import ShownExplanations
 
 
 def trial(kind: str = "std_correct", relevance: float | None = None) -> Trial:
@@ -43,21 +44,23 @@ def expit(x: float) -> float:
 def test_guesser_guesses() -> None:
     for shown in (True, False):
         for question in (RIGHT, WRONG, trial("std_incorrect", 0.0)):
-            assert simulated_participants.Guesser().p_ai(question, shows_saliency=shown, deviation=3.0) == 0.5
+            assert (
+                simulated_participants.Guesser().p_ai(question, ShownExplanations(saliency=shown), deviation=3.0) == 0.5
+            )
 
 
 def test_belief_projector_is_right_when_the_ai_is() -> None:
     person = simulated_participants.BeliefProjector(lapse=0.2)
-    assert person.p_ai(RIGHT, shows_saliency=False) == pytest.approx(0.8)
-    assert person.p_ai(WRONG, shows_saliency=False) == pytest.approx(0.2)
-    assert person.p_ai(trial("adv_incorrect", 0.0), shows_saliency=True) == pytest.approx(0.2)
+    assert person.p_ai(RIGHT, ShownExplanations()) == pytest.approx(0.8)
+    assert person.p_ai(WRONG, ShownExplanations()) == pytest.approx(0.2)
+    assert person.p_ai(trial("adv_incorrect", 0.0), ShownExplanations(saliency=True)) == pytest.approx(0.2)
 
 
 def test_deviation_moves_the_tendency_to_answer_ones_own_label() -> None:
     # Closed form: expit(logit(.9) + d) for her own label; so more right answers where the AI is right, fewer where not.
     person, own = simulated_participants.BeliefProjector(lapse=0.1), math.log(9) + 0.7
-    assert person.p_ai(RIGHT, shows_saliency=False, deviation=0.7) == pytest.approx(expit(own))
-    assert person.p_ai(WRONG, shows_saliency=False, deviation=0.7) == pytest.approx(expit(-own))
+    assert person.p_ai(RIGHT, ShownExplanations(), deviation=0.7) == pytest.approx(expit(own))
+    assert person.p_ai(WRONG, ShownExplanations(), deviation=0.7) == pytest.approx(expit(-own))
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("std_correct", 1), ("adv_incorrect", -1)])
@@ -65,19 +68,21 @@ def test_deviation_moves_the_tendency_to_answer_ones_own_label() -> None:
 def test_map_reader_adds_the_evidence_of_the_map(kind: str, sign: int, relevance: float) -> None:
     person = simulated_participants.MapReader(lapse=0.1, slope=6.0, threshold=0.4)
     own = math.log(9) + 6.0 * (relevance - 0.4)
-    assert person.p_ai(trial(kind, relevance), shows_saliency=True) == pytest.approx(expit(sign * own))
+    assert person.p_ai(trial(kind, relevance), ShownExplanations(saliency=True)) == pytest.approx(expit(sign * own))
 
 
 def test_map_on_the_context_tells_that_the_ai_errs() -> None:
     person = simulated_participants.MapReader()
-    assert person.p_ai(trial("adv_incorrect", 0.1), shows_saliency=True) > 0.5
-    assert person.p_ai(trial("adv_incorrect", 0.1), shows_saliency=False) < 0.2
+    assert person.p_ai(trial("adv_incorrect", 0.1), ShownExplanations(saliency=True)) > 0.5
+    assert person.p_ai(trial("adv_incorrect", 0.1), ShownExplanations()) < 0.2
 
 
 def test_map_reader_without_a_map_projects_beliefs() -> None:
     reader, projector = simulated_participants.MapReader(lapse=0.15), simulated_participants.BeliefProjector(lapse=0.15)
     for question, shown in ((trial("std_incorrect", 0.1), False), (trial("std_incorrect", None), True)):
-        assert reader.p_ai(question, shows_saliency=shown) == projector.p_ai(question, shows_saliency=shown)
+        assert reader.p_ai(question, ShownExplanations(saliency=shown)) == projector.p_ai(
+            question, ShownExplanations(saliency=shown)
+        )
 
 
 @pytest.mark.parametrize("lapse", [0.0, 1.0, -0.1, math.nan])
@@ -117,7 +122,7 @@ def test_bad_mixtures_are_refused(mixture: dict[str, float], said: str) -> None:
         simulated_participants.sample_mixture(mixture, 3, np.random.default_rng(0))
     assert said in str(caught.value)
     with pytest.raises(ForetellError):
-        simulated_participants.compute_expected_accuracy(mixture, RIGHT, shows_saliency=False)
+        simulated_participants.compute_expected_accuracy(mixture, RIGHT, ShownExplanations())
 
 
 def test_expected_accuracy_against_numerical_integration() -> None:
@@ -126,12 +131,12 @@ def test_expected_accuracy_against_numerical_integration() -> None:
     reader = simulated_participants.MapReader()
 
     def weighted(d: float) -> float:
-        return reader.p_ai(question, shows_saliency=True, deviation=d) * norm.pdf(d, scale=1.5)
+        return reader.p_ai(question, ShownExplanations(saliency=True), deviation=d) * norm.pdf(d, scale=1.5)
 
     reads = quad(weighted, -15, 15, epsabs=1e-12)[0]
     expected = 0.25 * 0.5 + 0.75 * reads
     got = simulated_participants.compute_expected_accuracy(
-        {"guesser": 1, "map_reader": 3}, question, shows_saliency=True, sd=1.5
+        {"guesser": 1, "map_reader": 3}, question, ShownExplanations(saliency=True), sd=1.5
     )
     assert got == pytest.approx(expected, abs=1e-8)
 
@@ -141,8 +146,8 @@ def test_answers_have_the_expected_frequency() -> None:
     mixture = {"belief_projector": 1.0, "map_reader": 1.0}
     question = trial("adv_incorrect", 0.2)
     drawn = simulated_participants.sample_mixture(mixture, 5000, rng)
-    hits = [person.draw_prediction(question, shows_saliency=True, rng=rng) for person in drawn]
-    expected = simulated_participants.compute_expected_accuracy(mixture, question, shows_saliency=True)
+    hits = [rng.random() < person.p_ai(question, ShownExplanations(saliency=True)) for person in drawn]
+    expected = simulated_participants.compute_expected_accuracy(mixture, question, ShownExplanations(saliency=True))
     assert np.mean(hits) == pytest.approx(expected, abs=4 * 0.5 / math.sqrt(5000))
 
 
@@ -163,15 +168,15 @@ def test_bayesian_learner_adds_the_teaching_gain_where_examples_are_shown() -> N
     # Closed form: log-odds of the AI's choice are those of her own belief plus weight times the gain.
     person = simulated_participants.BayesianLearner(lapse=0.1, weight=0.5)
     taught = trial("adv_incorrect").model_copy(update={"teaching": TeachingFacts(gain=3.0)})
-    shown = person.p_ai(taught, shows_saliency=False, shows_examples=True)
+    shown = person.p_ai(taught, ShownExplanations(examples=True))
     assert shown == pytest.approx(expit(-math.log(9) + 1.5))
     for question, examples in ((taught, False), (trial("adv_incorrect"), True)):
-        assert person.p_ai(question, shows_saliency=True, shows_examples=examples) == pytest.approx(0.1)
+        assert person.p_ai(question, ShownExplanations(True, examples)) == pytest.approx(0.1)
 
 
 def test_inattentive_mixes_belief_and_chance() -> None:
     person = simulated_participants.Inattentive(lapse=0.1, absence=0.4)
-    assert person.p_ai(RIGHT, shows_saliency=False) == pytest.approx(0.6 * 0.9 + 0.2)
-    assert person.p_ai(WRONG, shows_saliency=True) == pytest.approx(0.6 * 0.1 + 0.2)
+    assert person.p_ai(RIGHT, ShownExplanations()) == pytest.approx(0.6 * 0.9 + 0.2)
+    assert person.p_ai(WRONG, ShownExplanations(saliency=True)) == pytest.approx(0.6 * 0.1 + 0.2)
     with pytest.raises(ForetellError, match="not a probability"):
         simulated_participants.Inattentive(absence=1.0)

@@ -22,7 +22,7 @@ def run(home: Path, folder: Path, participants: int, seed: int = 3) -> pd.DataFr
     with Service(home) as service:
         study = service.researcher.open_study(folder, per_condition=1)
         simulate(service, study, participants, {"belief_projector": 1.0, "map_reader": 1.0}, seed)
-        assert service.researcher.verify_chain() == []
+        assert service.researcher.verify() == []
         return service.researcher.responses(study, ("sim",))
 
 

@@ -10,6 +10,7 @@ from core.errors import ForetellError
 from study.analysis import cognitive
 from study.bundle import TeachingFacts, Trial
 from study.plan import simulated_participants
+from study.plan.simulated_participants import ShownExplanations
 from tests.study.test_people import trial
 
 TRUE = {
@@ -37,7 +38,7 @@ def answers(theory: simulated_participants.Theory, known: dict[str, Trial], seed
     for person in range(60):
         saliency, examples = person % 2, person // 2 % 2
         for item, question in known.items():
-            p = theory.p_ai(question, shows_saliency=bool(saliency), shows_examples=bool(examples))
+            p = theory.p_ai(question, ShownExplanations(bool(saliency), bool(examples)))
             rows.append((f"p{person}", item, saliency, examples, int(rng.random() < p)))
     return pd.DataFrame(rows, columns=["participant", "item", "saliency", "examples", "correct"])
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import norm
 
 from core.errors import ForetellError
 from study.analysis import detection, mixed, responses
@@ -108,19 +107,6 @@ def test_the_probit_model_is_that_of_glmmtmb(tmp_path: Path) -> None:
     np.testing.assert_allclose([c.se for c in ours.coefficients], other["se"], rtol=0.03)
 
 
-def test_people_by_the_definition(frame: pd.DataFrame) -> None:
-    table = detection.estimate_by_participant(frame).set_index("participant")
-    one = frame[frame["participant"] == "p3"]
-    errs = one["trial_type"] != "std_correct"
-    hit = (one.loc[errs, "correct"].sum() + 0.5) / (errs.sum() + 1)
-    alarm = ((1 - one.loc[~errs, "correct"]).sum() + 0.5) / ((~errs).sum() + 1)
-    assert table.loc["p3", "dprime"] == pytest.approx(norm.ppf(hit) - norm.ppf(alarm))
-    assert table.loc["p3", "criterion"] == pytest.approx(-(norm.ppf(hit) + norm.ppf(alarm)) / 2)
-    assert np.isfinite(table[["dprime", "criterion"]].to_numpy()).all()
-    means = table.groupby("condition")["dprime"].mean()
-    assert means["saliency"] - means["none"] == pytest.approx(1.0, abs=0.3)
-
-
 def test_figure_shows_both_measures(frame: pd.DataFrame) -> None:
     drawn = detection.figure(detection.conditions(frame))
     assert [trace.name for trace in drawn.data] == ["sensitivity d'", "criterion c"]
@@ -129,6 +115,5 @@ def test_figure_shows_both_measures(frame: pd.DataFrame) -> None:
 
 def test_one_kind_of_trial_detects_nothing(frame: pd.DataFrame) -> None:
     wrong = frame[frame["trial_type"] != "std_correct"]
-    for work in (detection.estimate_by_participant, detection.conditions):
-        with pytest.raises(ForetellError, match="Signal detection needs"):
-            work(wrong)
+    with pytest.raises(ForetellError, match="Signal detection needs"):
+        detection.conditions(wrong)

@@ -97,7 +97,7 @@ def test_models_of_different_rows_are_not_compared(small: nested.NestedAnalysis)
 def test_file_to_files(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     study(seed=11).rename(columns={"participant": "who"}).to_csv(path, index=False)
-    analysis = results.analyze_file(path, tmp_path / "out", {"participant": "who"}, seed=1).analysis
+    analysis = results.write(responses.read(path, {"participant": "who"}), tmp_path / "out", seed=1).analysis
     assert json.loads((tmp_path / "out" / "models.json").read_text()) == analysis.as_dict()
 
 

@@ -201,7 +201,7 @@ def test_a_study_opened_elsewhere_is_seen_at_once(service: Service, bundle: Make
         take_part(service, tokens[1])
         take_part(other, tokens[0])
     assert len(service.researcher.responses(study)) == 24
-    assert service.researcher.verify_chain() == []
+    assert service.researcher.verify() == []
 
 
 def test_a_closed_study_lets_people_finish_but_nobody_in(service: Service, study: str) -> None:
