@@ -15,7 +15,7 @@ import pytest
 
 from data.sets import scenes
 from study.workspace.workspace import ROOT
-from tests.road.test_commands import run
+from tests.commands import run
 
 GUIDE = (ROOT / "docs" / "how-to" / "test-your-own-explanation.md").read_text(encoding="utf-8")
 SIZES = {"pool": 96, "standard": 160, "adversarial": 96}

@@ -18,6 +18,7 @@ from study.building.reopening import reopen
 from study.bundle import Bundle
 from study.network.methods import describe_missing_method
 from study.network.sources import open_sources
+from study.plan.config import read_frozen
 from tests.study.studies import TINY
 
 MINE = """
@@ -147,6 +148,14 @@ def test_a_study_of_finished_heatmaps(folder, names):
     assert trial.saliency.origin["class"] == "not recorded"
     assert "target class is not recorded" in trial.saliency.warnings[0]
     assert Bundle(bundle.folder).manifest.trials[0].assets.by_condition["random_maps"].target_map
+
+
+def test_a_package_that_is_gone_is_one_sentence(bundle):
+    """Catches a stack trace of `verify` where the package of the study's method is not installed."""
+    saliency = {**bundle.manifest.config["saliency"], "method": "brightness"}
+    config = {**bundle.manifest.config, "saliency": saliency}
+    with pytest.raises(ForetellError, match=r"^Unknown method 'brightness'\. Known: "):
+        read_frozen(config)
 
 
 @pytest.mark.parametrize(
