@@ -54,7 +54,7 @@ class HeatmapRequest:
     record: ImageRecord | None = None
 
     @cached_property
-    def opened(self) -> HeatmapMethod:
+    def heatmap_method(self) -> HeatmapMethod:
         """Return the method."""
         return open_offered(self.method, self.classifier)
 
@@ -63,21 +63,21 @@ class HeatmapRequest:
         """Return the SHA-256 of everything the heatmap depends on."""
         settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
         parts = [self.classifier.fingerprint, settings, tensor_digest(self.inputs)]
-        own = digest_of(self.opened, self.classifier)
+        own = digest_of(self.heatmap_method, self.classifier)
         parts += [own] if own else []
-        parts += [repr(self.record)] if reads_heatmaps(self.opened) else []
+        parts += [repr(self.record)] if reads_heatmaps(self.heatmap_method) else []
         return digest(*parts)
 
     def compute(self, progress: Progress) -> Explanation:
         """Compute the heatmap."""
         records = [] if self.record is None else [self.record]
-        explanation: Explanation = self.opened(
+        explanation: Explanation = self.heatmap_method(
             self.classifier,
             self.inputs[None],
             [self.target],
             generator=torch.Generator().manual_seed(self.seed),
             progress=progress,
-            **records_for(self.opened, records),
+            **records_for(self.heatmap_method, records),
             **self.parameters,
         )
         return explanation
@@ -151,7 +151,7 @@ def make_robustness_task(of: HeatmapRequest) -> Task:
     def compute(progress: Progress) -> Robustness:
         def measure(name: str, **settings: Any) -> Any:
             return FAITHFULNESS_MEASURES[name](
-                *(of.classifier, of.inputs[None], [of.target], of.opened),
+                *(of.classifier, of.inputs[None], [of.target], of.heatmap_method),
                 generator=torch.Generator().manual_seed(of.seed),
                 parameters=of.parameters,
                 progress=progress,

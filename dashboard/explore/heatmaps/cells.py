@@ -124,7 +124,7 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
 
 def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     """Add the robustness of the method to a cell, as soon as it is computed."""
-    if cell.faithfulness is None or reads_heatmaps(cell.request.opened):
+    if cell.faithfulness is None or reads_heatmaps(cell.request.heatmap_method):
         return cell
     job = asking(make_robustness_task(cell.request))
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell
