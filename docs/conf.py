@@ -71,7 +71,16 @@ SECTIONS = {
         "../CHANGELOG",
     ],
     "docs/start": ["walkthrough"],
-    "docs/how-to/README": ["own-study", "python", "../deploy", "imagenet", "spread-targets", "debug-a-model", "add-*"],
+    "docs/how-to/README": [
+        "own-study",
+        "python",
+        "test-your-own-explanation",
+        "../deploy",
+        "imagenet",
+        "spread-targets",
+        "debug-a-model",
+        "add-*",
+    ],
     "docs/background": [
         "experiment",
         "folke2021",

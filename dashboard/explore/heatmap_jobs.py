@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from core.attribution import METHODS
 from core.attribution.cost import Cost, Pace, cost, pace
+from core.attribution.external import ImageRecord, digest_of, reads_heatmaps, records_for
+from core.attribution.method import HeatmapMethod
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.faithfulness import FAITHFULNESS_MEASURES
@@ -22,6 +23,7 @@ from core.faithfulness.infidelity import Infidelity
 from core.faithfulness.randomisation import Randomisation
 from core.faithfulness.sensitivity import Sensitivity
 from core.types import Explanation, Progress
+from dashboard.explore.methods import open_offered
 from dashboard.shared.jobs import pool
 from dashboard.shared.keys import digest, tensor_digest
 from dashboard.shared.tasks import Task
@@ -41,7 +43,7 @@ BRIEFLY_S = 0.25
 
 @dataclass(frozen=True)
 class HeatmapRequest:
-    """A request for one heatmap: of an input (C, H, W), for one class."""
+    """A request for one heatmap: of an input (C, H, W), for one class; finished ones are found by ``record``."""
 
     classifier: Classifier
     method: str
@@ -49,21 +51,33 @@ class HeatmapRequest:
     target: int
     seed: int
     parameters: dict[str, Any]
+    record: ImageRecord | None = None
+
+    @cached_property
+    def heatmap_method(self) -> HeatmapMethod:
+        """Return the method."""
+        return open_offered(self.method, self.classifier)
 
     @cached_property
     def key(self) -> str:
         """Return the SHA-256 of everything the heatmap depends on."""
         settings = json.dumps([self.method, self.target, self.seed, self.parameters], sort_keys=True)
-        return digest(self.classifier.fingerprint, settings, tensor_digest(self.inputs))
+        parts = [self.classifier.fingerprint, settings, tensor_digest(self.inputs)]
+        own = digest_of(self.heatmap_method, self.classifier)
+        parts += [own] if own else []
+        parts += [repr(self.record)] if reads_heatmaps(self.heatmap_method) else []
+        return digest(*parts)
 
     def compute(self, progress: Progress) -> Explanation:
         """Compute the heatmap."""
-        explanation: Explanation = METHODS[self.method](
+        records = [] if self.record is None else [self.record]
+        explanation: Explanation = self.heatmap_method(
             self.classifier,
             self.inputs[None],
             [self.target],
             generator=torch.Generator().manual_seed(self.seed),
             progress=progress,
+            **records_for(self.heatmap_method, records),
             **self.parameters,
         )
         return explanation
@@ -137,7 +151,7 @@ def make_robustness_task(of: HeatmapRequest) -> Task:
     def compute(progress: Progress) -> Robustness:
         def measure(name: str, **settings: Any) -> Any:
             return FAITHFULNESS_MEASURES[name](
-                *(of.classifier, of.inputs[None], [of.target], of.method),
+                *(of.classifier, of.inputs[None], [of.target], of.heatmap_method),
                 generator=torch.Generator().manual_seed(of.seed),
                 parameters=of.parameters,
                 progress=progress,

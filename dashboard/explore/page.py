@@ -65,8 +65,9 @@ def _view(view: str) -> None:
         several = view == GRID and not by_class
         chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
         models = [model, *_other(model)] if view == PAIR else [model]
-        methods = parameters.choose_methods() if view == GRID else [parameters.choose_method()]
-        settings, seed = parameters.choose_settings(methods, cache.load_classifier(model))
+        network = cache.load_classifier(model)
+        methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
+        settings, seed = parameters.choose_settings(methods, network)
         with results, show_errors():
             seen = [ClassifiedImage(name, one) for one in chosen for name in models]
             _show_view(view, seen, settings, seed, by_class=by_class)

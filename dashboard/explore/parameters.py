@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.attribution import METHODS
 from core.classifier import Classifier
 from core.parameters import Parameter, list_parameters, parse_parameters, summary
 from dashboard.explore import heatmap_jobs as work
+from dashboard.explore.methods import list_methods, open_offered
 from dashboard.shared import links
 from dashboard.shared.live import format_duration
 from dashboard.shared.messages import escape_markdown
@@ -22,19 +22,20 @@ FIRST = "bayesian_teaching"
 AUTOMATIC = "Automatic"
 
 
-def choose_method() -> str:
+def choose_method(classifier: Classifier) -> str:
     """Choose the method of a single heatmap."""
-    names = list(METHODS)
+    names = list_methods(classifier)
     links.check("method", map(format_name, names), "method")
     return st.selectbox("Method", names, names.index(FIRST), format_func=format_name, key="method", bind="query-params")
 
 
-def choose_methods() -> list[str]:
+def choose_methods(classifier: Classifier) -> list[str]:
     """Choose the methods of a grid, in the order of the choice."""
-    links.check("methods", map(format_name, METHODS), "method")
+    names = list_methods(classifier)
+    links.check("methods", map(format_name, names), "method")
     return st.multiselect(
         "Methods",
-        list(METHODS),
+        names,
         ["gradient", "grad_cam", FIRST],
         format_func=format_name,
         key="methods",
@@ -51,17 +52,18 @@ def choose_settings(methods: list[str], classifier: Classifier) -> tuple[dict[st
 
 
 def _form(method: str, classifier: Classifier, *, alone: bool) -> dict[str, Any]:
+    opened = open_offered(method, classifier)
     label = "Description and parameters" if alone else f"{format_name(method)}: parameters"
     seen_at_once = st.empty()
     with st.expander(label):
         seen_when_opened = st.empty()
-        st.caption(escape_markdown(summary(METHODS[method])))
-        fields = [p for p in list_parameters(METHODS[method]) if p.name not in HIDDEN]
+        st.caption(escape_markdown(summary(opened)))
+        fields = [p for p in list_parameters(opened) if p.name not in HIDDEN]
         with st.form(f"parameters_{method}", border=False):
             given = {p.name: show_parameter(method, p, classifier) for p in fields}
             if fields:
                 st.form_submit_button("Explain again", width="stretch")
-        found = parse_parameters(METHODS[method], given)
+        found = parse_parameters(opened, given)
     (seen_at_once if alone else seen_when_opened).caption(_cost(classifier, method, found))
     return found
 

@@ -15,6 +15,8 @@ SPELT = {
 
 
 def format_name(name: str) -> str:
-    """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``."""
+    """Format a registered name for display: ``"lrp_composite"`` -> ``"LRP composite"``; names of files stay."""
+    if ":" in name:
+        return name
     text = " ".join(SPELT.get(word, word) for word in name.split("_"))
     return text[:1].upper() + text[1:]

@@ -27,7 +27,7 @@ from study.network.claims import gather_results
 from study.network.methods import describe_missing_method
 from study.network.placement import DRAWING, MEASURED, describe_misplacement
 from study.network.sources import Sources, open_config_sources, open_sources
-from study.plan.config import StudyConfig
+from study.plan.config import read_frozen
 from study.plan.texts import complete_texts
 from study.workspace.files import write_whole
 from study.workspace.provenance import environment
@@ -181,10 +181,9 @@ def verify(bundle: Bundle, progress: Progress = silent, *, render: bool = True) 
     faults = list(bundle.find_damage())
     if faults or not render or describe_missing_method(bundle.manifest):
         return faults
-    config = StudyConfig.model_validate(bundle.manifest.config)
     base = Path(bundle.manifest.environment["base"])
     try:
-        sources = open_config_sources(config, base)
+        sources = open_config_sources(read_frozen(bundle.manifest.config), base)
     except ForetellError as error:
         return [f"The study cannot be rendered again: {error}"]
     with tempfile.TemporaryDirectory() as scratch:

@@ -18,7 +18,7 @@ from study.building.stimuli import map_seed
 from study.bundle import Bundle, Trial
 from study.network.heatmapcache import MapCache
 from study.network.sources import Sources, open_config_sources
-from study.plan.config import StudyConfig
+from study.plan.config import read_frozen
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def reopen(bundle: Bundle, cache: Path, progress: Progress = silent) -> Reopened
         raise ForetellError(
             f"The study {manifest.name!r} does not record its classifier and image sets. Build it again."
         )
-    sources = open_config_sources(StudyConfig.model_validate(manifest.config), Path(manifest.environment["base"]))
+    sources = open_config_sources(read_frozen(manifest.config), Path(manifest.environment["base"]))
     if sources.classifier.fingerprint != manifest.classifier["fingerprint"]:
         raise ForetellError(
             f"The classifier {manifest.classifier['name']!r} has different weights than when the study was frozen. "

@@ -138,10 +138,15 @@ def _divide(pictures: list[tuple[str, Path]], size: int) -> list[list[tuple[str,
 def _explain_batch(request: ExplanationQuery, out: Path, folder: Path, batch: Sequence[tuple[str, Path]]) -> Outcome:
     """Explain images in another process, resolving relative names from the folder of the first."""
     with chdir(folder), one_thread():
-        methods = open_methods(request.methods, folder)
+        methods = _open_methods_once(request.methods, folder)
         run = _BatchRun(request, methods, _open_once(request.model, folder), out, len(batch) * len(methods), silent)
         run.explain(batch)
     return run.outcome
+
+
+@lru_cache(maxsize=1)
+def _open_methods_once(names: tuple[str, ...], folder: Path) -> dict[str, HeatmapMethod]:
+    return open_methods(names, folder)
 
 
 @lru_cache(maxsize=1)

@@ -66,8 +66,8 @@ def open_sources(path: Path, device: str | None = None) -> Sources:
 
 def open_config_sources(config: StudyConfig, base: Path, device: str | None = None) -> Sources:
     """Open what a study file's content names, files relative to ``base``."""
-    sets = open_sets(config, base)  # first: a missing folder is told before weights are fetched
-    method = open_study_method(config, base)
+    method = open_study_method(config, base)  # first what is opened at once, last what fetches weights
+    sets = open_sets(config, base)
     whole = config.classifier.resize == "whole"
     classifier = open_classifier(config.classifier.model, base, device, whole=whole)
     refuse_network(method, classifier)

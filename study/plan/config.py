@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 import data
 from core.attribution import METHODS
@@ -259,6 +259,20 @@ class StudyConfig(Procedure):
     def digest(self) -> str:
         """SHA-256 of the settings, whatever their order in the file."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+
+def read_frozen(settings: dict[str, Any]) -> StudyConfig:
+    """Read the settings that a bundle keeps.
+
+    Raises
+    ------
+    ForetellError
+        They name what is not here, such as a method of a package that is not installed.
+    """
+    try:
+        return StudyConfig.model_validate(settings)
+    except ValidationError as error:
+        raise ForetellError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
 
 
 def read(path: Path) -> StudyConfig:

@@ -12,7 +12,7 @@ from PIL import Image
 from core.errors import ForetellError
 from data.scenes.generator import render
 from study.inquiry.explain import ExplanationQuery, explain_files
-from tests.road.test_commands import run
+from tests.commands import run
 
 MINE = """
 def explain(model, images, targets, *, times: float = 1.0):

@@ -9,6 +9,7 @@ from functools import cached_property
 import streamlit as st
 from torch import Tensor
 
+from core.attribution.external import ImageRecord, reads_heatmaps
 from core.classifier import Classifier
 from core.views import View, view
 from dashboard.explore.heatmap_jobs import HeatmapRequest, make_faithfulness_task, make_robustness_task
@@ -42,6 +43,11 @@ class ClassifiedImage:
     def view(self) -> View:
         """Return the image as the classifier sees it."""
         return view(self.classifier, self.chosen.image, self.inputs)
+
+    @property
+    def record(self) -> ImageRecord:
+        """Return the identity of the image, by which finished heatmaps are found."""
+        return ImageRecord.of(self.view, self.chosen.name)
 
     @cached_property
     def probabilities(self) -> Tensor:
@@ -118,7 +124,7 @@ def cell_of(asking: JobCollector, request: HeatmapRequest, column: Column, *, me
 
 def with_robustness(asking: JobCollector, cell: Cell) -> Cell:
     """Add the robustness of the method to a cell, as soon as it is computed."""
-    if cell.faithfulness is None:
+    if cell.faithfulness is None or reads_heatmaps(cell.request.heatmap_method):
         return cell
     job = asking(make_robustness_task(cell.request))
     return replace(cell, robustness=job.result) if job is not None and job.state == "done" else cell

@@ -20,7 +20,7 @@ def show(certificate: Certificate, category: str) -> None:
     with st.expander("Fingerprint, parameters, versions"):
         st.caption("SHA-256 of the classifier's weights and structure")
         st.code(certificate.fingerprint, language=None, wrap_lines=True)
-        details: dict[str, Any] = {**certificate.parameters, **certificate.versions}
+        details: dict[str, Any] = {**certificate.origin, **certificate.parameters, **certificate.versions}
         if details:
             st.json(details)
 

@@ -143,7 +143,7 @@ def _cell(
     asking: JobCollector, explained: ExplainedColumn, method: str, given: dict[str, Any], seed: int, *, measured: bool
 ) -> Cell:
     seen, target, column = explained
-    request = HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given)
+    request = HeatmapRequest(seen.classifier, method, seen.inputs, target or 0, seed, given, seen.record)
     if target is None:
         return Cell(request, note=f"{seen.classifier.name} has no such class.")
     return cell_of(asking, request, column, measured=measured)

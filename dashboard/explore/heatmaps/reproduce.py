@@ -9,7 +9,9 @@ from pprint import pformat
 import numpy as np
 import torch
 
+from dashboard.explore.methods import FOLDER
 from dashboard.explore.table import Cell, Column, HeatmapTable
+from study.workspace.workspace import home
 
 SCRIPT = '''"""Reproduce the heatmaps of maps.npz. Run it in the folder of Foretell: python {name}"""
 
@@ -19,7 +21,9 @@ import numpy as np
 import torch
 
 {imports}
-from core.attribution import METHODS
+from core.attribution.external import ImageRecord, reads_heatmaps
+from core.attribution.opening import open_method
+from core.views import view
 from study.network.sources import open_classifier
 
 torch.set_num_threads({threads})  # another number of threads may change the last digit
@@ -42,11 +46,15 @@ for name, network in CLASSIFIERS.items():
 made = []
 for classifier, picture, method, target, seed, parameters in MAPS:
     network = CLASSIFIERS[classifier]
-    explanation = METHODS[method](
+    called = open_method(method, Path({methods!r}))
+    inputs = network.preprocess(PICTURES[picture])
+    found_by = {{"records": [ImageRecord.of(view(network, PICTURES[picture], inputs), picture)]}}
+    explanation = called(
         network,
-        network.preprocess(PICTURES[picture])[None],
+        inputs[None],
         [target],
         generator=torch.Generator().manual_seed(seed),
+        **(found_by if reads_heatmaps(called) else {{}}),
         **parameters,
     )
     made.append(explanation.map[0].numpy())
@@ -95,6 +103,7 @@ def build_script(table: HeatmapTable, name: str) -> str:
         classifiers=_lines({s.model: f"open_classifier({s.model!r}, Path({str(s.base)!r}))" for s in sources}),
         fingerprints=_lines({c.source.model: repr(c.classifier.fingerprint) for c, _ in made}),
         pictures=_lines({source.name: source.code for source in sources}),
+        methods=str(home() / FOLDER),
         maps=pformat(maps, width=110, sort_dicts=False),
     )
 

@@ -33,7 +33,7 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
         assert target is not None
         look = appearance.choose_style(object_known=seen.chosen.mask is not None, clip=CLIP)
         measured = appearance.choose_faithfulness()
-    request = HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters)
+    request = HeatmapRequest(seen.classifier, method, seen.inputs, target, seed, parameters, seen.record)
     column = seen.column(seen.format_confidence(seen.predicted_class))
 
     def collect(asking: JobCollector) -> HeatmapTable:
@@ -49,7 +49,8 @@ def show(seen: ClassifiedImage, method: str, parameters: dict[str, Any], seed: i
             _show_top_predictions(seen, target)
         with right:
             _trust(seen, cell)
-        downloads.show_heatmap_downloads(shown, f"{seen.chosen.name.rsplit('.', 1)[0].replace('/', '-')}.{method}")
+        stem = f"{seen.chosen.name.rsplit('.', 1)[0]}.{method}".replace("/", "-").replace(":", ".")
+        downloads.show_heatmap_downloads(shown, stem)
 
     draw_live(collect, draw)
 
