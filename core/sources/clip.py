@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -65,6 +66,9 @@ def load(spec: ModelSpec, device: torch.device) -> Classifier:
             f"{spec.text} needs class names to choose from: write one per line in a text file and name the model as "
             f"{spec.text}?names=FILE."
         )
+    twice, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise ForetellError(f"The class names of {spec.text} have {twice!r} twice. Give each class a name of its own.")
     prompts = _read_prompts(spec)
     import_torchvision()  # open_clip imports it
     open_clip = import_extra("open_clip", "open_clip_torch", spec)

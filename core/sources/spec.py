@@ -98,9 +98,6 @@ class ModelSpec:
         names = read_lines(path, "one class name per line")
         if len(names) < 2:
             raise ForetellError(f"{path} has {len(names)} class name. Give two or more, one per line.")
-        twice = next((name for k, name in enumerate(names) if name in names[:k]), None) if len(names) < 10**4 else None
-        if twice is not None and self.source == "clip":
-            raise ForetellError(f"{path} names {twice!r} twice. Give each class a name of its own.")
         return names
 
 

@@ -116,7 +116,9 @@ def start_gallery_job(model: str, name: str) -> Job:
         images = open_set(*source)
         return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
 
-    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(SCENE_COUNT)), work)
+    return pool().ask(
+        digest("gallery", asked.fingerprint, *asked.categories, str(folder), name, str(SCENE_COUNT)), work
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

@@ -41,8 +41,9 @@ class Sources:
 
     @property
     def key(self) -> str:
-        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
+        """SHA-256 over settings, network, images, files that these name, and the code: what the stimuli depend on."""
         parts = [self.config.digest, self.classifier.fingerprint, self.classifier.transforms_digest, code_digest()]
+        parts += ["\0".join(self.classifier.categories)]
         parts += [images.digest for images in self.sets.values()]
         parts += [self.prior.digest] if self.prior else []
         strata = self.config.trials.strata

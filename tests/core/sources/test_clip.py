@@ -128,7 +128,10 @@ def test_bayesian_teaching_works_on_a_zero_shot_head(folder, network, names):
         ),
         ("clip:ViT-B-32?names=none.txt", r"none.txt cannot be read \(.*\). Give a UTF-8 text file with one class name"),
         ("clip:ViT-B-32?names={one}", r"one.txt has 1 class name. Give two or more, one per line"),
-        ("clip:ViT-B-32?names={twice}", r"twice.txt names 'cat' twice. Give each class a name of its own"),
+        (
+            "clip:ViT-B-32?names={twice}",
+            r"class names of clip:ViT-B-32 have 'cat' twice. Give each class",
+        ),
         (
             "clip:{empty}?names={names}",
             r"does not hold a network of clip .* It needs open_clip_config.json and open_clip_m",
