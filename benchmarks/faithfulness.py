@@ -25,10 +25,10 @@ from benchmarks.contexts import OUTPUTS, context_share, context_table, even_shar
 from benchmarks.machine import arguments, hand_over
 from benchmarks.pointing import chance, chance_anywhere, is_centre_hit, is_hit, photographs, pointing_table
 from benchmarks.rows import Row, Rows
-from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.sources import load
 from study.network.sources import open_classifier
 from study.workspace.workspace import home
 
@@ -69,7 +69,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 def _pointing(given: argparse.Namespace, path: Path) -> dict[str, Any]:
     folder = Path(given.real) / "imagenet"
-    classifier = loading.load(f"{folder / 'mobilenet_v2.py'}:build")
+    classifier = load(f"{folder / 'mobilenet_v2.py'}:build")
     shown = photographs(folder / "pointing", classifier)[: given.pictures or None]
     work = [(one.name, one.x, one.target, lambda map_, one=one: {"hit": is_hit(one, map_)}) for one in shown]
     found, left_out = _rows("pointing", classifier, work, given, path)

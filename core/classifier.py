@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -83,7 +84,7 @@ class Classifier:
             return tuple(f"class {k}" for k in range(outputs))
         if len(categories) != outputs:
             raise ForetellError(
-                f"{self.name} gives {outputs} logits but names {len(categories)} categories; make CATEGORIES fit."
+                f"{self.name} gives {outputs} logits but names {len(categories)} categories; name each class once."
             )
         return tuple(categories)
 
@@ -99,6 +100,11 @@ class Classifier:
                 f"{self.name} fails on an image as its transforms give it ({type(error).__name__}: {said}). "
                 + weights.remedy(self._module)
             ) from error
+
+    @property
+    def file_name(self) -> str:
+        """Return its name as part of a file's name, on any system."""
+        return re.sub(r"[^\w.+-]+", "_", self.name).strip("_") or "network"
 
     @contextmanager
     def exclusive(self) -> Iterator[nn.Module]:

@@ -87,7 +87,9 @@ def test_the_pages_have_one_router() -> None:
     assert not (ROOT / "dashboard" / "pages").exists()
 
 
-@pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt"])
+@pytest.mark.parametrize(
+    "file", ["requirements.txt", "requirements-dev.txt", "requirements-docs.txt", "requirements-networks.txt"]
+)
 def test_requirements_are_pinned_and_installed(file: str) -> None:
     """An open range, or tests run on other versions than those promised."""
     lines = [line.split("#")[0].strip() for line in (ROOT / file).read_text().splitlines()]
@@ -98,12 +100,11 @@ def test_requirements_are_pinned_and_installed(file: str) -> None:
     assert installed == pins
 
 
-def test_the_tests_install_what_the_documentation_needs() -> None:
-    """A documentation that is tested with other versions than `python foretell.py docs` installs."""
-    dev, docs = (
-        set((ROOT / file).read_text().splitlines()) for file in ("requirements-dev.txt", "requirements-docs.txt")
-    )
-    assert {line for line in docs if "==" in line} - dev == set()
+@pytest.mark.parametrize("file", ["requirements-docs.txt", "requirements-networks.txt", "requirements-postgresql.txt"])
+def test_the_tests_install_what_is_optional(file: str) -> None:
+    """A documentation, networks or a database that are tested with other versions than those promised."""
+    dev, optional = (set((ROOT / name).read_text().splitlines()) for name in ("requirements-dev.txt", file))
+    assert {line for line in optional if "==" in line} - dev == set()
 
 
 def test_every_requirement_has_its_reason() -> None:

@@ -14,10 +14,10 @@ from scipy import stats
 
 from benchmarks import contexts, faithfulness, pointing
 from benchmarks.rows import Rows
-from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.geometry import Geometry
+from core.sources import load
 from data.scenes.splits import picture
 from tests.core.scenes import scene_net
 
@@ -61,7 +61,7 @@ def photograph(width: int, height: int, rows: slice, columns: slice) -> pointing
 @pytest.mark.parametrize(("width", "height"), [(640, 427), (360, 480), (500, 500)])
 def test_a_place_is_located_where_it_was_in_the_photograph(real: Path, width: int, height: int) -> None:
     """A white dot seen through the network's own transforms: its brightest place leads back to the dot."""
-    network = loading.load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
+    network = load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
     shorter = min(width, height)
     for right, down in ((0.5, 0.5), (0.4, 0.7), (0.63, 0.35)):
         column, row = int(right * shorter + (width - shorter) / 2), int(down * shorter + (height - shorter) / 2)

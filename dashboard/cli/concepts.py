@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import parse_settings
+from dashboard.cli.options import Model, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
 def concepts(
     target: Annotated[str, typer.Option(help="The class.")],
     concept: Annotated[list[str], typer.Option(help="FACTOR=VALUE, FACTOR, or a folder of images. Repeatable.")],
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     image_set: Annotated[str, typer.Option("--set", help="Image set with images of the class.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     random: Annotated[str | None, typer.Option(help="Folder of other images, for concepts given as folders.")] = None,

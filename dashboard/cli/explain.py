@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import Engine, Workers, parse_pairs
+from dashboard.cli.options import Engine, Model, Workers, parse_pairs
 from dashboard.cli.terminal import Bars, say
 
 
 def explain(
     image: Annotated[list[Path] | None, typer.Option(help="An image, a folder of images, or a pattern.")] = None,
     more: Annotated[list[Path] | None, typer.Argument(metavar="[IMAGE]...", help="More images.")] = None,
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     method: Annotated[str, typer.Option(help="Methods, with commas; --list names all.")] = "bayesian_teaching",
     target: Annotated[str, typer.Option(help="A class index, a class name, or 'top': the predicted class.")] = "top",
     param: Annotated[list[str] | None, typer.Option(help="k=v, for the methods that accept it. Repeatable.")] = None,

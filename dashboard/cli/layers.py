@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import parse_pairs, parse_settings
+from dashboard.cli.options import Model, parse_pairs, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
 def layers(
     question: Annotated[str | None, typer.Argument(help="The question; --list shows all questions.")] = None,
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     layer: Annotated[list[str] | None, typer.Option(help="A layer. Repeatable; a selection by default.")] = None,
     other: Annotated[str | None, typer.Option(help="A second network to compare with.")] = None,
     other_layer: Annotated[list[str] | None, typer.Option(help="Its layers; the same names by default.")] = None,

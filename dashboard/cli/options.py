@@ -8,6 +8,13 @@ import typer
 
 from core.errors import ForetellError
 
+Model = Annotated[
+    str,
+    typer.Option(
+        help="scenes, torchvision:NAME, timm:NAME, hf:NAME, clip:NAME?names=FILE, an exported program, or "
+        "FILE.py:build (docs/how-to/add-a-model.md)."
+    ),
+]
 Workers = Annotated[
     int | None,
     typer.Option(min=1, help="Processes that share the work, each on the next GPU. Default: one per core."),

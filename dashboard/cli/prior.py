@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import parse_settings
+from dashboard.cli.options import Model, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 ILL = 1e10
@@ -15,7 +15,7 @@ ILL = 1e10
 
 
 def prior(
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     images: Annotated[str, typer.Option("--set", help="The image set: scenes, folder, imagenet, ...")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="The file to write.")] = Path("prior.safetensors"),

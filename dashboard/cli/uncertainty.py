@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from dashboard.cli.options import parse_pairs, parse_settings
+from dashboard.cli.options import Model, parse_pairs, parse_settings
 from dashboard.cli.terminal import Bars, say
 
 
 def uncertainty(
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     pictures: Annotated[str | None, typer.Option(help="Images without labels: a folder or a pattern.")] = None,
     image_set: Annotated[str, typer.Option("--set", help="Or images with labels: an image set.")] = "scenes",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the set: name=value. Repeatable.")] = None,

@@ -7,11 +7,12 @@ from typing import Annotated, cast
 
 import typer
 
+from dashboard.cli.options import Model
 from dashboard.cli.terminal import Bars, say
 
 
 def units(
-    model: Annotated[str, typer.Option(help="scenes, a torchvision name, or FILE.py:build.")] = "scenes",
+    model: Model = "scenes",
     unit: Annotated[
         str | None, typer.Option(help="LAYER:CHANNEL, or LAYER:CHANNEL:ROW,COLUMN for one position.")
     ] = None,

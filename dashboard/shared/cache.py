@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from core.classifier import Classifier
 from core.loading import import_torchvision
+from core.sources.local import list_fetched_models, list_local_models
 from core.types import Progress
 from dashboard.shared.jobs import Job, pool
 from dashboard.shared.keys import digest
@@ -33,7 +34,7 @@ SCENE_COUNT = 200
 BUILT_IN = "scenes"
 SPLITS = ("adversarial", "standard")
 MODELS, SETS, RULES = "models", "pictures", "rules"
-"""Folders of the workspace: Python files that are classifiers, folders that are image sets, files of assertions."""
+"""Folders of the workspace: classifiers, image sets (a folder of folders each), files of assertions."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ class Gallery:
 
 
 def list_models() -> list[str]:
-    """List the available classifiers: built in, the workspace's own files, torchvision's with weights."""
-    own = sorted(f"{MODELS}/{path.name}" for path in (home() / MODELS).glob("*.py"))
-    return [BUILT_IN, *own, *list_downloaded_models()]
+    """List the available classifiers: built in, those of the workspace's own folder, others with weights on disk."""
+    return [BUILT_IN, *list_local_models(home(), MODELS), *list_downloaded_models(), *list_fetched_models()]
 
 
 def list_rule_files() -> list[str]:
@@ -69,14 +69,26 @@ def list_rule_files() -> list[str]:
 
 def find_model_spec(name: str) -> tuple[str, Path]:
     """Return the arguments of `open_classifier` for a name of `list_models`."""
-    return (f"{name}:build", home()) if name.endswith(".py") else (name, ROOT)
+    if name.endswith(".py"):
+        return f"{name}:build", home()
+    return name, home() if ":" in name or name.startswith(f"{MODELS}/") else ROOT
 
 
 def load_classifier(name: str) -> Classifier:
     """Load a classifier of `list_models`; a changed file is read again."""
     spec, base = find_model_spec(name)
     file = base / name
-    return _classifier(digest(spec, str(base), file.read_bytes() if file.is_file() else b""), name)
+    content = b"" if base == ROOT else _stamp_models()
+    if file.is_file():
+        content = file.read_bytes()
+    return _classifier(digest(spec, str(base), content), name)
+
+
+def _stamp_models() -> bytes:
+    """Return names, sizes and times of the files of the workspace's classifiers, which may have several each."""
+    paths = sorted(path for path in (home() / MODELS).rglob("*") if path.is_file())
+    states = [(str(path), status.st_size, status.st_mtime_ns) for path in paths for status in [path.stat()]]
+    return repr(states).encode()
 
 
 @st.cache_resource(max_entries=4, show_spinner="Loading the classifier …")
@@ -104,7 +116,9 @@ def start_gallery_job(model: str, name: str) -> Job:
         images = open_set(*source)
         return Gallery(images, predict(asked, images, folder / "cache", progress), asked.categories)
 
-    return pool().ask(digest("gallery", asked.fingerprint, str(folder), name, str(SCENE_COUNT)), work)
+    return pool().ask(
+        digest("gallery", asked.fingerprint, *asked.categories, str(folder), name, str(SCENE_COUNT)), work
+    )
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)

@@ -90,7 +90,7 @@ def assertion_files(
     with closing(RuleProcess(request.file, COLUMNS)) as rules:
         classifier = open_classifier(request.model, Path.cwd())
         asserted = assertions(classifier, rules, request, _open_images(request), out / "parts", progress)
-    stem = f"{classifier.name}.{request.file.stem}"
+    stem = f"{classifier.file_name}.{request.file.stem}"
     return asserted, [*table_files(out, stem, asserted.table, asserted.report, out / "parts")]
 
 

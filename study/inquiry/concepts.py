@@ -70,7 +70,7 @@ def concept_files(request: ConceptQuery, out: Path, progress: Progress = silent)
     images = set_named(request.image_set, request.settings)
     parts = out / "parts"
     found = concepts(classifier, request, images, parts, progress)
-    stem = f"{classifier.name}.{request.target.replace(' ', '_')}"
+    stem = f"{classifier.file_name}.{request.target.replace(' ', '_')}"
     return table_files(out, stem, found.table, found.report, parts)
 
 

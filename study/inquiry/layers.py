@@ -161,4 +161,4 @@ def inspect_files(request: LayerQuery, out: Path, progress: Progress = silent) -
     compared = classifier if same else open_classifier(str(request.other), Path.cwd())
     inspected = LayerInspection(classifier, images, request, compared, out / "parts")
     table: pd.DataFrame = question(inspected, progress, **given)
-    return table_files(out, f"{classifier.name}.{request.question}", table, inspected.facts, out / "parts")
+    return table_files(out, f"{classifier.file_name}.{request.question}", table, inspected.facts, out / "parts")

@@ -79,7 +79,7 @@ def uncertainty_files(request: UncertaintyQuery, out: Path, progress: Progress =
     pictures, images = open_requested(request.images, request.image_set, request.settings)
     truth = None if images is None else class_of_labels(images, classifier)
     found = uncertainty(classifier, request, pictures, truth, parts, progress)
-    stem = f"{classifier.name}.{request.sampler}"
+    stem = f"{classifier.file_name}.{request.sampler}"
     return table_files(out, stem, found.table, found.report, parts)
 
 

@@ -137,7 +137,7 @@ def name_of(classifier: Classifier, unit: Unit) -> str:
 def stem(classifier: Classifier, made: MaximisedImages) -> str:
     """Name the files of a unit, without an ending."""
     words = re.sub(r"[^\w.]+", "-", name_of(classifier, made.unit)).strip("-")
-    return f"{classifier.name}.{words}.{made.parameterisation}"
+    return f"{classifier.file_name}.{words}.{made.parameterisation}"
 
 
 def contents(

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import data
-from core import loading
 from core.attribution.external import digest_of
 from core.attribution.method import HeatmapMethod
 from core.classifier import Classifier
 from core.device import default_device, find_device
 from core.errors import ForetellError
+from core.sources import load
 from data.errors import DataError
 from data.sets.wnids import imagenet_index
 from data.types import ImageSet
@@ -46,8 +46,9 @@ class Sources:
 
     @property
     def key(self) -> str:
-        """SHA-256 over settings, weights, images, files that these name, and the code: what the stimuli depend on."""
+        """SHA-256 over settings, network, images, files that these name, and the code: what the stimuli depend on."""
         parts = [self.config.digest, self.classifier.fingerprint, self.classifier.transforms_digest, code_digest()]
+        parts += ["\0".join(self.classifier.categories)]
         parts += [images.digest for images in self.sets.values()]
         parts += [self.prior.digest] if self.prior else []
         strata = self.config.trials.strata
@@ -77,17 +78,15 @@ def open_config_sources(config: StudyConfig, base: Path, device: str | None = No
 
 
 def open_classifier(model: str, base: Path, device: str | None = None, *, whole: bool = False) -> Classifier:
-    """Open ``model`` as a study file names it: built in, a torchvision name, or FILE.py:build relative to ``base``.
+    """Open ``model`` as a study file names it: built in, or a specification of `core.sources.load`.
 
-    The built-in one is loaded exactly as a user's own file. ``device`` None is an accelerator if there is one;
-    ``whole`` squashes images to the input instead of cropping them (torchvision's networks only).
+    Files and folders are relative to ``base``. The built-in one is loaded exactly as a user's own file. ``device`` None
+    is an accelerator if there is one; ``whole`` squashes images to the input instead of cropping them.
     """
     place = default_device() if device is None else find_device(device)
     if model in data.CLASSIFIERS and not whole:
-        return loading.load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
-    if ".py" in model:
-        model = str(base / Path(model).expanduser())
-    return loading.load(model, device=place, whole=whole)
+        return load(str(DATA / data.CLASSIFIERS[model]), device=place, name=model)
+    return load(model, device=place, base=base, whole=whole)
 
 
 def open_set(source: ImageSource, base: Path) -> ImageSet:

@@ -43,9 +43,11 @@ class Identity(Section):
 
 
 class ClassifierSource(Section):
-    """``[classifier]``: ``scenes``, a torchvision name, or ``FILE.py:build`` (relative to the study file).
+    """``[classifier]``: ``scenes``, ``torchvision:NAME``, ``timm:NAME``, ``hf:NAME``, ``clip:NAME?names=FILE``, an
+    exported program, or ``FILE.py:build``. Files are relative to the study file (docs/how-to/add-a-model.md).
 
-    ``resize = "whole"`` squashes images to the input of a torchvision network, where its own transforms would crop.
+    ``resize = "whole"`` squashes images to the input of a torchvision, timm or CLIP network, where its own transforms
+    would crop.
     """
 
     model: str

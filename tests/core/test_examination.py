@@ -12,7 +12,7 @@ from PIL import Image
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.loading import load
+from core.sources import load
 
 FILE = '''
 import numpy as np

@@ -9,9 +9,9 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from core import loading
 from core.classifier import Classifier
 from core.geometry import Geometry, measure_geometry
+from core.sources import load
 from core.views import view
 from tests.planted import MADE, RANDOM, SWIRL, network_file
 
@@ -19,7 +19,7 @@ SIZES = [(300, 200), (200, 300), (600, 200), (1000, 700), (50, 40)]
 
 
 def network(folder: Path, made: str) -> Classifier:
-    return loading.load(f"{network_file(folder, made)}:build")
+    return load(f"{network_file(folder, made)}:build")
 
 
 def expected(name: str, width: int, height: int) -> list[list[float]]:
@@ -88,7 +88,7 @@ def test_transforms_that_coordinates_cannot_be_read_from_show_the_networks_input
     path = network_file(tmp_path, "image")
     path.write_text(path.read_text().replace("return tensor(image)", f"return {made}"))
     inner = Image.effect_noise((150, 150), 60).convert("RGB").point(lambda v: max(v, 70))
-    seen = view(loading.load(f"{path}:build"), ImageOps.expand(inner, (60, 20, 90, 30), fill=0))
+    seen = view(load(f"{path}:build"), ImageOps.expand(inner, (60, 20, 90, 30), fill=0))
     assert seen.geometry is None
     assert "the network's own input is shown instead" in seen.note
     assert seen.own.size == (64, 64)

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from core.errors import ForetellError
-from core.loading import import_torchvision, load
+from core.loading import import_torchvision
+from core.sources import load
 from tests.conftest import ROOT
 
 OWN = """
@@ -54,7 +55,7 @@ def test_a_users_file_may_import_torchvision_itself(tmp_path, where):
         f"def transforms(image):\n    {inside}return to_tensor(image)\n"
     )
     program = (
-        "from PIL import Image; from core.loading import load; "
+        "from PIL import Image; from core.sources import load; "
         "print(load('mine.py:build').preprocess(Image.new('RGB', (4, 5))).shape)"
     )
     ran = subprocess.run(

@@ -14,7 +14,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from core.errors import ForetellError
-from core.loading import import_torchvision, load
+from core.loading import import_torchvision
+from core.sources import load
 from core.teaching.kfac import KroneckerPrior, Moments, fit_prior, with_bias
 from core.teaching.probabilistic import predict_with_sampled_heads, sample_heads
 

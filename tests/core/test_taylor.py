@@ -5,9 +5,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core import loading
 from core.attribution.taylor import taylor_decomposition
 from core.classifier import Classifier
+from core.sources import load
 from tests.core.networks import awkward, pictures, raw
 
 WEIGHTS = torch.tensor([1.0, 2.0, -1.0])
@@ -93,7 +93,7 @@ def test_a_large_remainder_is_warned_of():
 @pytest.mark.real
 def test_a_map_does_not_depend_on_its_batch(real):
     """Rounding differs from batch to batch: it must not choose between two roots on either side of a kink."""
-    classifier = loading.load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
+    classifier = load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
     files = sorted((real / "imagenet" / "images").glob("*/*"))[:3]
     images = torch.stack([classifier.preprocess(Image.open(file)) for file in files])
     answers = classifier.logits(images).argmax(1).tolist()

@@ -11,9 +11,9 @@ import torch
 from PIL import Image
 from torch import nn
 
-from core import loading
 from core.classifier import Classifier
 from core.errors import ForetellError
+from core.sources import load
 from core.units import PARAMETERISATIONS
 from core.units.display import black_and_white, convert_to_colours
 from core.units.maximise import MaximisedImages, maximise
@@ -134,7 +134,7 @@ def test_a_scene_unit_is_driven_above_every_scene_and_every_random_picture(param
 
 @pytest.mark.real
 def test_a_class_of_mobilenet_rises_with_waves_as_it_cannot_with_noise(real: Path):
-    network = loading.load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
+    network = load(f"{real / 'imagenet' / 'mobilenet_v2.py'}:build")
     strawberry = next(k for k, name in enumerate(network.categories) if name.startswith("strawberry"))
     found = maximise(network, Unit(strawberry), starts=1, steps=24)
     black, white = black_and_white(network)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
+from torch import nn
 
 from dashboard.shared import cache
 from dashboard.shared.keys import digest, tensor_digest
@@ -42,6 +43,22 @@ def test_work_is_one_at_a_time_and_the_turn_is_given_back() -> None:
         assert (first, second) == (True, False)
     with cache.one_at_a_time("test build") as third:
         assert third
+
+
+def test_the_workspaces_programs_and_listed_models_are_offered(workspace: Path) -> None:
+    """Only Python files offered; or class names of a file that was edited since."""
+    folder = workspace / "models"
+    folder.mkdir()
+    network = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 2))
+    torch.jit.save(torch.jit.trace(network, torch.zeros(1, 3, 8, 8)), folder / "net.pt")
+    (folder / "names.txt").write_text("day\nnight\n")
+    listed = "models/net.pt?names=models/names.txt"
+    (folder / "models.txt").write_text(f"# own\n{listed}\n")
+    assert cache.list_models()[:3] == ["scenes", "models/net.pt", listed]
+    assert cache.load_classifier("models/net.pt").categories == ("class 0", "class 1")
+    assert cache.load_classifier(listed).categories == ("day", "night")
+    (folder / "names.txt").write_text("dawn\ndusk\n")
+    assert cache.load_classifier(listed).categories == ("dawn", "dusk")
 
 
 def test_the_workspaces_own_classifiers_and_pictures_are_offered(workspace: Path) -> None:

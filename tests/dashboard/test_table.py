@@ -15,9 +15,9 @@ import pytest
 import torch
 from PIL import Image
 
-from core import loading
 from core import sheet as canvas
 from core.rendering import scale_of
+from core.sources import load
 from core.types import Certificate, Explanation, silent
 from core.views import view
 from dashboard.explore.figures import HeatmapStyle
@@ -194,7 +194,7 @@ def test_the_program_refuses_another_network(workspace: Path, tmp_path: Path) ->
 @pytest.mark.parametrize("made_by", MADE.values(), ids=MADE)
 def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by: str) -> None:
     """A planted square: the orange of the map lies on the white of the image above it."""
-    network = loading.load(f"{network_file(tmp_path, made_by)}:build")
+    network = load(f"{network_file(tmp_path, made_by)}:build")
     size = (300, 200)
     image = photograph(size, (0.3, 0.55) if made_by == MADE["corner"] else (0.55, 0.43))
     request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
@@ -207,7 +207,7 @@ def test_a_map_of_a_sheet_lies_where_the_network_looked(tmp_path: Path, made_by:
 
 
 def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) -> None:
-    network = loading.load(f"{network_file(tmp_path, RANDOM['random crop'])}:build")
+    network = load(f"{network_file(tmp_path, RANDOM['random crop'])}:build")
     image = photograph((200, 200), (0.5, 0.5))
     request = HeatmapRequest(network, "input_x_gradient", network.preprocess(image), 0, 0, {})
     column = Column(view(network, image, request.inputs), network, ("",), Source("", "", (), "", tmp_path))
@@ -220,7 +220,7 @@ def test_a_sheet_says_where_it_shows_the_networks_input_instead(tmp_path: Path) 
 
 def test_the_object_is_found_in_the_part_that_the_network_sees(tmp_path: Path) -> None:
     """The middle 160 x 160 of 300 x 200 px in 64: columns 100 to 140 become 12 to 28 (30 times 64 / 160)."""
-    network = loading.load(f"{network_file(tmp_path, MADE['crop'])}:build")
+    network = load(f"{network_file(tmp_path, MADE['crop'])}:build")
     image, mask = photograph((300, 200), (0.5, 0.5)), np.zeros((200, 300), dtype=bool)
     mask[:, 100:140] = True
     inside = Column(view(network, image), network, ("",), Source("", "", (), "", tmp_path), mask).object_pixels

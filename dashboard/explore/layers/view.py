@@ -92,7 +92,7 @@ def show(asked: LayerQuery, classifier: Classifier, compared: Classifier, images
 
 
 def _draw_result(request: LayerRequest, found: LayerResult) -> None:
-    question, name = request.query.question, f"{request.classifier.name}.{request.query.question}"
+    question, name = request.query.question, f"{request.classifier.file_name}.{request.query.question}"
     if question in FIGURES and len(found.table):
         st.plotly_chart(FIGURES[question](found.table), key="layers_figure", config={"displaylogo": False})
         asked = len(found.table) if "picture" in found.table else request.image_count

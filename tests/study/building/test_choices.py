@@ -12,7 +12,9 @@ from PIL import Image
 
 from core.errors import ForetellError
 from core.geometry import measure_geometry
-from core.loading import _squash, import_torchvision, load
+from core.loading import import_torchvision
+from core.sources import load
+from core.sources.torchvision_models import squash_images
 from core.types import Explanation, silent
 from study.building.categories import choose_categories
 from study.building.design import SetPredictions, foil
@@ -34,11 +36,11 @@ def test_the_whole_image_is_squashed_to_the_input(weights):
     """Pixel for pixel what Pillow's resize and the published mean and deviation give; the own transforms crop."""
     rng = np.random.default_rng(1)
     wide = Image.fromarray(rng.integers(0, 255, (120, 360, 3), dtype=np.uint8))
-    seen = _squash(weights)(wide)
+    seen = squash_images(weights)(wide)
     small = np.asarray(wide.resize((224, 224), Image.Resampling.BILINEAR), dtype=np.float32) / 255
     expected = (small - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225]
     np.testing.assert_allclose(seen.permute(1, 2, 0).numpy(), expected, atol=1e-5)
-    assert measure_geometry(_squash(weights), (360, 120)).box == (0, 0, 360, 120)
+    assert measure_geometry(squash_images(weights), (360, 120)).box == (0, 0, 360, 120)
     left, _, right, _ = measure_geometry(weights.transforms(), (360, 120)).box
     assert left > 100
     assert right < 260
@@ -46,7 +48,9 @@ def test_the_whole_image_is_squashed_to_the_input(weights):
 
 def test_a_network_with_transforms_of_its_own_refuses_to_be_resized(tmp_path):
     (tmp_path / "mine.py").write_text("def build(): ...")
-    with pytest.raises(ForetellError, match=r'resize = "whole" is for torchvision networks; mine.py:build has'):
+    with pytest.raises(
+        ForetellError, match=r'resize = "whole" is for torchvision, timm and CLIP networks; mine.py:build has'
+    ):
         load(f"{tmp_path / 'mine.py'}:build", whole=True)
 
 

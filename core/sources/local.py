@@ -1,0 +1,90 @@
+"""Networks that are on this machine: in a folder of the user's, and in the cache of huggingface.co."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from core.sources.spec import EXPORTED
+
+LIST = "models.txt"
+"""A file of further models in a folder, one specification per line."""
+NAMES = "names.txt"
+"""The class names of a CLIP network, in its folder."""
+CLIP_CONFIG = "open_clip_config.json"
+PREFIX = "models--"
+
+
+def list_local_models(base: Path, folder: str) -> list[str]:
+    """List the models of a folder as `core.sources.load` takes them, relative to ``base``; nothing is executed.
+
+    They are Python files, exported programs, folders as timm, transformers and open_clip write them (one of CLIP
+    with its class names in ``names.txt``), and the lines of ``models.txt``.
+    """
+    found = []
+    for path in sorted((base / folder).glob("*")):
+        name = f"{folder}/{path.name}"
+        if path.is_dir():
+            found += _read_folder(path, name)
+        elif path.suffix == ".py" or _is_program(path):
+            found.append(name)
+    listed = base / folder / LIST
+    lines = listed.read_text(encoding="utf-8").splitlines() if listed.is_file() else []
+    return [*found, *(line.strip() for line in lines if line.strip() and not line.startswith("#"))]
+
+
+def list_fetched_models() -> list[str]:
+    """List the image classifiers in the cache of huggingface.co that `core.sources.load` takes."""
+    found = []
+    for path in sorted(_find_cache().glob(f"{PREFIX}*--*")):
+        owner, _, name = path.name.removeprefix(PREFIX).partition("--")
+        snapshots = list((path / "snapshots").glob("*"))
+        if owner == "timm" and any((one / "model.safetensors").exists() for one in snapshots):
+            found.append(f"timm:{name}")
+        elif any(_is_classifier(_read_json(one / "config.json")) for one in snapshots):
+            found.append(f"hf:{owner}/{name}")
+    return found
+
+
+def _find_cache() -> Path:
+    """Return the cache of huggingface.co as its client finds it, without importing it."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
+    hub = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME", home)) / "hub"
+    return Path(hub).expanduser()
+
+
+def _read_folder(path: Path, name: str) -> list[str]:
+    if (path / CLIP_CONFIG).is_file():
+        return [f"clip:{name}?names={name}/{NAMES}"] if (path / NAMES).is_file() else []
+    config = _read_json(path / "config.json")
+    if "architecture" in config:
+        return [f"timm:{name}"]
+    return [f"hf:{name}"] if _is_classifier(config) else []
+
+
+def _is_classifier(config: dict[str, Any]) -> bool:
+    return any("ForImageClassification" in str(one) for one in config.get("architectures") or ())
+
+
+def _is_program(path: Path) -> bool:
+    """Tell programs from files of weights, which often have the same ending, by their code."""
+    if path.suffix.lower() not in EXPORTED:
+        return False
+    if path.suffix.lower() == EXPORTED[0]:
+        return True
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any("/code/" in name for name in archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return False
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
