@@ -1,20 +1,15 @@
-"""What loading networks needs: torchvision on any build of torch, a user's Python files, the usual transforms."""
+"""What loading networks needs: torchvision on any build of torch, and the usual transforms."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.util
 import sys
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 
 import torch
 from PIL import Image
 from torch import Tensor
-
-from core.errors import ForetellError
 
 _MISSING_OPERATORS = ("nms", "qnms")
 _repair: torch.library.Library | None = None  # alive as long as the process: dropping it undefines the operators
@@ -30,9 +25,7 @@ def import_torchvision() -> ModuleType:
     try:
         return importlib.import_module("torchvision")
     except RuntimeError as error:
-        if "torchvision::nms" not in str(error):
-            raise
-    _declare_missing_operators()
+        declare_missing_operators(error)
     for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
         del sys.modules[name]
     return importlib.import_module("torchvision")
@@ -43,46 +36,15 @@ def has_declared_operators() -> bool:
     return _repair is not None
 
 
-def _declare_missing_operators() -> None:
+def declare_missing_operators(error: RuntimeError) -> None:
+    """Declare the operators for want of which torchvision failed; raise any other error again."""
     global _repair
+    if "torchvision::nms" not in str(error):
+        raise error
     if _repair is None:
         _repair = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
         for name in _MISSING_OPERATORS:
             _repair.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")  # type: ignore[no-untyped-call]
-
-
-class _AsWritten(SourceFileLoader):
-    """Compile the file as it is: Python's cache of compiled files checks only seconds and size."""
-
-    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - importlib's own signature
-        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
-        return code
-
-
-def execute_file(path: Path) -> ModuleType:
-    """Run a user's file as a module, with its own folder importable meanwhile: run only files you trust.
-
-    Raises
-    ------
-    ForetellError
-        The file fails.
-    """
-    with contextlib.suppress(ImportError):
-        import_torchvision()  # most such files import it, at their top or later: there it has to load as it does here
-    name = f"foretell_user_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ForetellError(f"{path} failed while it was read: {type(error).__name__}: {error}") from error
-    finally:
-        sys.path.remove(folder)
-    return module
 
 
 def imagenet_transforms(image: Image.Image) -> Tensor:

@@ -21,9 +21,9 @@ from core.attribution.external import ExternalMethod, ImageRecord, check_heatmap
 from core.attribution.method import Query
 from core.classifier import Classifier
 from core.errors import ForetellError
-from core.loading import execute_file
 from core.parameters import list_parameters, summary
 from core.types import Explanation
+from core.userfiles import execute_file
 
 OWN = "own"
 SIMPLE = (int, float, str, bool)

@@ -9,9 +9,10 @@ from torch import nn
 
 from core.classifier import IMAGENET_MEAN_COLOUR, Classifier
 from core.errors import ForetellError
-from core.loading import execute_file, imagenet_transforms
+from core.loading import imagenet_transforms
 from core.sources.outputs import build_classifier
 from core.sources.spec import ModelSpec
+from core.userfiles import execute_file
 
 
 def load(spec: ModelSpec, device: torch.device) -> Classifier:

@@ -19,6 +19,7 @@ from core.errors import ForetellError
 from core.examination import examine
 from core.loading import imagenet_transforms
 from core.parameters import list_parameters, summary
+from core.sources.outputs import build_classifier
 from dashboard.notebook.images import Images, open_images
 from study.network.sources import open_classifier, plain
 
@@ -60,7 +61,7 @@ def load(
         return loaded
     place = torch.device(device) if device else default_device()
     named = {"name": type(source).__name__, "device": place}
-    made = Classifier(source, transforms or imagenet_transforms, categories, **named)  # type: ignore[arg-type]
+    made = build_classifier(source, transforms or imagenet_transforms, categories, **named)
     made.warnings = examine(made)
     return made
 

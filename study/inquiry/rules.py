@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from core.errors import ForetellError
-from core.loading import execute_file
+from core.userfiles import execute_file
 from study.workspace.workspace import ROOT
 
 LIMIT_S = 60.0

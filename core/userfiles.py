@@ -1,0 +1,85 @@
+"""Python files that users write: networks, rules and methods. Nothing here imports torch; a rule may not need it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from core.errors import ForetellError
+
+
+class _AsWritten(SourceFileLoader):
+    """Compile the file as it is: Python's cache of compiled files checks only seconds and size."""
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002 - importlib's own signature
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
+
+
+class _WithOperators(Loader):
+    """Import torchvision as `core.loading.import_torchvision` does: with the operators that its build lacks."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            self._loader.exec_module(module)
+        except RuntimeError as error:
+            from core.loading import declare_missing_operators
+
+            declare_missing_operators(error)
+            for name in [name for name in sys.modules if name.startswith("torchvision.")]:
+                del sys.modules[name]
+            self._loader.exec_module(module)
+
+
+class _TorchvisionFinder(MetaPathFinder):
+    """Find torchvision for files that import it, at their top or later, without importing it for those that do not."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "torchvision":
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _WithOperators(spec.loader)
+        return spec
+
+
+_finder = _TorchvisionFinder()
+
+
+def execute_file(path: Path) -> ModuleType:
+    """Run a user's file as a module, with its own folder importable meanwhile: run only files you trust.
+
+    Raises
+    ------
+    ForetellError
+        The file fails.
+    """
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    name = f"foretell_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_AsWritten(name, str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ForetellError(f"{path} failed while it was read: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(folder)
+    return module
