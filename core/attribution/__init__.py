@@ -34,6 +34,8 @@ METHODS = Registry(
         "guided_grad_cam": "core.attribution.modified:guided_grad_cam",
         "layer_cam": "core.attribution.cam:layer_cam",
         "score_cam": "core.attribution.score_cam:score_cam",
+        "attention_rollout": "core.attribution.attention_rollout:attention_rollout",
+        "transformer_attribution": "core.attribution.transformer_attribution:transformer_attribution",
         "bayesian_teaching": "core.attribution.expected_mask:bayesian_teaching",
         "occlusion": "core.attribution.occlusion:occlusion",
         "erasure": "core.attribution.erasure:erasure",

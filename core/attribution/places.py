@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_unknown
 from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout, best_token_layout, list_layouts
 from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 
 DRAWS = 2
@@ -284,7 +285,8 @@ def _measure_changes(classifier: Classifier, module: nn.Module, layer: str) -> t
         first = torch.arange(ones.shape[axis]) < ones.shape[axis] // 2
         first = first.to(ones.device).view([-1 if k == axis else 1 for k in range(ones.ndim)])
         changed = torch.cat([ones, torch.where(first, others, ones), torch.where(first, ones, others)])
-        base, *halves = torch.split(_read(module, layer, changed), DRAWS)
+        seen = in_chunks(lambda part: _read(module, layer, part), changed, chunk_size(changed[0]))
+        base, *halves = torch.split(seen, DRAWS)
         found.append(tuple((half - base).double().cpu() for half in halves))
     return tuple(found)  # type: ignore[return-value]
 

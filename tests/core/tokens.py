@@ -57,9 +57,9 @@ def wrap(network: nn.Module, size: tuple[int, int], name: str = "network") -> Cl
     """Wrap a network with weights of a trained one's size: the heads of untrained ones are often 0."""
     draws = torch.Generator().manual_seed(0)
     with torch.no_grad():
-        for parameter in network.parameters():
-            if parameter.ndim > 1:
-                parameter.normal_(0, parameter[0].numel() ** -0.5, generator=draws)
+        for key, parameter in network.named_parameters():
+            if parameter.ndim > 1 or key.endswith("bias"):
+                parameter.normal_(0, parameter[0].numel() ** -0.5 / (10 if parameter.ndim == 1 else 1), generator=draws)
     image = torch.rand(3, *size, generator=draws)
     return Classifier(network, lambda _: image, name=name)
 
