@@ -23,6 +23,7 @@ METHODS = Registry(
         "lrp_alpha_beta": "core.attribution.lrp:lrp_alpha_beta",
         "lrp_z_plus": "core.attribution.lrp:lrp_z_plus",
         "lrp_composite": "core.attribution.lrp:lrp_composite",
+        "attn_lrp": "core.attribution.attn_lrp:attn_lrp",
         "taylor_decomposition": "core.attribution.taylor:taylor_decomposition",
         "deeplift": "core.attribution.deeplift:deeplift",
         "deep_shap": "core.attribution.deeplift:deep_shap",
