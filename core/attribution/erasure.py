@@ -69,7 +69,7 @@ def channel_importance(
     """Compute I(d) of each channel of a layer, (K,) float64: the mean relative rise of the surprise over images.
 
     Li et al. 2016 (arXiv:1612.08220), eq. 1, its sign turned as in `erasure`. A channel is an index of the second axis
-    of the layer's output (B, K, ...), a feature map or one number of a linear layer; of tokens and of maps with
+    of the layer's output (B, K, ...), a feature map or one number of a linear layer; of tokens and of outputs with
     channels last, of the last axis. ``layer="input"`` erases the channels of the network's input. Costs K forward
     passes an image.
 
