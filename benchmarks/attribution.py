@@ -130,13 +130,17 @@ def _forward(module: nn.Module, images: Tensor) -> None:
         module(part.to(next(module.parameters()).device))
 
 
+TRANSFORMERS = ("attention_rollout", "transformer_attribution")
+"""Methods that refuse these networks, which have no attention."""
+
+
 def main() -> None:
     parser = arguments("attribution")
     parser.add_argument("--methods", help="only these, with commas")
     parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
     parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
     given = parser.parse_args()
-    methods = given.methods.split(",") if given.methods else list(METHODS)
+    methods = given.methods.split(",") if given.methods else [name for name in METHODS if name not in TRANSFORMERS]
     for name in methods:
         METHODS[name]  # refuse unknown names before measuring anything
     rows = Rows(given.rows or home() / "benchmarks" / "attribution.jsonl", {"threads": given.threads})

@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from core.attribution.activations import activation_and_gradient
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer
+from core.attribution.places import read_maps, select_layer
 from core.classifier import Classifier
 from core.errors import ForetellError
 from core.types import Explanation
@@ -34,7 +33,7 @@ def cam(query: Query) -> Explanation:
     weights = _head(classifier)[:, :-1].float()
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        read = activation_and_gradient(classifier, part, chosen, layer)
+        read = read_maps(classifier, part, chosen, layer)
         pooled = _find_pooled_maps(classifier.features(part), read.activation)
         if pooled is None:
             raise _not_pooled(classifier)
@@ -124,7 +123,7 @@ def _explain(query: Query, layer: str, sign: CamSign, combine: Callable[[Tensor,
     layer = select_layer(query.classifier, layer)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        read = activation_and_gradient(query.classifier, part, chosen, layer)
+        read = read_maps(query.classifier, part, chosen, layer)
         coarse = combine(read.activation, read.gradient)
         return enlarge_maps(coarse.relu() if sign == "positive" else coarse, part), read.logits
 

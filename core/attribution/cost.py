@@ -16,12 +16,11 @@ import torch
 from torch import Tensor
 
 from core.attribution import METHODS
-from core.attribution.activations import activation_and_gradient
 from core.attribution.common import output_gradient
 from core.attribution.meaningful_perturbation import DISCS
 from core.attribution.occlusion import Windows
 from core.attribution.opening import is_external
-from core.attribution.places import select_layer
+from core.attribution.places import read_maps, select_layer
 from core.attribution.taylor import HALVINGS
 from core.classifier import Classifier
 from core.device import chunk_size
@@ -120,7 +119,7 @@ def _places(settings: Mapping[str, Any], classifier: Classifier) -> Cost:
 def _maps(settings: Mapping[str, Any], classifier: Classifier) -> Tensor:
     layer = select_layer(classifier, settings["layer"])
     shown = classifier.fill("mean")[None]
-    return activation_and_gradient(classifier, shown, torch.zeros(1, dtype=torch.long), layer).activation
+    return read_maps(classifier, shown, torch.zeros(1, dtype=torch.long), layer).activation
 
 
 def _random_masks(settings: Mapping[str, Any], _: Classifier) -> Cost:

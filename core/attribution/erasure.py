@@ -16,8 +16,9 @@ from torch.nn import functional as F
 from core.attribution.activations import refuse_unknown
 from core.attribution.cam import enlarge_maps
 from core.attribution.common import prepare_inputs
+from core.attribution.layout import Layout
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer
+from core.attribution.places import find_layout, select_place
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
@@ -40,10 +41,10 @@ def erasure(query: Query, *, layer: str = "") -> Explanation:
     coarse heatmap is enlarged to the image. ``layer`` as in `grad_cam`; of one that runs more than once, the last run.
     Costs a forward pass for each place: 49 for 7 x 7. `channel_importance` erases channels.
     """
-    layer = select_layer(query.classifier, layer)
+    layer, layout = select_place(query.classifier, layer)
     units = Units.of(query.classifier, layer, "place")
     coarse, surprises = relative_surprise(query.classifier, query.inputs, query.classes, units, query.progress)
-    maps = enlarge_maps(coarse.view(-1, *units.shape[1:]).float(), query.inputs)
+    maps = enlarge_maps(coarse.view(-1, *layout.grid).float(), query.inputs)
     return query.explain(maps, [_facts(layer, surprise) for surprise in surprises.tolist()])
 
 
@@ -68,8 +69,9 @@ def channel_importance(
     """Compute I(d) of each channel of a layer, (K,) float64: the mean relative rise of the surprise over images.
 
     Li et al. 2016 (arXiv:1612.08220), eq. 1, its sign turned as in `erasure`. A channel is an index of the second axis
-    of the layer's output (B, K, ...): a feature map, or one number of a linear layer; ``layer="input"`` erases the
-    channels of the network's input. Costs K forward passes an image.
+    of the layer's output (B, K, ...), a feature map or one number of a linear layer; of tokens and of outputs with
+    channels last, of the last axis. ``layer="input"`` erases the channels of the network's input. Costs K forward
+    passes an image.
 
     Raises
     ------
@@ -83,15 +85,17 @@ def channel_importance(
 
 @dataclass(frozen=True)
 class Units:
-    """Units of a layer's output (K, ...) to erase: one place across the channels, or one channel at all places.
+    """Units of a layer's output to erase: one place across the channels, or one channel at all places.
 
-    ``shape`` is that of the output in the last of ``runs`` in a forward pass.
+    ``shape`` is that of the output (K, ...) in the last of ``runs`` in a forward pass, and ``layout`` how it holds the
+    places of the image: a channel of tokens is erased in the class token too.
     """
 
     layer: str
     kind: Literal["place", "channel"]
     shape: torch.Size
     runs: int
+    layout: Layout | None = None
 
     @classmethod
     def of(cls, classifier: Classifier, layer: str, kind: Literal["place", "channel"]) -> Units:
@@ -107,21 +111,28 @@ class Units:
             raise ForetellError(
                 f"Layer {layer!r} of {classifier.name} gives no tensor (B, K, ...): choose another one."
             )
-        return cls(layer, kind, outputs[-1].shape[1:], len(outputs))
+        return cls(layer, kind, outputs[-1].shape[1:], len(outputs), find_layout(classifier, layer))
 
     @property
     def count(self) -> int:
         """The number of units."""
-        return self.shape[0] if self.kind == "channel" else self.shape[1:].numel()
+        if self.kind == "channel":
+            return self.shape[0 if self._channel_axis == 1 else -1]
+        return self.shape[1:].numel() if self.layout is None else self.layout.grid[0] * self.layout.grid[1]
+
+    @property
+    def _channel_axis(self) -> int:
+        return 1 if self.layout is None else self.layout.channel_axis
 
     def without(self, output: Tensor, chosen: Tensor) -> Tensor:
-        """Return a copy of output (n, K, ...) whose row i has unit chosen[i] set to 0."""
+        """Return a copy of output (n, ...) whose row i has unit chosen[i] set to 0."""
         erased = output.clone(memory_format=torch.contiguous_format)
         rows, chosen = torch.arange(len(output)), chosen.to(output.device)
         if self.kind == "channel":
-            erased[rows, chosen] = 0
+            erased.movedim(self._channel_axis, 1)[rows, chosen] = 0
         else:
-            erased.view(*output.shape[:2], -1)[rows, :, chosen] = 0
+            maps = erased if self.layout is None else self.layout.to_maps(erased)
+            maps.flatten(2)[rows, :, chosen] = 0
         return erased
 
 

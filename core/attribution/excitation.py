@@ -16,7 +16,7 @@ from core.attribution.activations import hook_layer
 from core.attribution.cam import enlarge_maps
 from core.attribution.lrp import refuse_hidden
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer
+from core.attribution.places import select_place
 from core.attribution.propagation import mark_of
 from core.attribution.relevance import Composite, Relevance
 from core.attribution.relevance_rules import AlphaBeta, Flow
@@ -51,7 +51,7 @@ def contrastive_excitation(query: Query, *, layer: str = "") -> Explanation:
 
 def _explain(query: Query, layer: str) -> Explanation:
     classifier, method = query.classifier, query.method
-    layer = select_layer(classifier, layer)
+    layer, layout = select_place(classifier, layer)
     composite = Composite(WINNING, WINNING, other=WINNING, bias_absorbs=False)
 
     def compute(part: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
@@ -72,7 +72,7 @@ def _explain(query: Query, layer: str) -> Explanation:
                 f"Layer {layer!r} of {classifier.name} takes no part of its own: with a batch norm behind it, choose "
                 "that. Or leave the layer out."
             )
-        return enlarge_maps(winning.sum(1).float().cpu(), part), logits.detach().float().cpu()
+        return enlarge_maps(layout.to_maps(winning).sum(1).float().cpu(), part), logits.detach().float().cpu()
 
     maps, logits = query.in_parts(compute)
     return query.explain(maps, logits=logits, parameters={"layer": layer})

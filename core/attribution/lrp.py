@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor, nn
 
 from core.attribution.method import Query, heatmap_method
-from core.attribution.relevance import Composite, Relevance, relevance_of_inputs
+from core.attribution.relevance import STABILISER, Composite, Relevance, relevance_of_inputs
 from core.attribution.relevance_rules import AlphaBeta, Epsilon, Flat, Gamma, Rule, SquaredWeights, ZBox
 from core.classifier import PROBE_SIDE, Classifier
 from core.errors import ForetellError
@@ -37,7 +37,7 @@ def lrp_0(query: Query, *, bias: Bias = "absorbs") -> Explanation:
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 56. On a network of ReLUs and linear layers it is input
     x gradient (``bias="absorbs"``). ``bias="left_out"`` keeps the sum: it is the logit.
     """
-    return _explain(query, _uniform(Epsilon(0.0), bias), {"bias": bias})
+    return explain_by_relevance(query, _uniform(Epsilon(0.0), bias), {"bias": bias})
 
 
 @heatmap_method
@@ -47,7 +47,7 @@ def lrp_epsilon(query: Query, *, epsilon: float = 0.01, bias: Bias = "absorbs") 
     Bach et al. 2015 (doi:10.1371/journal.pone.0130140), eq. 58.
     """
     _need(epsilon >= 0, f"epsilon={epsilon}: give 0 or more.")
-    return _explain(query, _uniform(Epsilon(epsilon), bias), {"epsilon": epsilon, "bias": bias})
+    return explain_by_relevance(query, _uniform(Epsilon(epsilon), bias), {"epsilon": epsilon, "bias": bias})
 
 
 @heatmap_method
@@ -57,7 +57,7 @@ def lrp_gamma(query: Query, *, gamma: float = 0.25, bias: Bias = "absorbs") -> E
     Montavon et al. 2019 (doi:10.1007/978-3-030-28954-6_10), section 10.2.3.
     """
     _need(gamma >= 0, f"gamma={gamma}: give 0 or more.")
-    return _explain(query, _uniform(Gamma(gamma), bias), {"gamma": gamma, "bias": bias})
+    return explain_by_relevance(query, _uniform(Gamma(gamma), bias), {"gamma": gamma, "bias": bias})
 
 
 @heatmap_method
@@ -68,7 +68,9 @@ def lrp_alpha_beta(query: Query, *, alpha: float = 2.0, beta: float = 1.0, bias:
     the paper writes alpha + beta = 1 with a plus sign: its beta is minus this one.
     """
     _need_convention(alpha, beta)
-    return _explain(query, _uniform(AlphaBeta(alpha, beta), bias), {"alpha": alpha, "beta": beta, "bias": bias})
+    return explain_by_relevance(
+        query, _uniform(AlphaBeta(alpha, beta), bias), {"alpha": alpha, "beta": beta, "bias": bias}
+    )
 
 
 @heatmap_method
@@ -77,7 +79,7 @@ def lrp_z_plus(query: Query, *, bias: Bias = "absorbs") -> Explanation:
 
     Montavon et al. 2017 (arXiv:1512.02479), eq. 15; LRP-alpha-beta with alpha = 1, beta = 0.
     """
-    return _explain(query, _uniform(AlphaBeta(1, 0), bias), {"bias": bias})
+    return explain_by_relevance(query, _uniform(AlphaBeta(1, 0), bias), {"bias": bias})
 
 
 @heatmap_method
@@ -113,7 +115,7 @@ def lrp_composite(
     known = {"dense": dense, "convolution": convolution, "first": first, "bias": bias}
     numbers = {"epsilon": {"epsilon": epsilon}, "gamma": {"gamma": gamma}, "alpha_beta": {"alpha": alpha, "beta": beta}}
     used = {key: value for name in {dense, convolution} for key, value in numbers.get(name, {}).items()}
-    return _explain(query, composite, known | used)
+    return explain_by_relevance(query, composite, known | used)
 
 
 def _need(holds: bool, sentence: str) -> None:
@@ -127,8 +129,8 @@ def _need_convention(alpha: float, beta: float) -> None:
 
 def _uniform(rule: Rule, bias: Bias) -> Composite:
     """Use one rule everywhere; sums without weights distribute in proportion."""
-    other = {"other": rule} if isinstance(rule, Epsilon) else {}
-    return Composite(rule, rule, bias_absorbs=bias == "absorbs", **other)
+    other = rule if isinstance(rule, Epsilon) else Epsilon(STABILISER)
+    return Composite(rule, rule, other=other, bias_absorbs=bias == "absorbs")
 
 
 def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
@@ -138,7 +140,8 @@ def pixel_bounds(classifier: Classifier) -> tuple[Tensor, Tensor]:
     return torch.minimum(black, white), torch.maximum(black, white)
 
 
-def _explain(query: Query, composite: Composite, parameters: dict[str, Any]) -> Explanation:
+def explain_by_relevance(query: Query, composite: Composite, parameters: dict[str, Any]) -> Explanation:
+    """Explain by the relevance that a composite of rules gives the pixels; ``parameters`` has its ``bias``."""
     classifier, method = query.classifier, query.method
     ends = pixel_bounds(classifier)
 

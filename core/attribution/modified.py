@@ -17,7 +17,7 @@ from core.attribution.activations import hook_layer, make_unreached_error
 from core.attribution.cam import enlarge_maps, grad_cam_map
 from core.attribution.common import gradient_and_logits
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer
+from core.attribution.places import select_layer, select_place
 from core.attribution.rectifiers import RectifierRule, Rectifiers
 from core.classifier import Classifier
 from core.errors import ForetellError
@@ -100,7 +100,8 @@ def _fine_and_coarse(
             raise make_unreached_error(classifier, layer)
         rectifiers.rule = "guided"
         (fine,) = torch.autograd.grad(chosen, inputs)
-    maps = (fine.sum(1), grad_cam_map(kept[0], coarse), logits)
+    layout = select_place(classifier, layer).layout
+    maps = (fine.sum(1), grad_cam_map(layout.to_maps(kept[0]), layout.to_maps(coarse)), logits)
     return tuple(values.detach().float().cpu() for values in maps)  # type: ignore[return-value]
 
 

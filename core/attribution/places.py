@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from math import isnan, nan
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import hook_layer, refuse_unknown
+from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_unknown
+from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout, best_token_layout, list_layouts
 from core.classifier import Classifier
+from core.device import chunk_size, in_chunks
 from core.errors import ForetellError
 
 DRAWS = 2
 MOVED = 0.15
 """Least rise of one half's share of a layer's change when that half of the input changes."""
 SAME = 1e-3
-ROUNDED = 2.0
-"""Places by which strides and paddings may change the proportions of a layer."""
-TOKENS, MAPS = 3, 4
-"""Axes of outputs (B, places, K) and (B, K, h, w)."""
 
-_selected_layers: WeakKeyDictionary[Classifier, dict[str, str]] = WeakKeyDictionary()
+
+class Place(NamedTuple):
+    """A layer that keeps places, and how its output holds them."""
+
+    layer: str
+    layout: Layout
 
 
 class _Output(NamedTuple):
@@ -33,55 +37,98 @@ class _Output(NamedTuple):
     parameters: int
 
 
+_selected: WeakKeyDictionary[Classifier, dict[str, Place]] = WeakKeyDictionary()
+_layouts: WeakKeyDictionary[Classifier, dict[str, Layout | None]] = WeakKeyDictionary()
+_seen: WeakKeyDictionary[Classifier, list[_Output]] = WeakKeyDictionary()
+
+
 def select_layer(classifier: Classifier, name: str) -> str:
     """Return ``name`` if it keeps places apart; for ``""`` the last layer that does and that everything passes through.
 
     Any module of the network counts as a layer, its blocks too: the last block of a ResNet, not one of its branches.
+    In a vision transformer that reads its class token, nothing of the last block's other tokens reaches the logits:
+    then it is the output of the block before.
 
     Raises
     ------
     ForetellError
-        No such layer (with the nearest), one whose output is no (B, K, h, w) whose h and w are places of the image, or
-        a network whose last layers hold their places as a list of tokens.
+        No such layer (with the nearest), or one whose output holds no places of the image: as (B, K, h, w),
+        (B, h, w, K), or tokens (B, N, K).
     """
+    return select_place(classifier, name).layer
+
+
+def select_place(classifier: Classifier, name: str) -> Place:
+    """Return `select_layer` and how that layer's output holds the places of the image."""
     classifier = classifier.copied_from or classifier  # with other weights the layers are the same
-    known = _selected_layers.setdefault(classifier, {})
+    known = _selected.setdefault(classifier, {})
     if name not in known:
         with classifier.exclusive() as module:
-            known[name] = _check_named_layer(classifier, module, name) if name else _last(classifier, module)
+            if name:
+                refuse_unknown(classifier, module, name)
+            found = _check_named_layer(classifier, name) if name else _last(classifier, module)
+        known[name] = known[found.layer] = found
     return known[name]
 
 
-def _check_named_layer(classifier: Classifier, module: nn.Module, name: str) -> str:
-    refuse_unknown(classifier, module, name)
-    outputs = _outputs(classifier, module)
-    found = [output for output in outputs if output.name == name]
-    if not found or not _is_map(found[0].shape):
+def find_layout(classifier: Classifier, layer: str) -> Layout | None:
+    """Find where the output of the module ``layer`` holds the places of the image; None where nowhere.
+
+    They have its proportions. Feature maps of which only the last two axes have them are taken as they are, unless the
+    network has lists of tokens, as many as an axis of its attention; anything else is measured.
+    """
+    classifier = classifier.copied_from or classifier
+    known = _layouts.setdefault(classifier, {})
+    if layer not in known:
+        found = [output for output in _outputs(classifier) if output.name == layer]
+        known[layer] = _measure_layout(classifier, found[0]) if found else None
+    return known[layer]
+
+
+def read_maps(classifier: Classifier, inputs: Tensor, targets: Tensor, layer: str) -> Reading:
+    """Compute `activation_and_gradient` of a layer that `select_layer` returned, as feature maps (B, K, h, w)."""
+    layout = select_place(classifier, layer).layout
+    read = activation_and_gradient(classifier, inputs, targets, layer)
+    return Reading(
+        layout.to_maps(read.activation).contiguous(), layout.to_maps(read.gradient).contiguous(), read.logits
+    )
+
+
+def _check_named_layer(classifier: Classifier, name: str) -> Place:
+    found = [output for output in _outputs(classifier) if output.name == name]
+    if not found or not _has_places(found[0].shape):
         raise ForetellError(
-            f"Layer {name!r} of {classifier.name} gives no feature maps (B, K, h, w) of more than one place, which "
-            "this needs. Choose a layer before the pooling, such as the last convolution."
+            f"Layer {name!r} of {classifier.name} gives no feature maps (B, K, h, w) of more than one place, no "
+            "(B, h, w, K) and no tokens (B, N, K), one of which this needs. Choose a layer before the pooling, such as "
+            "the last convolution or the output of a block."
         )
-    if not _keeps_places(classifier, module, found[0], outputs):
+    layout = find_layout(classifier, name)
+    if layout is None:
         raise _no_places(classifier, found[0])
-    return name
-
-
-def _last(classifier: Classifier, module: nn.Module) -> str:
-    outputs = _outputs(classifier, module)
-    if _sum(outputs, TOKENS) > _sum(outputs, MAPS):
+    if not _reaches_logits(classifier, name, layout):
         raise ForetellError(
-            f"{classifier.name} holds the places of an image as a list of tokens, as vision transformers do, and "
-            "not as feature maps (B, K, h, w), which this needs. Use a method that needs no layer, such as smoothgrad, "
-            "occlusion or bayesian_teaching."
+            f"Nothing of the places in layer {name!r} of {classifier.name} reaches the logits: behind it only the "
+            "class token is read. Choose the layer before, or leave the layer out."
         )
-    for output in reversed([one for one in outputs if _is_map(one.shape)]):
-        if _all_passes_through(classifier, module, output):
-            if _keeps_places(classifier, module, output, outputs):
-                return output.name
+    return Place(name, layout)
+
+
+def _last(classifier: Classifier, module: nn.Module) -> Place:
+    outputs = _outputs(classifier)
+    tokens_count_most = _sum(outputs, TOKENS) > _sum(outputs, MAPS)
+    unread = _find_unread_tokens(classifier, module, outputs)
+    for output in reversed([one for one in outputs if _has_places(one.shape)]):
+        if output.name in unread or not _all_passes_through(classifier, module, output):
+            continue
+        layout = find_layout(classifier, output.name)
+        if layout is None and (len(output.shape) == MAPS or tokens_count_most):
             raise _no_places(classifier, output)
+        if layout is not None and _reaches_logits(classifier, output.name, layout):
+            return Place(output.name, layout)
     raise ForetellError(
-        f"{classifier.name} has no layer with feature maps (B, K, h, w) that everything passes through, which this "
-        "needs. Use a method that needs none, such as smoothgrad or bayesian_teaching."
+        f"{classifier.name} has no layer with feature maps (B, K, h, w), (B, h, w, K) or tokens (B, N, K) that "
+        "everything passes through, which this needs. Use a method that needs none, such as smoothgrad or "
+        "bayesian_teaching."
     )
 
 
@@ -91,24 +138,34 @@ def _sum(outputs: list[_Output], axes: int) -> int:
 
 def _no_places(classifier: Classifier, output: _Output) -> ForetellError:
     return ForetellError(
-        f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but its last two axes are not the "
-        "places of the image. Its heatmap would be meaningless. Choose a "
-        "layer that gives (B, K, h, w), or a method that needs none, such as smoothgrad or bayesian_teaching."
+        f"Layer {output.name!r} of {classifier.name} gives {tuple(output.shape)}, but no axes of it are the "
+        "places of the image. Its heatmap would be meaningless. Choose a layer that gives (B, K, h, w), (B, h, w, K) "
+        "or tokens (B, N, K), or a method that needs none, such as smoothgrad or bayesian_teaching."
     )
 
 
-def _is_map(shape: torch.Size) -> bool:
-    return len(shape) == MAPS and shape[2:].numel() > 1
+def _has_places(shape: torch.Size) -> bool:
+    """Tell whether an output can have more than one place."""
+    if len(shape) == MAPS:
+        return shape[2:].numel() > 1 and shape[1:3].numel() > 1
+    return len(shape) == TOKENS and shape[1] > 1
 
 
-def _outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
+def _outputs(classifier: Classifier) -> list[_Output]:
     """Return the outputs that are tensors of one image, in the order the modules finish."""
+    if classifier not in _seen:
+        with classifier.exclusive() as module:
+            _seen[classifier] = _list_outputs(classifier, module)
+    return _seen[classifier]
+
+
+def _list_outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
     found: dict[str, _Output] = {}
 
     def noting(name: str, own: int) -> Any:
         def note(_: nn.Module, __: Any, output: Any) -> None:
             found.pop(name, None)
-            if isinstance(output, Tensor) and len(output) == 1:
+            if isinstance(output, Tensor) and output.ndim and len(output) == 1:
                 found[name] = _Output(name, output.shape, own)
 
         return note
@@ -150,42 +207,106 @@ def _all_passes_through(classifier: Classifier, module: nn.Module, output: _Outp
     return bool((found - expected).abs().max() <= SAME * scale)
 
 
-def _keeps_places(classifier: Classifier, module: nn.Module, output: _Output, outputs: list[_Output]) -> bool:
-    """Tell whether the last two axes of a layer's output are places of the image.
+def _find_unread_tokens(classifier: Classifier, module: nn.Module, outputs: list[_Output]) -> set[str]:
+    """Return the layers of tokens of which only a few reach the logits: the class token and its like.
 
-    They have its proportions. Where other axes have them too, or the network has lists of tokens, as many as an axis of
-    its attention, the layer is tried.
+    One pass for all layers; those of a network without gradients are tried one by one.
     """
-    first, *rest = output.shape[1:]
-    if not _in_proportion(classifier, *rest):
-        return False
-    unsure = _in_proportion(classifier, first, rest[0]) or any(len(one.shape) == TOKENS for one in outputs)
-    return not unsure or _follows_places(classifier, module, output)
+    names = [one.name for one in outputs if len(one.shape) == TOKENS and _has_places(one.shape)]
+    kept: dict[str, Tensor] = {}
+
+    def keeping(name: str) -> Any:
+        def keep(_: nn.Module, __: Any, output: Tensor) -> Tensor:
+            kept[name] = output
+            return output.clone()  # what changes it in place must not change what is kept
+
+        return keep
+
+    try:
+        with ExitStack() as hooks, torch.enable_grad():
+            for name in names:
+                hooks.enter_context(hook_layer(module.get_submodule(name), keeping(name)))
+            logit = module(_probes(classifier, 1).requires_grad_().clone())[0, 0]
+        gradients = torch.autograd.grad(logit, list(kept.values()), allow_unused=True) if kept else ()
+    except RuntimeError:
+        return set()
+    unread = set()
+    for name, gradient in zip(kept, gradients, strict=True):
+        read = 0 if gradient is None else int(gradient[0].any(1).sum())
+        if 0 < read <= min(EXTRA, len(kept[name][0]) // 2):
+            unread.add(name)
+    return unread
 
 
-def _in_proportion(classifier: Classifier, height: int, width: int) -> bool:
-    _, high, wide = classifier.input_shape
-    return abs(height - width * high / wide) <= ROUNDED
+def _reaches_logits(classifier: Classifier, layer: str, layout: Layout) -> bool:
+    """Tell whether logits depend on a layer's places, and not on its class token alone."""
+    if not layout.prefix + layout.suffix:
+        return True
+    targets = torch.zeros(1, dtype=torch.long)
+    try:
+        gradient = activation_and_gradient(classifier, _probes(classifier, 1).cpu(), targets, layer).gradient
+    except ForetellError:  # no gradients at all: a matter of the method
+        return True
+    return bool(layout.select_places(gradient).any()) or not bool(gradient.any())
+
+
+def _measure_layout(classifier: Classifier, output: _Output) -> Layout | None:
+    layouts = list_layouts(output.shape, classifier.input_shape[1:])
+    if not layouts:
+        return None
+    has_tokens = any(len(one.shape) == TOKENS for one in _outputs(classifier))
+    if len(layouts) == 1 and layouts[0].kind == "maps" and not has_tokens:
+        return layouts[0]
+    with classifier.exclusive() as module:
+        changes = _measure_changes(classifier, module, output.name)
+    if layouts[0].kind == "tokens":
+        upper, left = (_contrast(*(half.square().sum((0, 2)) for half in halves)) for halves in changes)
+        likely = best_token_layout(layouts, upper, left)
+        layouts = [] if likely is None else [likely]
+    shifts = {layout: _weigh(layout, changes) for layout in layouts}
+    if shifts and all(map(isnan, shifts.values())):  # nothing changes at all, and nothing can be said
+        return layouts[0] if layouts[0].kind == "maps" else None
+    best = max(shifts, key=lambda layout: shifts[layout], default=None)
+    return best if best is not None and shifts[best] > MOVED else None
+
+
+Halves = tuple[Tensor, Tensor]
 
 
 @torch.no_grad()
-def _follows_places(classifier: Classifier, module: nn.Module, output: _Output) -> bool:
-    """Tell whether changes in one half of the input show more in that half of the layer's output than in the other."""
+def _measure_changes(classifier: Classifier, module: nn.Module, layer: str) -> tuple[Halves, Halves]:
+    """Measure how a layer's output changes with the upper and the lower half of the input, and the left and the right.
+
+    Float64, of `DRAWS` images each.
+    """
     ones, others = torch.split(_probes(classifier, 2 * DRAWS), DRAWS)
-    shifts = []
+    found = []
     for axis in (2, 3):
-        if output.shape[axis] == 1:
-            continue
         first = torch.arange(ones.shape[axis]) < ones.shape[axis] // 2
         first = first.to(ones.device).view([-1 if k == axis else 1 for k in range(ones.ndim)])
         changed = torch.cat([ones, torch.where(first, others, ones), torch.where(first, ones, others)])
-        base, *halves = torch.split(_read(module, output.name, changed), DRAWS)
-        shares = []
-        for half in halves:
-            energy = (half - base).double().square().transpose(axis, 0).flatten(1).sum(1)
-            shares.append(energy[: len(energy) // 2].sum() / energy.sum())
-        shifts.append(float(shares[0] - shares[1]))
-    return all(not shift <= MOVED for shift in shifts)  # NaN: nothing changes at all, and nothing can be said
+        seen = in_chunks(lambda part: _read(module, layer, part), changed, chunk_size(changed[0]))
+        base, *halves = torch.split(seen, DRAWS)
+        found.append(tuple((half - base).double().cpu() for half in halves))
+    return tuple(found)  # type: ignore[return-value]
+
+
+def _contrast(first: Tensor, second: Tensor) -> Tensor:
+    return (first - second) / (first + second).clamp(min=torch.finfo(torch.float64).tiny)
+
+
+def _weigh(layout: Layout, changes: tuple[Halves, Halves]) -> float:
+    """Return how much larger the share of the change in a half of the layer is when that half of the input changes.
+
+    The smaller of both axes; NaN where nothing changes at all.
+    """
+    shifts = [1.0]
+    for axis, halves in zip((2, 3), changes, strict=True):
+        energies = [layout.to_maps(half).square().transpose(axis, 0).flatten(1).sum(1) for half in halves]
+        if len(energies[0]) > 1:
+            shares = [energy[: len(energy) // 2].sum() / energy.sum() for energy in energies]
+            shifts.append(float(shares[0] - shares[1]))
+    return nan if any(map(isnan, shifts)) else min(shifts)
 
 
 def _read(module: nn.Module, layer: str, inputs: Tensor) -> Tensor:

@@ -3,8 +3,9 @@
 Bach et al. 2015 (doi:10.1371/journal.pone.0130140). Linear layers share by a rule of
 `core.attribution.relevance_rules`, a batch norm behind one being part of it; activations and products with constants
 pass relevance on, max-pooling to the largest. A product of two activations gives each half, what each adds to it on
-average when both grow from 0. Attention weights and the spread that a layer norm divides by count as constants (Ali
-et al. 2022, arXiv:2202.07304).
+average when both grow from 0. The spread that a layer norm divides by counts as a constant, and so do attention
+weights (Ali et al. 2022, arXiv:2202.07304), unless a composite takes AttnLRP's rule for their softmax (Achtibat et al.
+2024, arXiv:2402.05602).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd.function import Function
 
 from core.attribution.linear_maps import LinearMap, summing
-from core.attribution.propagation import Bounds, Propagation, mark_of
+from core.attribution.propagation import Bounds, Mark, Propagation, mark_of, mark_tensor
 from core.attribution.relevance_rules import Epsilon, Flow, Rule, per, stabilise
 
 STABILISER = 1e-6
@@ -39,6 +40,8 @@ class Composite:
         For sums without trained weights and for batch norms on their own.
     bias_absorbs
         Whether biases take a share of the relevance, which then is lost: without it the sum is kept.
+    through_softmax
+        Whether attention weights pass relevance on to what they are computed from: AttnLRP, proposition 3.1.
     """
 
     dense: Rule
@@ -46,6 +49,7 @@ class Composite:
     first: Rule | None = None
     other: Rule = field(default=Epsilon(STABILISER))
     bias_absorbs: bool = True
+    through_softmax: bool = False
 
 
 class _Shared(Function):
@@ -101,9 +105,27 @@ class _Halved(Function):
         return a * to_a, b * to_b, None
 
 
+class _Softmax(Function):
+    """A softmax; backwards, R_j = x_j (R_j - s_j sum_k R_k), its Taylor expansion at x (AttnLRP, proposition 3.1)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, dim: int) -> Tensor:
+        s = x.softmax(dim)
+        ctx.save_for_backward(x, s)
+        ctx.dim = dim
+        return s
+
+    @staticmethod
+    def backward(ctx: Any, *relevance: Tensor) -> tuple[Tensor, None]:
+        x, s = ctx.saved_tensors
+        shares = relevance[0] - s * relevance[0].sum(ctx.dim, keepdim=True)
+        return x.masked_fill(x.isinf(), 0) * shares, None  # what a mask closes has no share
+
+
 _share_relevance: Callable[..., Tensor] = _Shared.apply
 _pass_relevance: Callable[..., Tensor] = _Passed.apply
 _halve_relevance: Callable[..., Tensor] = _Halved.apply
+_pass_through_softmax: Callable[..., Tensor] = _Softmax.apply
 
 
 class Relevance(Propagation):
@@ -149,6 +171,8 @@ class Relevance(Propagation):
         return largest
 
     def softmax(self, x: Tensor, dim: int) -> Tensor:
+        if self.composite.through_softmax:
+            return mark_tensor(_pass_through_softmax(x, dim), Mark())
         return x.detach().softmax(dim)
 
     def normalise(self, x: Tensor, dims: Sequence[int], eps: float) -> Tensor:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from core.attribution.activations import activation_and_gradient
 from core.attribution.cam import CamSign, enlarge_maps, warnings
 from core.attribution.method import Query, heatmap_method
-from core.attribution.places import select_layer
+from core.attribution.places import read_maps, select_layer
 from core.classifier import Classifier
 from core.device import chunk_size
 from core.masked import Fill, iterate_masked_scores
@@ -28,7 +27,7 @@ def score_cam(query: Query, *, layer: str = "", sign: CamSign = "positive", fill
     origin = classifier.fill(fill)
     maps = []
     for k, x in enumerate(inputs):
-        features = activation_and_gradient(classifier, x[None], classes[k : k + 1], layer).activation[0]
+        features = read_maps(classifier, x[None], classes[k : k + 1], layer).activation[0]
         scores: list[Tensor] = []
         for block in torch.split(features, chunk_size(x)):
             scores.append(_scores(classifier, x, origin, block, int(classes[k])))

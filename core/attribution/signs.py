@@ -45,6 +45,8 @@ SIGNS = {
     "grad_cam_plus_plus": SUPPORT,
     "layer_cam": SUPPORT,
     "score_cam": SUPPORT,
+    "attention_rollout": Sign("what the network attends to", None, "_attended"),
+    "transformer_attribution": SUPPORT,
     "anchors": Sign("kept by the rule that fixes the prediction {}", None, "_enough"),
     "extremal_perturbation": Sign("part of the area that alone keeps {}", None, "_enough"),
     "meaningful_perturbation": Sign("part of what has to go to lose {}", None, "_needed"),

@@ -17,14 +17,14 @@ def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Pro
     Raises
     ------
     ForetellError
-        No such layer (with the nearest), or one whose output is no (N, K) or (N, K, h, w).
+        No such layer (with the nearest), or one without channels as in `core.units.unit.Unit`.
     """
     find_layer_shape(classifier, Unit(0, layer))
     done = 0
 
     def read(part: Tensor) -> Tensor:
         nonlocal done
-        with classifier.exclusive() as module, torch.no_grad(), outputs_of(module, layer) as kept:
+        with torch.no_grad(), outputs_of(classifier, layer) as (module, kept):
             module(part.to(classifier.device, copy=True))
             found = kept[0].float().cpu()
         done += len(part)

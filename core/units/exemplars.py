@@ -73,7 +73,7 @@ def top_activations(
 
 @torch.no_grad()
 def _maps(classifier: Classifier, unit: Unit, inputs: Tensor) -> Tensor:
-    with classifier.exclusive() as module, outputs_of(module, unit.layer) as kept:
+    with outputs_of(classifier, unit.layer) as (module, kept):
         module(inputs.to(classifier.device, copy=True))
     return kept[0][:, unit.channel].float().cpu()
 
@@ -92,7 +92,7 @@ def find_receptive_field(classifier: Classifier, unit: Unit) -> tuple[int, int, 
     for probe in range(PROBES):
         draws = stream(0, probe)
         inputs = torch.randn(1, *classifier.input_shape, generator=draws).to(classifier.device).requires_grad_()
-        with classifier.exclusive() as module, torch.enable_grad(), outputs_of(module, unit.layer) as kept:
+        with torch.enable_grad(), outputs_of(classifier, unit.layer) as (module, kept):
             module(inputs.clone())
             place = kept[0][0, :, unit.row, unit.column]
             weights = torch.randn(len(place), generator=draws).to(place.device)
@@ -125,7 +125,7 @@ def projection(classifier: Classifier, unit: Unit, image: Tensor) -> tuple[Tenso
                 "Load the network uncompiled."
             )
         with torch.enable_grad(), Rectifiers("deconvnet") as rectifiers:
-            (gradient,) = torch.autograd.grad(response(module, unit, inputs).sum(), inputs)
+            (gradient,) = torch.autograd.grad(response(classifier, unit, inputs).sum(), inputs)
     others = ", ".join(sorted(rectifiers.others))
     warnings = (f"Only ReLUs are changed; other activations keep their own gradient: {others}.",) if others else ()
     return gradient[0].float().cpu(), warnings

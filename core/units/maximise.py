@@ -106,14 +106,15 @@ def maximise(
 
 def _step(classifier: Classifier, unit: Unit, canvas: Canvas) -> tuple[float, bool]:
     """Take one step; return the unit's activation before it, and whether there was a gradient."""
-    with classifier.exclusive() as module, classifier.gradients(), torch.enable_grad():
-        value = response(module, unit, canvas.render_view())[0]
+    with classifier.gradients(), torch.enable_grad():
+        value = response(classifier, unit, canvas.render_view())[0]
         return float(value.detach()), canvas.climb(value)
 
 
 def _answers(classifier: Classifier, unit: Unit, pictures: Tensor) -> Tensor:
-    with classifier.exclusive() as module, torch.no_grad():
-        return torch.cat([response(module, unit, one[None].to(classifier.device)).cpu() for one in pictures]).float()
+    with classifier.exclusive(), torch.no_grad():
+        answers = [response(classifier, unit, one[None].to(classifier.device)).cpu() for one in pictures]
+    return torch.cat(answers).float()
 
 
 def _warnings(stuck: list[int]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from core.attribution.activations import refuse_unknown
+from core.attribution.places import find_layout
 from core.classifier import Classifier
 from core.errors import ForetellError
 
@@ -24,7 +25,8 @@ class Unit:
     channel
         Index of the feature map; of the class where ``layer`` is ``""``, the network's logits.
     layer
-        Name of any module of the network whose output is (B, K) or (B, K, h, w); the last run where it runs often.
+        Name of any module of the network whose output is (B, K), (B, K, h, w), (B, h, w, K) or tokens of places
+        (B, N, K); the last run where it runs often.
     row, column
         The place in the feature map; None for the mean over all places.
     """
@@ -36,23 +38,31 @@ class Unit:
 
 
 @contextmanager
-def outputs_of(module: nn.Module, layer: str) -> Iterator[list[Tensor]]:
-    """Return a list of the output of ``layer`` after each forward pass of ``module``: a copy, with its graph."""
+def outputs_of(classifier: Classifier, layer: str) -> Iterator[tuple[nn.Module, list[Tensor]]]:
+    """Return the network and a list of the output of ``layer`` after each forward pass: a copy, with its graph.
+
+    Outputs that hold places are (B, K, h, w), however the network holds them.
+    """
     kept: list[Tensor] = []
+    layout = find_layout(classifier, layer) if layer else None
 
     def keep(_: nn.Module, __: Any, output: Any) -> None:
-        kept[:] = [output.clone()] if isinstance(output, Tensor) else []  # an in-place ReLU may follow
+        kept.clear()
+        if isinstance(output, Tensor):
+            own = output.clone()  # an in-place ReLU may follow
+            kept.append(own if layout is None else layout.to_maps(own))
 
-    handle = (module.get_submodule(layer) if layer else module).register_forward_hook(keep)
-    try:
-        yield kept
-    finally:
-        handle.remove()
+    with classifier.exclusive() as module:
+        handle = (module.get_submodule(layer) if layer else module).register_forward_hook(keep)
+        try:
+            yield module, kept
+        finally:
+            handle.remove()
 
 
-def response(module: nn.Module, unit: Unit, inputs: Tensor) -> Tensor:
+def response(classifier: Classifier, unit: Unit, inputs: Tensor) -> Tensor:
     """Return the unit's activation (B,) for inputs (B, C, H, W), with its graph if gradients are on."""
-    with outputs_of(module, unit.layer) as kept:
+    with outputs_of(classifier, unit.layer) as (module, kept):
         module(inputs.clone())
     channel = kept[0][:, unit.channel]
     if unit.row is not None and unit.column is not None:
@@ -66,17 +76,18 @@ def find_layer_shape(classifier: Classifier, unit: Unit) -> tuple[int, ...]:
     Raises
     ------
     ForetellError
-        No such layer (with the nearest), one whose output is no (B, K) or (B, K, h, w), no such channel or place.
+        No such layer (with the nearest), one without channels as in `Unit`, no such channel or place.
     """
     with classifier.exclusive() as module:
         if unit.layer:
             refuse_unknown(classifier, module, unit.layer)
-        with torch.no_grad(), outputs_of(module, unit.layer) as kept:
-            module(classifier.fill("mean")[None].to(classifier.device))
+    with torch.no_grad(), outputs_of(classifier, unit.layer) as (module, kept):
+        module(classifier.fill("mean")[None].to(classifier.device))
     shape = tuple(kept[0].shape[1:]) if kept else ()
     if len(shape) not in (1, 3):
         raise ForetellError(
-            f"Layer {unit.layer!r} of {classifier.name} gives no channels (B, K) or (B, K, h, w). Choose another layer."
+            f"Layer {unit.layer!r} of {classifier.name} gives no channels (B, K), (B, K, h, w), (B, h, w, K) or tokens "
+            "(B, N, K). Choose another layer."
         )
     if not 0 <= unit.channel < shape[0]:
         raise ForetellError(f"Layer {unit.layer!r} has channels 0 to {shape[0] - 1}, not {unit.channel}.")

@@ -158,8 +158,7 @@ def _rank_images(
 ) -> RankedImages:
     answers: list[float] = []
     for block in _blocks(classifier, pictures):
-        with classifier.exclusive() as module:
-            answers += response(module, unit, block.to(classifier.device)).float().tolist()
+        answers += response(classifier, unit, block.to(classifier.device)).float().tolist()
         progress(len(answers), len(pictures), "pictures")
     order = np.argsort(-np.array(answers), kind="stable")[:count].tolist()
     return [(i, unit, answers[i]) for i in order]

@@ -82,6 +82,36 @@ def awkward(seed: int = 0, device: str = "cpu") -> Classifier:
     return Classifier(network, unit, ["ant", "bee", "cat"], name="awkward", device=device)
 
 
+class Attentive(nn.Module):
+    """A vision transformer of two blocks with fused attention, whose class token is read; patches of 3 px."""
+
+    def __init__(self, classes: int = 3, width: int = 8) -> None:
+        super().__init__()
+        self.embed = nn.Conv2d(3, width, 3, 3)
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.qkv = nn.ModuleList(nn.Linear(width, 3 * width) for _ in range(2))
+        self.blocks = nn.ModuleList(nn.Identity() for _ in range(2))
+        self.drop, self.head = nn.Dropout(0.5), nn.Linear(width, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.embed(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(len(x), -1, -1), x], 1)
+        for norm, qkv, block in zip(self.norms, self.qkv, self.blocks, strict=True):
+            q, k, v = qkv(norm(x)).unflatten(2, (3, 2, -1)).permute(2, 0, 3, 1, 4)
+            x = block(x + F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return self.head(self.drop(x)[:, 0])
+
+
+def attentive(seed: int = 0, device: str = "cpu") -> Classifier:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = Attentive()
+        for parameter in network.parameters():
+            nn.init.normal_(parameter, std=0.5)
+    return Classifier(network, unit, ["ant", "bee", "cat"], name="attentive", device=device)
+
+
 def pictures(count: int, seed: int = 1) -> Tensor:
     """(count, 3, SIDE, SIDE) inputs in [-1, 1]."""
     return torch.rand(count, 3, SIDE, SIDE, generator=torch.Generator().manual_seed(seed)) * 2 - 1

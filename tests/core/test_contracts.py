@@ -11,11 +11,15 @@ import torch
 from core.attribution import METHODS
 from core.attribution.signs import SIGNS, sign_of
 from core.classifier import Classifier
+from core.errors import ForetellError
 from core.parameters import list_parameters, summary
 from core.types import Explanation
-from tests.core.networks import SIDE, awkward, greedy, pictures, unit
+from tests.core.networks import SIDE, attentive, awkward, greedy, pictures, unit
 
+ATTENTION = {"attention_rollout", "transformer_attribution"}
+"""Methods for networks with attention between all tokens, which refuse any other in words."""
 CHEAP = {
+    "attention_rollout": {"weighting": "gradient"},
     "deep_shap": {"samples": 3},
     "bayesian_teaching": {"samples": 96},
     "integrated_gradients": {"steps": 8},
@@ -45,6 +49,11 @@ COMPLETE = {
 every_method = pytest.mark.parametrize("name", list(METHODS))
 
 
+def subject(name, device="cpu") -> Classifier:
+    """The network whose heatmaps the contracts of a method are about."""
+    return attentive(device=device) if name in ATTENTION else awkward(device=device)
+
+
 def explain(name, classifier, images, targets, seed=7, **parameters) -> Explanation:
     generator = torch.Generator().manual_seed(seed)
     return METHODS[name](classifier, images, targets, generator=generator, **{**CHEAP.get(name, {}), **parameters})
@@ -72,7 +81,7 @@ def assert_same(before, after):
 
 @every_method
 def test_shape_dtype_and_finite(name):
-    explanation = explain(name, awkward(), pictures(3), [0, 1, 2])
+    explanation = explain(name, subject(name), pictures(3), [0, 1, 2])
     assert explanation.map.shape == (3, SIDE, SIDE)
     assert explanation.map.dtype == torch.float32
     assert torch.isfinite(explanation.map).all()
@@ -82,7 +91,7 @@ def test_shape_dtype_and_finite(name):
 @every_method
 def test_a_method_said_to_show_no_values_below_zero_has_none(name):
     """The words under a heatmap: "Blue: ..." only of methods that can have blue, never "for" alone of one that has."""
-    evidence = explain(name, awkward(), pictures(3), [0, 1, 2]).evidence
+    evidence = explain(name, subject(name), pictures(3), [0, 1, 2]).evidence
     if sign_of(name).below is None:
         assert evidence.min() >= -1e-6
     else:
@@ -98,7 +107,7 @@ def test_only_registered_methods_have_a_sign_of_their_own():
 
 @every_method
 def test_a_batch_equals_its_images_one_by_one(name):
-    classifier, images = awkward(), pictures(3)
+    classifier, images = subject(name), pictures(3)
     together = explain(name, classifier, images, [0, 1, 2]).map
     rounding = 1e-6 * max(1.0, float(together.abs().max()))  # of the largest sum: processors add up batches differently
     for i in range(3):
@@ -110,7 +119,7 @@ def test_a_batch_equals_its_images_one_by_one(name):
 def test_the_accelerator_gives_the_same_map(name):
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
-    cpu, gpu = awkward(), awkward(device="cuda")
+    cpu, gpu = subject(name), subject(name, "cuda")
     expected, found = (explain(name, classifier, pictures(2), [0, 1]).map for classifier in (cpu, gpu))
     assert found.device.type == "cpu"
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
@@ -119,7 +128,7 @@ def test_the_accelerator_gives_the_same_map(name):
 @every_method
 def test_out_of_memory_halves_the_chunk_and_goes_on(name):
     """The same map from a device that takes two inputs at a time: nothing is lost and nothing counts twice."""
-    classifier, images = awkward(), pictures(5)
+    classifier, images = subject(name), pictures(5)
     with classifier.exclusive() as module:
         network, sizes = greedy(module)
     small = Classifier(network, unit, classifier.categories, name="greedy")
@@ -134,20 +143,20 @@ def test_out_of_memory_halves_the_chunk_and_goes_on(name):
 
 @every_method
 def test_same_seed_same_map_bit_for_bit(name):
-    classifier, images = awkward(), pictures(2)
+    classifier, images = subject(name), pictures(2)
     assert torch.equal(explain(name, classifier, images, [0, 1]).map, explain(name, classifier, images, [0, 1]).map)
 
 
 @every_method
 def test_the_map_explains_the_chosen_class(name):
-    classifier, images = awkward(), pictures(1)
+    classifier, images = subject(name), pictures(1)
     maps = [explain(name, classifier, images, [k]).map for k in (0, 1)]
     assert (maps[0] - maps[1]).abs().max() > 1e-3
 
 
 @every_method
 def test_model_and_input_are_untouched_also_after_an_exception(name):
-    classifier, images = awkward(), pictures(2)
+    classifier, images = subject(name), pictures(2)
     original = images.clone()
     with classifier.exclusive() as module:
         before = snapshot(module)
@@ -165,7 +174,7 @@ def test_model_and_input_are_untouched_also_after_an_exception(name):
 
 @every_method
 def test_certificate_says_what_was_explained(name):
-    classifier, images = awkward(), pictures(2)
+    classifier, images = subject(name), pictures(2)
     explanation = explain(name, classifier, images, [2, 0])
     probabilities = classifier.probabilities(images)
     assert [c.target for c in explanation.certificates] == [2, 0]
@@ -179,7 +188,7 @@ def test_certificate_says_what_was_explained(name):
 
 @every_method
 def test_two_threads_do_not_disturb_each_other(name):
-    classifier, images = awkward(), pictures(2)
+    classifier, images = subject(name), pictures(2)
     expected = explain(name, classifier, images, [0, 1]).map
     wrong: list[str] = []
 
@@ -202,6 +211,13 @@ def test_it_is_documented_with_a_source_and_typed_defaults(name):
     text = f"{method.__doc__}{__import__(method.__module__, fromlist=['x']).__doc__}"
     assert "arXiv:" in text or "doi:" in text
     assert all(parameter.default is not None for parameter in list_parameters(method))
+
+
+@pytest.mark.parametrize("name", sorted(ATTENTION))
+def test_methods_for_attention_refuse_a_network_without_it(name):
+    """In words, and by the name of the network."""
+    with pytest.raises(ForetellError, match="awkward has no attention between places"):
+        explain(name, awkward(), pictures(1), [0])
 
 
 def test_the_snapshot_sees_a_changed_weight():

@@ -13,7 +13,7 @@ from core.attribution.cost import Cost, Pace, cost, pace
 from core.classifier import Classifier
 from core.parameters import list_parameters
 from tests.core.networks import SIDE, awkward, pictures, unit
-from tests.core.test_contracts import CHEAP
+from tests.core.test_contracts import CHEAP, subject
 
 ALWAYS = 12
 """Passes every map takes beside its own count: f(x), f(fill), the certificate, the last layer's check."""
@@ -41,7 +41,7 @@ class Counting(nn.Module):
 @pytest.mark.parametrize("name", list(METHODS))
 def test_the_cost_is_what_is_really_asked_of_the_network(name):
     """A method that asks more often than its parameters tell needs a line in `core.attribution.cost.SPECIAL`."""
-    plain = awkward()
+    plain = subject(name)
     with plain.exclusive() as module:
         counting = Counting(module)
     classifier = Classifier(counting, unit, plain.categories, name="counting")

@@ -1,0 +1,34 @@
+"""AttnLRP: layer-wise relevance propagation that also passes through the softmax of attention.
+
+Achtibat et al. 2024 (arXiv:2402.05602).
+"""
+
+from __future__ import annotations
+
+from core.attribution.lrp import Bias, explain_by_relevance
+from core.attribution.method import Query, heatmap_method
+from core.attribution.relevance import Composite
+from core.attribution.relevance_rules import Epsilon, Gamma, Rule
+from core.errors import ForetellError
+from core.types import Explanation
+
+
+@heatmap_method
+def attn_lrp(
+    query: Query, *, dense: float = 0.05, convolution: float = 0.25, epsilon: float = 1e-6, bias: Bias = "absorbs"
+) -> Explanation:
+    """Propagate relevance back through a transformer, through its attention weights too, not only through the values.
+
+    Achtibat et al. 2024 (arXiv:2402.05602): the softmax passes on R_j = x_j (R_j - s_j sum_k R_k) (proposition 3.1),
+    products of two activations give half to each (3.3), layer norms and activations pass it on (3.4). ``dense`` and
+    ``convolution`` are the gamma of linear layers and convolutions, the paper's for ViT by default; 0 is LRP-epsilon. A
+    network without attention gets LRP-gamma.
+    """
+    if min(dense, convolution, epsilon) < 0:
+        raise ForetellError(f"dense={dense}, convolution={convolution}, epsilon={epsilon}: give 0 or more.")
+    rules: list[Rule] = [Gamma(gamma) if gamma else Epsilon(epsilon) for gamma in (dense, convolution)]
+    composite = Composite(
+        rules[0], rules[1], other=Epsilon(epsilon), bias_absorbs=bias == "absorbs", through_softmax=True
+    )
+    known = {"dense": dense, "convolution": convolution, "epsilon": epsilon, "bias": bias}
+    return explain_by_relevance(query, composite, known)
