@@ -206,7 +206,8 @@ def run_tests(arguments: list[str]) -> int:
     else:
         arguments += ["-m", "not browser"]
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
-        arguments = ["-n", "auto", "--dist", "loadfile", *arguments]  # a file's tests share its servers
+        # A file's tests share its servers; tests/conftest.py puts the slow files first.
+        arguments = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from study.bundle import (
     FORMAT,
@@ -44,6 +44,12 @@ PATIENCE_MS = 90_000
 CHROMIUM = os.environ.get("FORETELL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files of slow tests: with one of them last, a core would wait for the other."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
     """A page run by Streamlit's AppTest stays behind as ``__main__``, which every spawned process would import."""
@@ -62,6 +68,14 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         )
+        make_context = browser.new_context
+
+        def make_patient_context(**options: Any) -> BrowserContext:
+            context = make_context(**options)
+            context.set_default_timeout(PATIENCE_MS)  # a page's first visit imports libraries, on a busy machine too
+            return context
+
+        browser.new_context = make_patient_context  # type: ignore[method-assign]
         yield browser
         browser.close()
 
