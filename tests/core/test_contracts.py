@@ -213,11 +213,11 @@ def test_it_is_documented_with_a_source_and_typed_defaults(name):
     assert all(parameter.default is not None for parameter in list_parameters(method))
 
 
-@pytest.mark.parametrize("name", sorted(ATTENTION))
-def test_methods_for_attention_refuse_a_network_without_it(name):
+@pytest.mark.parametrize("method", sorted(ATTENTION))
+def test_methods_for_attention_refuse_a_network_without_it(method):
     """In words, and by the name of the network."""
     with pytest.raises(ForetellError, match="awkward has no attention between places"):
-        explain(name, awkward(), pictures(1), [0])
+        explain(method, awkward(), pictures(1), [0])
 
 
 def test_the_snapshot_sees_a_changed_weight():

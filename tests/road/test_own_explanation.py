@@ -48,6 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_every_command_of_the_guide_runs(folder: Path) -> None:
     """Catches a guide whose commands, study file or contract have changed under it."""
     lines = blocks()
