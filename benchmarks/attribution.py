@@ -43,6 +43,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "shapley_exact": {"grid": 3},
     "bayesian_teaching": {"samples": 64},
     "rise": {"samples": 64},
+    "sobol": {"designs": 2, "grid": 5},
+    "hsic": {"samples": 64},
     "lrp_composite": {"first": "flat"},
     "deep_shap": {"samples": 4},
     "deeplift": {"baseline": "zero"},
@@ -54,7 +56,18 @@ SETTINGS: dict[str, dict[str, Any]] = {
 LAYERS = {"resnet50": "layer1", "mobilenet_v2": "features.13"}
 """Score-CAM needs a pass for each feature map: here 256 and 96, in place of the last layer's 2048 and 1280."""
 MANY_PASSES = frozenset(
-    {"bayesian_teaching", "rise", "occlusion", "lime", "kernel_shap", "shapley_sampling", "shapley_exact", "score_cam"}
+    {
+        "bayesian_teaching",
+        "rise",
+        "sobol",
+        "hsic",
+        "occlusion",
+        "lime",
+        "kernel_shap",
+        "shapley_sampling",
+        "shapley_exact",
+        "score_cam",
+    }
     | {"anchors", "prediction_difference", "meaningful_perturbation", "extremal_perturbation", "expected_gradients"}
     | {"smoothgrad", "vargrad", "integrated_gradients", "deep_shap", "erasure", "taylor_decomposition"}
 )

@@ -47,6 +47,8 @@ METHODS = Registry(
         "meaningful_perturbation": "core.attribution.meaningful_perturbation:meaningful_perturbation",
         "prediction_difference": "core.attribution.prediction_difference:prediction_difference",
         "rise": "core.attribution.rise:rise",
+        "sobol": "core.attribution.sobol:sobol",
+        "hsic": "core.attribution.hsic:hsic",
         "shapley_exact": "core.attribution.shapley:shapley_exact",
         "shapley_sampling": "core.attribution.shapley:shapley_sampling",
         "kernel_shap": "core.attribution.shapley:kernel_shap",

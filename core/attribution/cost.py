@@ -96,6 +96,10 @@ def _seconds(work: Callable[[], Tensor]) -> float:
     return min(found)
 
 
+def _designs(settings: Mapping[str, Any], _: Classifier) -> Cost:
+    return Cost(forwards=settings["designs"] * (settings["grid"] ** 2 + 2))
+
+
 def _coalitions(settings: Mapping[str, Any], _: Classifier) -> Cost:
     return Cost(forwards=2 ** (settings["grid"] ** 2))
 
@@ -149,6 +153,7 @@ SPECIAL: Mapping[str, Callable[[Mapping[str, Any], Classifier], Cost]] = {
     "shapley_exact": _coalitions,
     "kernel_shap": _some_coalitions,
     "shapley_sampling": _orders,
+    "sobol": _designs,
     "score_cam": _feature_maps,
     "erasure": _places,
     "expected_gradients": _references,

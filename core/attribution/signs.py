@@ -47,6 +47,8 @@ SIGNS = {
     "score_cam": SUPPORT,
     "attention_rollout": Sign("what the network attends to", None, "_attended"),
     "transformer_attribution": SUPPORT,
+    "sobol": Sign("how much dimming this place changes the score of {}, in either direction", None, "_influence"),
+    "hsic": Sign("hiding this place changes the score of {}, in either direction", None, "_influence"),
     "anchors": Sign("kept by the rule that fixes the prediction {}", None, "_enough"),
     "extremal_perturbation": Sign("part of the area that alone keeps {}", None, "_enough"),
     "meaningful_perturbation": Sign("part of what has to go to lose {}", None, "_needed"),

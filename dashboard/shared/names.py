@@ -4,12 +4,14 @@ from __future__ import annotations
 
 SPELT = {
     **{
-        word.lower(): word for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad")
+        word.lower(): word
+        for word in ("LRP", "CAM", "MC", "RISE", "LIME", "SHAP", "DeepLIFT", "SmoothGrad", "VarGrad", "HSIC")
     },
     "grad": "Grad",
     "shapley": "Shapley",
     "bayesian": "Bayesian",
     "taylor": "Taylor",
+    "sobol": "Sobol",
 }
 """Words of the methods' names that are not written small."""
 

@@ -30,6 +30,8 @@ CHEAP = {
     "extremal_perturbation": {"iterations": 12, "grid": 6, "areas": "0.2"},
     "prediction_difference": {"window": 6, "stride": 6, "samples": 3},
     "rise": {"samples": 96, "grid": 4},
+    "sobol": {"designs": 4, "grid": 3},
+    "hsic": {"samples": 64, "grid": 4},
     "shapley_exact": {"grid": 2},
     "shapley_sampling": {"grid": 3, "pairs": 3},
     "kernel_shap": {"grid": 4, "samples": 128},
