@@ -11,6 +11,7 @@ from PIL import Image
 
 import foretell
 from core.attribution import METHODS
+from core.attribution.opening import SPELLINGS
 from dashboard.cli.commands import COMMANDS, FORMER
 from dashboard.cli.main import build_app
 from study.workspace.workspace import ROOT
@@ -129,7 +130,7 @@ def test_explain_writes_map_picture_and_certificate(picture, tmp_path):
 
 def test_explain_lists_each_method_with_a_sentence():
     lines = run("explain", "--list").stdout.strip().splitlines()
-    assert [line.split(":")[0] for line in lines] == list(METHODS)
+    assert [line.split(": ", 1)[0] for line in lines] == [*METHODS, *SPELLINGS]
     assert all(len(line.split(": ", 1)[1]) > 30 for line in lines)
 
 

@@ -25,7 +25,7 @@ class Pair(nn.Module):
         super().__init__()
         self.network = flat()
     def forward(self, x):
-        return self.network(x), x
+        return x, x
 
 def flat():
     return nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 2))
