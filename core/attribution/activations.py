@@ -33,20 +33,19 @@ class Reading(NamedTuple):
     logits: Tensor
 
 
-@contextmanager
-def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
-    """Run ``hook`` whenever the layer has run.
-
-    Raises
-    ------
-    ForetellError
-        The layer is TorchScript, which no hook can be put into.
-    """
+def refuse_script(layer: nn.Module) -> None:
+    """Raise the error for a layer that is TorchScript."""
     if isinstance(layer, torch.jit.ScriptModule):
         raise ForetellError(
             "The network has TorchScript parts, whose layers cannot be read. Load the network uncompiled, or use a "
             "method that needs no layer, such as smoothgrad or bayesian_teaching."
         )
+
+
+@contextmanager
+def hook_layer(layer: nn.Module, hook: Hook) -> Iterator[None]:
+    """Run ``hook`` whenever the layer has run; raise `refuse_script`'s error for TorchScript, which takes no hook."""
+    refuse_script(layer)
     handle = layer.register_forward_hook(hook)
     try:
         yield

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_unknown
+from core.attribution.activations import Reading, activation_and_gradient, hook_layer, refuse_script, refuse_unknown
 from core.attribution.layout import EXTRA, MAPS, TOKENS, Layout, best_token_layout, list_layouts
 from core.classifier import Classifier
 from core.device import chunk_size, in_chunks
@@ -66,6 +66,8 @@ def select_place(classifier: Classifier, name: str) -> Place:
         with classifier.exclusive() as module:
             if name:
                 refuse_unknown(classifier, module, name)
+            for part in [module.get_submodule(name)] if name else module.modules():
+                refuse_script(part)
             found = _check_named_layer(classifier, name) if name else _last(classifier, module)
         known[name] = known[found.layer] = found
     return known[name]
@@ -172,7 +174,7 @@ def _list_outputs(classifier: Classifier, module: nn.Module) -> list[_Output]:
 
     with ExitStack() as hooks, torch.no_grad():
         for name, part in module.named_modules():
-            if name:
+            if name and not isinstance(part, torch.jit.ScriptModule):
                 own = sum(p.numel() for p in part.parameters(recurse=False))
                 hooks.enter_context(hook_layer(part, noting(name, own)))
         module(classifier.fill("mean")[None].to(classifier.device))

@@ -112,7 +112,7 @@ def test_a_map_replaced_by_another_is_never_taken_for_the_old_one(folder, tmp_pa
     def cut_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(heatmap_files, "_draw_sheet", cut_off)
+    monkeypatch.setattr(heatmap_files, "draw_map", cut_off)
     with pytest.raises(KeyboardInterrupt):
         explain_files(ExplanationQuery("scenes", ("gradient",), target="boat"), [picture], out)
     monkeypatch.undo()
