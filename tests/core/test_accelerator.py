@@ -1,6 +1,15 @@
-"""The engine on a simulated accelerator: what a GPU would refuse, and results that differ from the CPU's, are red."""
+"""The engine on a simulated accelerator: what a GPU would refuse, and results that differ from the CPU's, are red.
+
+The device must be there before the first gradient of a process. So the first test runs the others in a process of their
+own.
+"""
 
 from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,10 +23,27 @@ from tests.core.accelerator import simulate_accelerator
 from tests.core.networks import SIDE, awkward, pictures
 from tests.core.test_contracts import explain, subject
 
+OWN_PROCESS = "FORETELL_SIMULATED_ACCELERATOR"
+
 
 @pytest.fixture(scope="module")
 def device() -> str:
+    if OWN_PROCESS not in os.environ:
+        pytest.skip("run by test_everything_in_a_process_of_its_own")
     return simulate_accelerator()
+
+
+@pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
+def test_everything_in_a_process_of_its_own() -> None:
+    """Every test below, which are skipped here."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(Path(__file__))]
+    environment = os.environ | {OWN_PROCESS: "1"}
+    inherited = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        command, env=inherited, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.split()[0].count(".") > len(METHODS), "they ran there"
 
 
 def test_the_device_refuses_what_a_gpu_refuses(device: str) -> None:

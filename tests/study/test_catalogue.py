@@ -34,7 +34,7 @@ def test_participants_read_what_the_colours_of_every_method_mean(language: str) 
         texts = [complete_texts(language, {}, name)[key].lower() for key in ("map_legend", "example_map")]
         assert any("blu" in text or "blau" in text for text in texts) == (sign.below is not None)
         assert complete_texts(language, {"map_legend": "mine"}, name)["map_legend"] == "mine"
-    assert len({complete_texts(language, {}, name)["map_legend"] for name in METHODS}) == 9
+    assert len({complete_texts(language, {}, name)["map_legend"] for name in METHODS}) == 10
 
 
 def test_nothing_is_left_in_english() -> None:
