@@ -112,11 +112,11 @@ def _respond(
     known = service.participant.load_simulated_trial(token, index)
     rng = np.random.default_rng([*stream, index + 1])  # + 1: a trailing 0 would be the participant's own stream
     p = person.p_ai(known.trial, ShownExplanations(known.shows_saliency, bool(state["trial"]["left"]["samples"])))
-    foretold, sure = rng.random() < p, abs(2 * p - 1)
+    matches, sure = rng.random() < p, abs(2 * p - 1)
     answer = TrialResponse(
         trial_index=index,
         attempt_id=str(uuid.uuid4()),
-        side=known.ai_side if foretold else _OTHER[known.ai_side],
+        side=known.ai_side if matches else _OTHER[known.ai_side],
         input="sim",
         rt_ms=person.response_time.draw(rng),
         confidence=sure if state["confidence"] else None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from types import TracebackType
 
 import typer
 from tqdm import tqdm
+
+from dashboard.shared.bars import ProgressBars
 
 CONTROL_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Unicode categories of what a terminal obeys, or what turns text round, instead of showing it."""
@@ -25,27 +26,11 @@ def escape_controls(text: str) -> str:
     return "".join(escaped)
 
 
-class Bars:
-    """Progress on stderr, one bar after the other; call it as a `core.types.Progress`."""
+class Bars(ProgressBars):
+    """Progress on stderr."""
 
     def __init__(self) -> None:
-        self._bar: tqdm | None = None
+        super().__init__(lambda total: tqdm(total=total, smoothing=0.1, dynamic_ncols=True))
 
     def __call__(self, done: int, total: int, what: str) -> None:
-        if self._bar is None or self._bar.total != total or done < self._bar.n:
-            self._close()
-            self._bar = tqdm(total=total, smoothing=0.1, dynamic_ncols=True)
-        self._bar.set_description(escape_controls(what), refresh=False)
-        self._bar.update(done - self._bar.n)
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
+        super().__call__(done, total, escape_controls(what))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 import importlib.util
 import sys
-from types import TracebackType
-from typing import Any
 
 from PIL import Image
+
+from dashboard.shared.bars import ProgressBars
 
 
 def escape(text: str) -> str:
@@ -30,29 +30,10 @@ def show_image(image: Image.Image) -> None:
         image.show()
 
 
-class Bars:
-    """Progress, one bar after the other, as a widget where the notebook has widgets; a `core.types.Progress`."""
+class Bars(ProgressBars):
+    """Progress, as a widget where the notebook has widgets."""
 
     def __init__(self) -> None:
         widgets = is_notebook() and importlib.util.find_spec("ipywidgets") is not None
-        self._module = importlib.import_module("tqdm.notebook" if widgets else "tqdm")
-        self._bar: Any = None
-
-    def __call__(self, done: int, total: int, what: str) -> None:
-        """Move the bar; a new one begins where the total changes."""
-        if self._bar is None or self._bar.total != total or done < self._bar.n:
-            self._close()
-            self._bar = self._module.tqdm(total=total, leave=False, desc=what)
-        self._bar.update(done - self._bar.n)
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-
-    def __enter__(self) -> Bars:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._close()
+        module = importlib.import_module("tqdm.notebook" if widgets else "tqdm")
+        super().__init__(lambda total: module.tqdm(total=total, leave=False))

@@ -101,17 +101,15 @@ def _stand_for_all(op: Any, found: Any, there: list[Tensor]) -> Any:
     same = {id(_raw(value)): value for value in there}
 
     def stand(value: Any) -> Any:
-        return same.get(id(value)) if id(value) in same else _stand_for(value) if _is(value) else value
+        if not isinstance(value, Tensor):
+            return value
+        return same[id(value)] if id(value) in same else _stand_for(value)
 
     is_view = any(one.alias_info is not None and not one.alias_info.is_write for one in op._schema.returns)
     if is_view and torch.is_inference_mode_enabled() and not any(value.is_inference() for value in there):
         with torch.inference_mode(False):  # a view of a weight is none of inference
             return tree_map(stand, found)
     return tree_map(stand, found)
-
-
-def _is(value: Any) -> bool:
-    return isinstance(value, Tensor)
 
 
 def _empty(size: Any, dtype: Any = None, *given: Any, **named: Any) -> Tensor:

@@ -40,14 +40,14 @@ def owned(workspace: Path) -> Path:
     return workspace
 
 
-def seen() -> ClassifiedImage:
+def open_scene() -> ClassifiedImage:
     file = io.BytesIO()
     render(3, category="fish", context="sea").image.save(file, "PNG")
     return ClassifiedImage("scenes", open_upload(file.getvalue(), "fish.png"))
 
 
 def request(method: str, **given: object) -> HeatmapRequest:
-    one = seen()
+    one = open_scene()
     return HeatmapRequest(one.classifier, method, one.inputs, 2, 0, given, one.record)
 
 
@@ -77,7 +77,7 @@ def test_a_heatmap_of_the_owners_method_and_its_measures(owned: Path) -> None:
     """Closed form: brightness times 3. Catches a file that is read once and never again, and a measure that fails."""
     asked = request("mine.py:explain", times=3.0)
     found = asked.compute(silent)
-    torch.testing.assert_close(found.map[0], seen().inputs.sum(0) * 3)
+    torch.testing.assert_close(found.map[0], open_scene().inputs.sum(0) * 3)
     assert estimate(asked.classifier, asked.method, asked.parameters) == (None, None)
     assert make_faithfulness_task(asked, found).compute(silent).deletion.area[0] >= 0
     robust = make_robustness_task(asked).compute(silent)
@@ -86,12 +86,12 @@ def test_a_heatmap_of_the_owners_method_and_its_measures(owned: Path) -> None:
     (owned / "methods" / "mine.py").write_text(MINE.replace("sum(1)", "mean(1)"))
     again = request("mine.py:explain", times=3.0)
     assert again.key != asked.key
-    torch.testing.assert_close(again.compute(silent).map[0], seen().inputs.mean(0) * 3)
+    torch.testing.assert_close(again.compute(silent).map[0], open_scene().inputs.mean(0) * 3)
 
 
 def test_finished_heatmaps_are_of_the_image_and_have_no_robustness(owned: Path) -> None:
     """Catches the heatmap of another image, and a robustness check of a method that cannot be called again."""
-    one = seen()
+    one = open_scene()
     file = owned / "methods" / "maps" / "fish.npy"
     with pytest.raises(ForetellError, match=f"heatmaps:maps has no heatmap of {one.chosen.name}"):
         request("heatmaps:maps").compute(silent)
