@@ -28,6 +28,14 @@ class Parameter:
     choices: tuple[str, ...] | None
 
 
+def join_signatures(common: Callable[..., Any], function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a frame's ``__call__`` with the keyword-only arguments of a function in its place."""
+    frame = inspect.signature(common)
+    shared = [p for p in frame.parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD]
+    own = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return inspect.Signature([*shared, *own], return_annotation=frame.return_annotation)
+
+
 def list_parameters(method: Callable[..., Any]) -> tuple[Parameter, ...]:
     """List the parameters that ``method`` takes beyond the common ones."""
     hints = typing.get_type_hints(method)

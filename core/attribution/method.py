@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, wraps
@@ -15,6 +14,7 @@ from torch import Tensor
 from core.attribution.common import in_parts, prepare_inputs
 from core.classifier import Classifier
 from core.device import draw_seed
+from core.parameters import join_signatures
 from core.types import Certificate, Explanation, Progress, silent
 
 
@@ -52,10 +52,7 @@ def heatmap_method(function: Callable[..., Explanation]) -> HeatmapMethod:
         checked = prepare_inputs(classifier, images, targets)
         return function(Query(function.__name__, classifier, *checked, progress, generator), **parameters)
 
-    common = inspect.signature(HeatmapMethod.__call__).parameters.values()
-    own = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
-    shared = [p for p in common if p.name != "self" and p.kind is not p.VAR_KEYWORD]
-    method.__signature__ = inspect.Signature([*shared, *own], return_annotation="Explanation")  # type: ignore[attr-defined]
+    method.__signature__ = join_signatures(HeatmapMethod.__call__, function)  # type: ignore[attr-defined]
     method.takes_classifier = True  # type: ignore[attr-defined]  # a plain function of a network has no such mark
     return method
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from core.classifier import Classifier
 from core.device import chunk_size, draw_seed, in_chunks
 from core.errors import ForetellError
 from core.interception import hides_calls
+from core.parameters import join_signatures
 from core.types import Progress, silent
 from core.uncertainty.draws import Draws
 from core.uncertainty.noise import DROPOUTS, Noise, NoiseKind
@@ -65,10 +65,7 @@ def sampler(function: Callable[..., NoiseKind]) -> Sampler:
             by = _by_pass if kind.on_weights and not last else _by_picture
             return by(noisy, inputs.contiguous(memory_format=classifier.layout), passes, progress)
 
-    common = inspect.signature(Sampler.__call__)
-    own = inspect.signature(function).parameters.values()
-    shared = [p for p in common.parameters.values() if p.name != "self" and p.kind is not p.VAR_KEYWORD]
-    sample.__signature__ = inspect.Signature([*shared, *own], return_annotation="Tensor")  # type: ignore[attr-defined]
+    sample.__signature__ = join_signatures(Sampler.__call__, function)  # type: ignore[attr-defined]
     sample.__annotations__ = {"passes": int, "last": int} | function.__annotations__
     return sample
 
