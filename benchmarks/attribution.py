@@ -26,11 +26,12 @@ from benchmarks.rows import Rows
 from core import loading
 from core.attribution import METHODS
 from core.classifier import Classifier
-from core.device import chunk_size, default_device
+from core.device import chunk_size, default_device, exact_arithmetic
+from core.errors import ForetellError
 from core.types import Explanation
 from study.workspace.workspace import home
 
-NETWORKS = ("resnet50", "mobilenet_v2")
+NETWORKS = ("resnet50", "mobilenet_v2", "vit_b_16", "swin_t")
 SETTINGS: dict[str, dict[str, Any]] = {
     "integrated_gradients": {"steps": 16, "quadrature": "gauss_legendre", "baseline": "zero"},
     "smoothgrad": {"samples": 8},
@@ -53,8 +54,13 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "anchors": {"samples": 400, "share": 0.5},
     "prediction_difference": {"window": 56, "stride": 56, "samples": 4},
 }
-LAYERS = {"resnet50": "layer1", "mobilenet_v2": "features.13"}
-"""Score-CAM needs a pass for each feature map: here 256 and 96, in place of the last layer's 2048 and 1280."""
+LAYERS = {
+    "resnet50": "layer1",
+    "mobilenet_v2": "features.13",
+    "vit_b_16": "encoder.layers.encoder_layer_11.ln_1",
+    "swin_t": "features.3",
+}
+"""Score-CAM needs a pass for each feature map: here 256, 96, 768 and 192."""
 MANY_PASSES = frozenset(
     {
         "bayesian_teaching",
@@ -88,6 +94,8 @@ def _classifier(name: str) -> Classifier:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network = models.get_model(name, weights=None)
+        if name.startswith("vit"):  # torchvision begins with a last layer of zeros, under which nothing is seen
+            nn.init.trunc_normal_(network.heads.head.weight, std=0.02)
     return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
 
 
@@ -97,7 +105,11 @@ def _row(classifier: Classifier, method: str) -> dict[str, Any]:
     targets = list(range(batch))
     settings = SETTINGS.get(method, {}) | ({"layer": LAYERS[classifier.name]} if method == "score_cam" else {})
     ours = partial(_explain, classifier, method, images, targets, settings)
-    with classifier.exclusive() as module:
+    try:
+        ours()
+    except ForetellError as error:
+        return {"refused": str(error)}
+    with exact_arithmetic(classifier.device), classifier.exclusive() as module:
         others: dict[str, Callable[[], Tensor | None]] = {}
         for label, build in peers.PEERS.get(method, {}).items():
             others[label] = build(module, images.to(classifier.device), targets, settings)
@@ -131,7 +143,7 @@ def _compare(
             mine = ours().map
             row["disagreement"] = float((mine - found).abs().max() / mine.abs().max())
     seconds = in_turns(works, ROUNDS[len(images)])
-    row |= {"seconds": {name: round(value, 3) for name, value in seconds.items()}}
+    row |= {"seconds": {name: round(value, 4) for name, value in seconds.items()}}
     row["faster"] = {name: round(seconds[name] / seconds["foretell"], 2) for name in others if name in seconds}
     row["bare forward passes"] = round(seconds["foretell"] / seconds["bare forward"], 1)
     return row
@@ -139,12 +151,8 @@ def _compare(
 
 @torch.inference_mode()
 def _forward(module: nn.Module, images: Tensor) -> None:
-    for part in images.split(chunk_size(images[0])):
+    for part in images.split(chunk_size(images[0], default_device())):
         module(part.to(next(module.parameters()).device))
-
-
-TRANSFORMERS = ("attention_rollout", "transformer_attribution")
-"""Methods that refuse these networks, which have no attention."""
 
 
 def main() -> None:
@@ -153,7 +161,7 @@ def main() -> None:
     parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
     parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
     given = parser.parse_args()
-    methods = given.methods.split(",") if given.methods else [name for name in METHODS if name not in TRANSFORMERS]
+    methods = given.methods.split(",") if given.methods else list(METHODS)
     for name in methods:
         METHODS[name]  # refuse unknown names before measuring anything
     rows = Rows(given.rows or home() / "benchmarks" / "attribution.jsonl", {"threads": given.threads})

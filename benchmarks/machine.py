@@ -47,17 +47,26 @@ def in_turns(work: Mapping[str, Callable[[], object]], rounds: int) -> dict[str,
 
     With one thread and no accelerator they are processor seconds, which wait for no other program.
     """
-    alone = torch.get_num_threads() == 1 and not torch.cuda.is_available()
+    alone = torch.get_num_threads() == 1 and not on_accelerator()
     clock = time.process_time if alone else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for name in work:
         work[name]()  # warm up
+    if on_accelerator():
+        torch.cuda.synchronize()
     for _ in range(rounds):
         for name, run in work.items():
             start = clock()
             run()
+            if on_accelerator():
+                torch.cuda.synchronize()
             seconds[name].append(clock() - start)
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def on_accelerator() -> bool:
+    """Whether there is a GPU, which works on after a call has returned."""
+    return torch.cuda.is_available()
 
 
 def report(benchmark: str, measure: Callable[[], dict[str, Any]]) -> None:

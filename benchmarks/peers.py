@@ -140,7 +140,9 @@ def _grad_cam_package(name: str, **options: Any) -> Build:
 
         own = copy.deepcopy(module)  # it leaves hooks in the network
         layer = own.get_submodule(settings["layer"]) if "layer" in settings else last_block(own)
-        method = getattr(pytorch_grad_cam, name)(model=own, target_layers=[layer], **options)
+        reshape = {"VisionTransformer": _from_tokens, "SwinTransformer": _from_channels_last}.get(type(own).__name__)
+        given = {"target_layers": [layer], "reshape_transform": reshape, **options}
+        method = getattr(pytorch_grad_cam, name)(model=own, **given)
 
         def run() -> None:
             method(input_tensor=images, targets=[ClassifierOutputTarget(target) for target in targets])
@@ -171,8 +173,20 @@ def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dic
     return run
 
 
+def _from_tokens(tokens: Tensor) -> Tensor:
+    """Return the maps (B, C, h, w) of tokens (B, 1 + h w, C), the first of which is the class token's."""
+    side = round((tokens.shape[1] - 1) ** 0.5)
+    return tokens[:, 1:].unflatten(1, (side, side)).permute(0, 3, 1, 2)
+
+
+def _from_channels_last(maps: Tensor) -> Tensor:
+    return maps.permute(0, 3, 1, 2)
+
+
 def last_block(module: nn.Module) -> nn.Module:
-    """Find the last layer with spatial positions."""
+    """Find the last layer with spatial positions; of a vision transformer, one whose tokens still reach the logits."""
+    if hasattr(module, "encoder"):
+        return module.encoder.layers[-1].ln_1  # type: ignore[no-any-return, index, union-attr]
     return module.layer4[-1] if hasattr(module, "layer4") else module.features[-1]  # type: ignore[no-any-return, index, union-attr]
 
 

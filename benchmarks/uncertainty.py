@@ -73,7 +73,7 @@ def _row(classifier: Classifier, sampler: Callable[..., Tensor], passes: int, pi
 @torch.inference_mode()
 def _bare(module: nn.Module, images: Tensor) -> None:
     device = next(module.parameters()).device
-    for part in images.split(chunk_size(images[0])):
+    for part in images.split(chunk_size(images[0], device)):
         module(part.to(device))
 
 

@@ -16,10 +16,10 @@ from PIL import Image
 from torch import Tensor, nn
 
 from core import weights
-from core.device import chunk_size, in_chunks
+from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
-from core.inference import make_faster_copy, make_fused_copy
+from core.inference import make_faster_copy, make_prediction_copy, shortened
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -67,6 +67,8 @@ class Classifier:
         self.name = name
         self.device = torch.device(device)
         self.mean_colour = mean_colour
+        self.precision = torch.float32
+        """Type of the factors in predictions, of `predict_in`; gradients are float32."""
         self._module = module.to(self.device).eval()
         self._transforms = transforms
         self.copied_from: Classifier | None = None
@@ -125,9 +127,10 @@ class Classifier:
 
     @contextmanager
     def gradients(self) -> Iterator[None]:
-        """Turn what PyTorch raises when no gradient passes through the network into one sentence."""
+        """Compute in float32, and say in one sentence that no gradient passes through the network."""
         try:
-            yield
+            with exact_arithmetic(self.device):
+                yield
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
@@ -241,8 +244,18 @@ class Classifier:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return the SHA-256 over the structure and every parameter and buffer."""
-        return weights.fingerprint(self._module)
+        """Return the SHA-256 over the structure and every parameter and buffer, and a precision below float32."""
+        whole = weights.fingerprint(self._module)
+        if self.precision == torch.float32:
+            return whole
+        return hashlib.sha256(f"{whole}|{self.precision}".encode()).hexdigest()
+
+    def predict_in(self, precision: torch.dtype) -> None:
+        """Predict with factors of this type from now on; `core.precision` checks whether the logits allow it."""
+        self.precision = precision
+        self.name = f"{self.name} ({str(precision).removeprefix('torch.')})"
+        for form in ("_predictor", "_trunk", "fingerprint"):
+            vars(self).pop(form, None)
 
     def _forward(self, batch: Tensor) -> Tensor:
         logits = self._predictor(batch.contiguous(memory_format=self.layout))
@@ -269,12 +282,13 @@ class Classifier:
         def report(batch: Tensor) -> Tensor:
             nonlocal done
             # A network may begin with an in-place operation: it gets a copy, never the caller's tensor.
-            output = forward(batch.to(self.device, copy=True)).float().cpu()
+            with shortened(self.device, self.precision):
+                output = forward(batch.to(self.device, copy=True)).float().cpu()
             done += len(batch)
             progress(done, len(inputs), what)
             return output
 
-        return in_chunks(report, inputs, chunk or chunk_size(inputs[0])).clone()
+        return in_chunks(report, inputs, chunk or chunk_size(inputs[0], self.device)).clone()
 
     @cached_property
     def _copy(self) -> nn.Module:
@@ -284,14 +298,14 @@ class Classifier:
     @cached_property
     def _predictor(self) -> nn.Module:
         """Return the fastest form of the network that gives its logits."""
-        return make_fused_copy(self._copy, self.fill("mean")[None].to(self.device))
+        return make_prediction_copy(self._copy, self.fill("mean")[None].to(self.device), self.precision)
 
     @cached_property
     def _trunk(self) -> nn.Module:
         """Return the fastest form of the network without its last layer."""
         trunk, _ = self._split
         probe = self.fill("mean")[None].to(self.device)
-        return make_fused_copy(make_faster_copy(trunk, probe), probe)
+        return make_prediction_copy(make_faster_copy(trunk, probe), probe, self.precision)
 
     @cached_property
     def _split(self) -> tuple[nn.Module, nn.Linear]:

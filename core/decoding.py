@@ -21,7 +21,7 @@ def read_batches(
 
     One batch is decoded ahead on all cores (decoding leaves Python's lock), so memory does not grow with their number.
     """
-    size = chunk_size(torch.zeros(classifier.input_shape))
+    size = chunk_size(torch.zeros(classifier.input_shape), classifier.device)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
 
         def read(i: int) -> Tensor:

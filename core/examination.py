@@ -29,7 +29,7 @@ def examine(classifier: Classifier) -> tuple[str, ...]:
         image whatever the others in its batch are. The cause is named.
     """
     name = classifier.name
-    inputs = torch.stack([classifier.preprocess(image) for image in _photographs()])
+    inputs = probe_inputs(classifier)
     logits = _logits(classifier, inputs)
     if logits.shape[1] == 1:
         raise ForetellError(
@@ -84,6 +84,11 @@ def _warnings(classifier: Classifier, logits: Tensor, moved: float) -> list[str]
             f"The transforms of {classifier.name} change at random: each heatmap is of one random change of its image."
         )
     return found
+
+
+def probe_inputs(classifier: Classifier) -> Tensor:
+    """Make inputs (n, C, H, W) of coarse and fine noise in colour, in place of photographs."""
+    return torch.stack([classifier.preprocess(image) for image in _photographs()])
 
 
 def _photographs() -> list[Image.Image]:

@@ -48,12 +48,13 @@ def iterate_masked_logits(
     block, logits
         (n, H, W) float32 and (B, n, K) float64.
     """
-    chunk = chunk or chunk_size(images[0])
+    chunk, device = chunk or chunk_size(images[0], classifier.device), classifier.device
+    differences, neutral = (images - fill).to(device), fill.to(device)
     for block in masks:
         answers = []
-        for image in images:
+        for difference in differences:
             # A chunk at a time, as the masked images of a block can be more than the budget of a forward pass.
-            shown = ((image - fill)[None] * part[:, None] + fill for part in torch.split(block, chunk))
+            shown = (difference[None] * part[:, None] + neutral for part in torch.split(block.to(device), chunk))
             # float64: in float32 the softmax of a confident network underflows to zeros, which have no weight.
             answers.append(torch.cat([classifier.logits(part, chunk=chunk) for part in shown]).double())
         yield block, torch.stack(answers)

@@ -52,7 +52,7 @@ def colour(classifier: Classifier, generator: torch.Generator) -> Tensor:
 
 def blur_inputs(inputs: Tensor, deviation: float) -> Tensor:
     """Apply a Gaussian blur (B, C, H, W) with a standard deviation in px above 0; the border repeats outwards."""
-    down, across = (_blur_matrix(size, deviation).to(inputs.dtype) for size in inputs.shape[2:])
+    down, across = (_blur_matrix(size, deviation).to(inputs) for size in inputs.shape[2:])
     return down @ inputs @ across.T
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -38,29 +39,32 @@ def refuse_shape(classifier: Classifier, images: Tensor) -> None:
 
 
 def output_gradient(classifier: Classifier, inputs: Tensor, targets: Tensor) -> Tensor:
-    """Compute d logit[target] / d input, (B, C, H, W) float32 on the CPU; the parameters get no gradient."""
+    """Compute d logit[target] / d input, (B, C, H, W) float32, on the device of the inputs."""
     return gradient_and_logits(classifier, inputs, targets)[0]
 
 
 def gradient_and_logits(classifier: Classifier, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute `output_gradient` and the logits (B, K) of the same pass, float32 on the CPU."""
+    """Compute `output_gradient` and the logits (B, K) of the same pass, float32, on the device of the inputs."""
+    device = inputs.device
     inputs = inputs.detach().to(classifier.device, memory_format=classifier.layout).requires_grad_()
-    with classifier.differentiable() as network, torch.enable_grad(), Pointwise():
+    faster = Pointwise() if classifier.device.type == "cpu" else nullcontext()
+    with classifier.differentiable() as network, torch.enable_grad(), faster:
         # A clone is no leaf, so that a network may begin with an in-place operation.
         logits = network(inputs.clone())
         chosen = logits.gather(1, targets.to(classifier.device)[:, None])
         (gradient,) = torch.autograd.grad(chosen.sum(), inputs)
-    return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
+    return gradient.float().contiguous().to(device), logits.detach().float().to(device)
 
 
 def in_parts(
     compute: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
     inputs: Tensor,
     targets: Tensor,
+    device: torch.device,
     progress: Progress,
     what: str,
 ) -> tuple[Tensor, Tensor]:
-    """Compute heatmaps and logits, as many inputs at a time as fit, reporting progress after each part."""
+    """Compute heatmaps and logits, as many inputs at a time as ``device`` takes, reporting progress after each part."""
     done, heard = 0, []
 
     def part(rows: Tensor) -> Tensor:
@@ -71,7 +75,7 @@ def in_parts(
         progress(done, len(inputs), what)
         return maps
 
-    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0])), torch.cat(heard)
+    return in_chunks(part, torch.arange(len(inputs)), chunk_size(inputs[0], device)), torch.cat(heard)
 
 
 INCOMPLETE = 0.05

@@ -79,7 +79,8 @@ def cost(method: str, parameters: Mapping[str, Any], classifier: Classifier) -> 
 
 def pace(classifier: Classifier) -> Pace:
     """Time this network on this machine: the shorter of two timings each, after a warm-up pass."""
-    inputs = classifier.fill("mean").expand(min(TIMED, chunk_size(classifier.fill("mean"))), -1, -1, -1)
+    fill = classifier.fill("mean")
+    inputs = fill.expand(min(TIMED, chunk_size(fill, classifier.device)), -1, -1, -1)
     targets = torch.zeros(len(inputs), dtype=torch.long)
     forward = _seconds(lambda: classifier.logits(inputs))
     gradient = _seconds(lambda: output_gradient(classifier, inputs, targets))

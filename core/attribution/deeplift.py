@@ -95,6 +95,6 @@ def _contributions(
             )
         return found.sum(1).float().cpu(), torch.stack(ends, 1).float().cpu()
 
-    maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, progress, "deeplift")
+    maps, ends = in_parts(compute, torch.cat([inputs, origins], 1), classes, classifier.device, progress, "deeplift")
     logits, starts = ends.unbind(1)
     return maps, compute_explained_logit(logits, classes) - compute_explained_logit(starts, classes), logits

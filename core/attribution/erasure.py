@@ -148,7 +148,7 @@ def relative_surprise(
         )
     without: list[Tensor] = []
     for x, target in zip(inputs, targets.tolist(), strict=True):
-        for part in torch.split(torch.arange(units.count), chunk_size(x)):
+        for part in torch.split(torch.arange(units.count), chunk_size(x, classifier.device)):
             logits = compute_erased_logits(classifier, x, units, part)
             without.append(surprise(logits, torch.full((len(part),), target)))
             progress(sum(map(len, without)), len(inputs) * units.count, "erased units")
@@ -184,4 +184,4 @@ def compute_erased_logits(classifier: Classifier, x: Tensor, units: Units, chose
             logits: Tensor = module(x.to(classifier.device).repeat(len(part), 1, 1, 1))
         return logits.float().cpu()
 
-    return in_chunks(forward, chosen, chunk_size(x))
+    return in_chunks(forward, chosen, chunk_size(x, classifier.device))

@@ -44,12 +44,13 @@ def expected_gradients(
 
     def sample_attributions(rows: Tensor) -> Iterator[Tensor]:
         origins, points = zip(*(_draw_reference(pick, seed, i) for i in rows.tolist()), strict=True)
-        start, share = torch.stack(origins), torch.stack(points)[:, None, None, None]
-        for x, target in zip(inputs, classes, strict=True):
+        start = torch.stack(origins).to(classifier.device)
+        share = torch.stack(points).to(classifier.device)[:, None, None, None]
+        for x, target in zip(inputs.to(classifier.device), classes, strict=True):
             gradients = output_gradient(classifier, start + share * (x - start), target.expand(len(rows)))
             yield ((x - start) * gradients).sum(1)
 
-    mean, variance = moments(sample_attributions, inputs, samples, query.progress, "expected gradients")
+    mean, variance = moments(query, sample_attributions, samples, "expected gradients")
     error = (variance / samples).sqrt().float()
     settings = {"samples": samples} | describe_references(source, references)
     starts = _average(classifier, pick, seed, samples)[classes].tolist()

@@ -71,7 +71,8 @@ def bayesian_teaching(
     ``sampling`` says which was used. Intervals of 1.96 of its standard errors cover .86 to .90 of repeated runs.
     """
     _check(samples, sampler, tolerance)
-    prior = MaskPrior(*query.classifier.input_shape[1:], length_scale, mean, amplitude)
+    size, device = query.classifier.input_shape[1:], query.classifier.device
+    prior = MaskPrior(*size, length_scale, mean, amplitude, device)
     masking = _Masking(query, prior, query.classifier.fill(fill), samples, tolerance, chunk or None)
     if sampler == "smc":
         maps, errors = torch.zeros(2, len(query.inputs), *query.inputs.shape[2:], dtype=torch.float64)
@@ -142,9 +143,10 @@ class _Masking:
         return torch.cat(maps), torch.cat(errors), [facts for part in known for facts in part]
 
     def _estimate_part_from_prior(self, which: Tensor, estimator: Estimator) -> tuple[Tensor, Tensor, list[Facts]]:
-        sums = WeightedMasks(len(which), self.prior.height, self.prior.width, self.prior.expected_value)
+        prior = self.prior
+        sums = WeightedMasks(len(which), prior.height, prior.width, prior.expected_value, prior.device)
         pictures, place = _distinct(self.query.inputs[which])
-        for block in self.prior.blocks(self.samples, self.query.seed):
+        for block in prior.blocks(self.samples, self.query.seed):
             probabilities = self._predict_masked(pictures, block).softmax(2)
             classes = self.query.classes[which][:, None, None].expand(-1, len(block), 1)
             sums.add(block, probabilities[place].gather(2, classes)[:, :, 0])

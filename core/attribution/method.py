@@ -91,7 +91,8 @@ class Query:
     ) -> tuple[Tensor, Tensor]:
         """Compute heatmaps and logits of ``inputs`` (the query's own), as many at a time as fit, reporting progress."""
         inputs = self.inputs if inputs is None else inputs
-        return in_parts(compute, inputs, self.classes, self.progress, what or self.method.replace("_", " "))
+        what = what or self.method.replace("_", " ")
+        return in_parts(compute, inputs, self.classes, self.classifier.device, self.progress, what)
 
     def explain(
         self,

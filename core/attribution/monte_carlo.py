@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
+from core.attribution.method import Query
 from core.device import chunk_size, in_chunks
-from core.types import Progress
 
 DrawSamples = Callable[[Tensor], Iterable[Tensor]]
 """``sampled(rows)``: for each image the values (n, ...) of the draws ``rows`` (n,). Every draw comes from its own
 random stream and is the same for all images, so that images and classes compare under common random numbers."""
 
 
-def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progress, what: str) -> tuple[Tensor, Tensor]:
+def moments(query: Query, sampled: DrawSamples, samples: int, what: str) -> tuple[Tensor, Tensor]:
     """Return the mean and unbiased variance (B, ...) over the draws 0 ... ``samples`` - 1, float64."""
     sums: list[Tensor] = []
     done = 0
@@ -27,9 +27,9 @@ def moments(sampled: DrawSamples, inputs: Tensor, samples: int, progress: Progre
         # Only now, when no image can run out of memory any more: a repeated chunk must not count twice.
         sums[:] = [sums[0] + part if sums else part]
         done += len(rows)
-        progress(done, samples, what)
+        query.progress(done, samples, what)
         return rows
 
-    in_chunks(add, torch.arange(samples), chunk_size(inputs[0]))
-    mean, square = sums[0] / samples
+    in_chunks(add, torch.arange(samples), chunk_size(query.inputs[0], query.classifier.device))
+    mean, square = sums[0].cpu() / samples
     return mean, (square - mean.square()).clamp(min=0) * (samples / (samples - 1))

@@ -63,18 +63,20 @@ def along(
     Each step goes as far along the path as its point has weight, so that the movements add up to ``end - start`` and a
     linear network is explained exactly, whatever the path and the rule.
     """
-    points, bounds = _rule(quadrature, steps)
-    exact = start.double(), end.double()
-    total = torch.zeros_like(exact[0])
+    points, bounds, start, end = (
+        values.to(classifier.device, torch.float64) for values in (*_rule(quadrature, steps), start, end)
+    )
+    total = torch.zeros_like(start)
 
     def add(rows: Tensor) -> Tensor:
-        movements = path(*exact, bounds[rows[0] : rows[-1] + 2]).diff(dim=0)
-        gradients = output_gradient(classifier, path(*exact, points[rows]).float(), torch.full((len(rows),), target))
+        movements = path(start, end, bounds[rows[0] : rows[-1] + 2]).diff(dim=0)
+        seen = path(start, end, points[rows]).float()
+        gradients = output_gradient(classifier, seen, torch.full((len(rows),), target))
         total.add_((gradients * movements).sum(0))
         return rows
 
-    in_chunks(add, torch.arange(steps), chunk_size(start))
-    return total.sum(0).float()
+    in_chunks(add, torch.arange(steps), chunk_size(start.float()))
+    return total.sum(0).float().cpu()
 
 
 def _rule(quadrature: str, steps: int) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from core.attribution.method import Query, heatmap_method
-from core.device import stream
+from core.device import CPU, stream
 from core.errors import ForetellError
 from core.masked import Fill, Output, iterate_masked_scores
 from core.teaching.expectation import WeightedMasks
@@ -48,8 +48,8 @@ def rise(
     if samples < 2:
         raise ForetellError(f"samples={samples}: RISE needs at least 2 masks.")
     classifier, inputs, seed = query.classifier, query.inputs, query.seed
-    masks = GridMasks(*classifier.input_shape[1:], grid, p)
-    sums = WeightedMasks(len(inputs), masks.height, masks.width, p)
+    masks = GridMasks(*classifier.input_shape[1:], grid, p, classifier.device)
+    sums = WeightedMasks(len(inputs), masks.height, masks.width, p, masks.device)
     neutral, done = classifier.fill(fill), 0
     for block, answers in iterate_masked_scores(
         classifier, inputs, query.classes, masks.blocks(samples, seed), fill=neutral, output=output, chunk=chunk or None
@@ -81,7 +81,7 @@ def estimate(sums: WeightedMasks, p: float, estimator: RiseEstimator) -> tuple[T
         squares = sums.q2m2 - 2 * m * sums.q2m + m**2 * q2 - 2 * q * (sums.qm2 - 2 * m * sums.qm + m**2 * n * q)
         squares = squares + q**2 * (m2 - n * m**2)
     spread = (squares - terms**2 / n).clamp(min=0) / (n - 1)
-    return (terms / n / p).view(sums.shape), ((spread / n).sqrt() / p).view(sums.shape)
+    return (terms / n / p).view(sums.shape).cpu(), ((spread / n).sqrt() / p).view(sums.shape).cpu()
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,7 @@ class GridMasks:
     width: int
     grid: int
     p: float
+    device: torch.device = CPU
 
     def __post_init__(self) -> None:
         if self.grid < 1:
@@ -106,7 +107,7 @@ class GridMasks:
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` masks (count, H, W), float32 in [0, 1]."""
         cells = [-(-side // self.grid) for side in (self.height, self.width)]
-        coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float()
+        coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float().to(self.device)
         fine = F.interpolate(coarse, [(self.grid + 1) * cell for cell in cells], mode="bilinear", align_corners=False)
         fine.clamp_(0, 1)  # Interpolation rounds to 1 + 1e-7.
         tops, lefts = (torch.randint(cell, (count,), generator=generator).tolist() for cell in cells)

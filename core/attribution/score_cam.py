@@ -29,7 +29,7 @@ def score_cam(query: Query, *, layer: str = "", sign: CamSign = "positive", fill
     for k, x in enumerate(inputs):
         features = read_maps(classifier, x[None], classes[k : k + 1], layer).activation[0]
         scores: list[Tensor] = []
-        for block in torch.split(features, chunk_size(x)):
+        for block in torch.split(features, chunk_size(x, classifier.device)):
             scores.append(_scores(classifier, x, origin, block, int(classes[k])))
             done = k * len(features) + sum(map(len, scores))
             query.progress(done, len(inputs) * len(features), "masks of features")

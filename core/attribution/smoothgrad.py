@@ -55,13 +55,14 @@ def _facts(name: str, samples: int, noise: float, seed: int) -> dict[str, Any]:
 
 def _moments(query: Query, samples: int, noise: float, *, summed: bool) -> tuple[Tensor, Tensor]:
     """Compute mean and unbiased variance over the noise of the gradients (B, C, H, W), or of their sum over C."""
-    inputs, seed = query.inputs, query.seed
+    inputs, seed, device = query.inputs, query.seed, query.classifier.device
     deviations = noise * (inputs.amax((1, 2, 3)) - inputs.amin((1, 2, 3)))
 
     def sample_gradients(rows: Tensor) -> Iterator[Tensor]:
         drawn = torch.stack([torch.randn(inputs.shape[1:], generator=stream(seed, i)) for i in rows.tolist()])
-        for x, target, deviation in zip(inputs, query.classes, deviations, strict=True):
+        drawn = drawn.to(device)
+        for x, target, deviation in zip(inputs.to(device), query.classes, deviations.tolist(), strict=True):
             gradients = output_gradient(query.classifier, x + deviation * drawn, target.expand(len(rows))).double()
             yield gradients.sum(1) if summed else gradients
 
-    return moments(sample_gradients, inputs, samples, query.progress, "noisy gradients")
+    return moments(query, sample_gradients, samples, "noisy gradients")

@@ -169,7 +169,7 @@ def read_layer(
         return getattr(reading, what).flatten(1), reading.logits
 
     inputs, classes = prepare_inputs(classifier, pictures, targets)
-    return in_parts(read, inputs, classes, progress, f"{what}s at {layer}")[0]
+    return in_parts(read, inputs, classes, classifier.device, progress, f"{what}s at {layer}")[0]
 
 
 def _test_layer(layer: str, target: int, own: _Along, chance: list[_Along], layers: int) -> Tcav:

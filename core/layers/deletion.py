@@ -89,7 +89,7 @@ def predict_without_units(
     whole = classifier.probabilities(inputs).double()
     found = torch.empty(2, len(inputs), len(chosen), dtype=torch.float64)
     for i, (x, label) in enumerate(zip(inputs, labels.tolist(), strict=True)):
-        for part in torch.split(torch.arange(len(chosen)), chunk_size(x)):
+        for part in torch.split(torch.arange(len(chosen)), chunk_size(x, classifier.device)):
             without = compute_erased_logits(classifier, x, units, chosen[part]).double().softmax(1)
             found[0, i, part] = whole[i, label] - without[:, label]
             found[1, i, part] = (without.argmax(1) == label).double()

@@ -31,7 +31,7 @@ def maps_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Pro
         progress(done, len(inputs), f"reading {layer}")
         return found if found.ndim == 4 else found[:, :, None, None]
 
-    return in_chunks(read, inputs, chunk_size(inputs[0]))
+    return in_chunks(read, inputs, chunk_size(inputs[0], classifier.device))
 
 
 def means_of(classifier: Classifier, inputs: Tensor, layer: str, *, progress: Progress = silent) -> Tensor:

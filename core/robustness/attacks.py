@@ -165,7 +165,7 @@ def _uphill(classifier: Classifier, inputs: Tensor, classes: Tensor, progress: P
             (gradient,) = torch.autograd.grad(F.cross_entropy(logits, y.to(classifier.device), reduction="sum"), x)
         return gradient.float().contiguous().cpu(), logits.detach().float().cpu()
 
-    return in_parts(part, inputs, classes, progress, "searching for another prediction")[0]
+    return in_parts(part, inputs, classes, classifier.device, progress, "searching for another prediction")[0]
 
 
 def _judge_attack(classifier: Classifier, inputs: Tensor, classes: Tensor) -> AttackResult:

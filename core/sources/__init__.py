@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from core.classifier import Classifier
 from core.examination import examine
+from core.precision import lower_precision
 from core.registry import Registry
 from core.sources.spec import parse_spec
 
@@ -40,7 +42,7 @@ def load(
     Parameters
     ----------
     spec
-        ``SOURCE:NAME``, with ``?setting=value&setting=value`` where the source takes settings
+        ``SOURCE:NAME``, with ``?setting=value&setting=value`` for the source's settings and ``precision``
         (docs/how-to/add-a-model.md). Without a source, ``FILE.py:build`` is a Python file, ``FILE.pt2`` or ``FILE.pt``
         an exported program, and any other name one of torchvision's. Python files and exported programs are executed:
         load only files you trust.
@@ -60,6 +62,10 @@ def load(
         output that is not logits (`core.examination`), or ``whole`` for a network that brings its own transforms.
     """
     parsed = parse_spec(spec, SOURCES, base or Path(), title=name or "", whole=whole)
-    classifier: Classifier = SOURCES[parsed.source](parsed, torch.device(device))
+    precision = parsed.settings.get("precision")
+    kept = {name: values for name, values in parsed.settings.items() if name != "precision"}
+    classifier: Classifier = SOURCES[parsed.source](replace(parsed, settings=kept), torch.device(device))
     classifier.warnings = (*classifier.warnings, *examine(classifier))
+    if precision:
+        lower_precision(classifier, precision)
     return classifier

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
+
+from core.device import CPU
 
 SMALLEST = torch.finfo(torch.float64).tiny
 
@@ -17,19 +21,22 @@ class WeightedMasks:
         B, H, W.
     prior_mean
         E[m], known exactly: the control variate's expectation.
+    device
+        Where the masks are, and the sums; all else is on the CPU.
     """
 
-    def __init__(self, images: int, height: int, width: int, prior_mean: float) -> None:
+    def __init__(self, images: int, height: int, width: int, prior_mean: float, device: torch.device = CPU) -> None:
         self.shape, self.prior_mean = (images, height, width), prior_mean
         pixels = height * width
         self.count = 0
-        self.m, self.m2 = (torch.zeros(pixels, dtype=torch.float64) for _ in range(2))
-        self.q, self.q2 = (torch.zeros(images, dtype=torch.float64) for _ in range(2))
-        self.qm, self.qm2, self.q2m, self.q2m2 = (torch.zeros(images, pixels, dtype=torch.float64) for _ in range(4))
+        zeros = partial(torch.zeros, dtype=torch.float64, device=device)
+        self.m, self.m2 = (zeros(pixels) for _ in range(2))
+        self.q, self.q2 = (zeros(images) for _ in range(2))
+        self.qm, self.qm2, self.q2m, self.q2m2 = (zeros(images, pixels) for _ in range(4))
 
     def add(self, masks: Tensor, weights: Tensor) -> None:
         """Take in masks (n, H, W) with weights (B, n)."""
-        flat = masks.flatten(1).double()
+        flat, weights = masks.flatten(1).double(), weights.to(masks.device)
         square = flat * flat
         self.count += len(flat)
         self.m += flat.sum(0)
@@ -45,12 +52,12 @@ class WeightedMasks:
     @property
     def effective(self) -> Tensor:
         """Kish's effective sample size (sum q)^2 / sum q^2, (B,)."""
-        return self.q**2 / self.q2.clamp(min=SMALLEST)
+        return (self.q**2 / self.q2.clamp(min=SMALLEST)).cpu()
 
     def estimate_plain(self) -> tuple[Tensor, Tensor]:
         """Estimate sum q m / sum q, as in the paper, and its standard error by the delta method; both (B, H, W)."""
         estimate, influence = self._ratio()
-        return estimate.view(self.shape), (influence.sqrt() / self.count).view(self.shape)
+        return estimate.view(self.shape).cpu(), (influence.sqrt() / self.count).view(self.shape).cpu()
 
     def estimate_controlled(self) -> tuple[Tensor, Tensor]:
         """Estimate the same expectation with the masks' own mean as control variate, and its standard error.
@@ -67,7 +74,7 @@ class WeightedMasks:
         beta = shared / spread
         variance = (influence - beta * beta * spread).clamp(min=0)
         better = estimate - beta * (mean - self.prior_mean)
-        return better.view(self.shape), (variance.sqrt() / self.count).view(self.shape)
+        return better.view(self.shape).cpu(), (variance.sqrt() / self.count).view(self.shape).cpu()
 
     def _ratio(self) -> tuple[Tensor, Tensor]:
         """Return the ratio (B, H*W) and the sum of its squared influences."""

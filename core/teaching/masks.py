@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
 
-from core.device import stream
+from core.device import CPU, stream
 from core.errors import ForetellError
 
 BLOCK = 64
@@ -36,6 +36,8 @@ class MaskPrior:
     mean, amplitude
         Mean and standard deviation of g. The paper's text says variance 100, but only a standard deviation of 100
         gives its range of [-500, 300]; with variance 100 every mask is empty.
+    device
+        Where masks are made, from coefficients drawn on the CPU: the same masks on any device, up to rounding.
 
     Notes
     -----
@@ -49,6 +51,7 @@ class MaskPrior:
     length_scale: float = 0.1
     mean: float = -100.0
     amplitude: float = 100.0
+    device: torch.device = CPU
 
     def __post_init__(self) -> None:
         if not 0 < self.length_scale <= max(self.height, self.width):
@@ -63,15 +66,12 @@ class MaskPrior:
     def _factors(self) -> tuple[Tensor, Tensor]:
         share = min(self.height, self.width) if self.length_scale <= 1 else 1
         scale = self.length_scale * share
-        return _factor(self.height, scale), _factor(self.width, scale)
+        return _factor(self.height, scale).to(self.device), _factor(self.width, scale).to(self.device)
 
     @cached_property
     def expected_value(self) -> float:
         """E[m] of every pixel, by quadrature over the one-dimensional normal: the map of a constant classifier."""
-        z = torch.linspace(-10, 10, 200_001, dtype=torch.float64)
-        density = torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        values = torch.sigmoid(self.mean + self.amplitude * z) * density
-        return float(torch.trapezoid(values, z))
+        return _expect(self.mean, self.amplitude)
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -86,7 +86,7 @@ class MaskPrior:
     def masks(self, normal: Tensor) -> Tensor:
         """Compute masks (n, H, W), float32 in [0, 1], of coefficients (n, *rank), standard normal under p(m)."""
         rows, columns = self._factors
-        field = torch.einsum("hr,nrc,wc->nhw", rows, normal, columns)
+        field = torch.einsum("hr,nrc,wc->nhw", rows, normal.to(self.device), columns)
         return torch.sigmoid_(field.mul_(self.amplitude).add_(self.mean))
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
@@ -109,6 +109,15 @@ def elsewhere(values: Tensor, generator: torch.Generator) -> Tensor:
     return places.view(values.shape)
 
 
+@lru_cache(16)
+def _expect(mean: float, amplitude: float) -> float:
+    """Return E sigmoid(mean + amplitude z), z standard normal."""
+    z = torch.linspace(-10, 10, 200_001, dtype=torch.float64)
+    density = torch.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return float(torch.trapezoid(torch.sigmoid(mean + amplitude * z) * density, z))
+
+
+@lru_cache(16)
 def _factor(side: int, scale: float) -> Tensor:
     """Return L (side, rank), float32, with L L^T = the RBF kernel of ``side`` points to float32 precision."""
     x = torch.arange(side, dtype=torch.float64)

@@ -228,8 +228,8 @@ def _moments(prior: MaskPrior, normal: Tensor) -> tuple[Tensor, Tensor]:
     total, total2 = torch.zeros(2, prior.height * prior.width, dtype=torch.float64)
     for masks in _blocks(prior, normal):
         flat = masks.flatten(1).double()
-        total += flat.sum(0)
-        total2 += (flat * flat).sum(0)
+        total += flat.sum(0).cpu()
+        total2 += (flat * flat).sum(0).cpu()
     return total / len(normal), total2 / len(normal)
 
 

@@ -58,7 +58,7 @@ def top_activations(
         raise ForetellError("The search finds the strongest place: give a layer with places, without row and column.")
     values, places, done = [], [], 0
     for block in blocks:
-        maps = in_chunks(lambda part: _maps(classifier, unit, part), block, chunk_size(block[0]))
+        maps = in_chunks(lambda part: _maps(classifier, unit, part), block, chunk_size(block[0], classifier.device))
         values.append(maps.flatten(1).amax(1))
         places.append((maps.flatten(1) == values[-1][:, None]).int().argmax(1))
         width, done = maps.shape[2], done + len(block)

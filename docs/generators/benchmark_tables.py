@@ -14,10 +14,13 @@ Result = dict[str, Any]
 def tabulate_attribution(result: Result) -> list[str]:
     """Tabulate Foretell's time per method, and how many times as long each peer takes."""
     rows = []
-    for method in next(iter(result.values())):
+    for method in dict.fromkeys(method for network in result.values() for method in network):
         cells = [f"`{method}`"]
         for network in result.values():
-            one = network[method]
+            one = network.get(method, {"refused": ""})
+            if "refused" in one:
+                cells += [MISSING, MISSING]
+                continue
             faster = [(peer.replace(", batched", " (batched)"), ratio) for peer, ratio in one["faster"].items()]
             cells += [f"{one['seconds']['foretell']:.2g}", ", ".join(f"{k} {v:.1f}" for k, v in faster) or MISSING]
         rows.append(cells)
@@ -28,7 +31,7 @@ def tabulate_attribution(result: Result) -> list[str]:
 def plot_attribution(result: Result) -> str:
     """Plot the speed-up over the fastest peer."""
     series = {
-        network: Series({name: min(one["faster"].values()) for name, one in methods.items() if one["faster"]})
+        network: Series({name: min(one["faster"].values()) for name, one in methods.items() if one.get("faster")})
         for network, methods in result.items()
     }
     return draw_dots(series, "speed-up over the fastest peer", line=1.0)

@@ -113,7 +113,7 @@ def explain_files(
     classifier = open_classifier(request.model, Path.cwd())
     total = len(pictures) * len(methods)
     run = _BatchRun(request, methods, classifier, out, total, progress)
-    most = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape)))
+    most = min(MOST_AT_ONCE, chunk_size(torch.zeros(classifier.input_shape), classifier.device))
     count = parallel.count_workers(len(pictures), workers or parallel.workers_here())
     if workers is None and engine == "processes" and count == 1:
         for batch in _divide(pictures, most):

@@ -1,7 +1,7 @@
-"""The engine on a simulated accelerator: what a GPU would refuse, and results that differ from the CPU's, are red.
+"""The engine on an accelerator: what it refuses, and results that differ from the CPU's, are red.
 
-The device must be there before the first gradient of a process. So the first test runs the others in a process of their
-own.
+On a GPU where there is one, else on a simulated one. That must be there before the first gradient of a process, so the
+first test then runs the others in a process of their own.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import torch
 
 from core.attribution import METHODS
 from core.classifier import Classifier
+from core.device import exact_arithmetic
 from core.faithfulness import FAITHFULNESS_MEASURES
 from core.teaching.kfac import fit_prior
 from core.uncertainty import SAMPLERS
@@ -27,13 +29,18 @@ OWN_PROCESS = "FORETELL_SIMULATED_ACCELERATOR"
 
 
 @pytest.fixture(scope="module")
-def device() -> str:
+def device() -> Iterator[str]:
+    if torch.cuda.is_available():
+        with exact_arithmetic(torch.device("cuda")):
+            yield "cuda"
+        return
     if OWN_PROCESS not in os.environ:
         pytest.skip("run by test_everything_in_a_process_of_its_own")
-    return simulate_accelerator()
+    yield simulate_accelerator()
 
 
 @pytest.mark.skipif(OWN_PROCESS in os.environ, reason="this is that process")
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the other tests run on the GPU")
 def test_everything_in_a_process_of_its_own() -> None:
     """Every test below, which are skipped here."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", str(Path(__file__))]

@@ -118,16 +118,6 @@ def test_a_batch_equals_its_images_one_by_one(name):
 
 
 @every_method
-def test_the_accelerator_gives_the_same_map(name):
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    cpu, gpu = subject(name), subject(name, "cuda")
-    expected, found = (explain(name, classifier, pictures(2), [0, 1]).map for classifier in (cpu, gpu))
-    assert found.device.type == "cpu"
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-
-
-@every_method
 def test_out_of_memory_halves_the_chunk_and_goes_on(name):
     """The same map from a device that takes two inputs at a time: nothing is lost and nothing counts twice."""
     classifier, images = subject(name), pictures(5)
