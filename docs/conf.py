@@ -78,6 +78,7 @@ SECTIONS = {
         "../deploy",
         "imagenet",
         "spread-targets",
+        "compare-policies",
         "debug-a-model",
         "add-*",
     ],

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 
 from core.errors import ForetellError
 from core.teaching.kfac import KroneckerPrior
+from core.teaching.policies import POLICIES
+from core.teaching.policies.policy import PER_CATEGORY, TIE, ChosenExamples, ScoredSets, TeachingQuery
 from core.teaching.scoring import Scorer, halves
 from core.types import TeachingSet
 
-Policy = Literal["first", "best", "random", "unhelpful", "greedy"]
-PER_CATEGORY = 2
 MOST = 10_000_000
 """Teaching sets up to which all are enumerated: some 80 images of each category."""
-TIE = 1e-12
-"""Probabilities closer than this are equal: their last digits are rounding."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +37,6 @@ class Search:
     scored: int
 
 
-@dataclass(frozen=True)
-class _ScoredSets:
-    """Sets in the order they were scored, (S, 4) of local indices, and their probabilities (S,)."""
-
-    sets: Tensor
-    probabilities: Tensor
-
-    def extreme(self, sign: int) -> int:
-        """Return the largest (1) or smallest (-1); of equals the first by its images, whatever the order of scoring."""
-        values = sign * self.probabilities
-        equal = torch.nonzero(values >= values.max() - TIE)[:, 0]
-        base = int(self.sets.max()) + 1
-        key = torch.zeros(len(equal), dtype=torch.long)
-        for column in self.sets[equal].T:
-            key = key * base + column
-        return int(equal[key.argmin()])
-
-
 def choose_examples(
     prior: KroneckerPrior,
     features: Tensor,
@@ -67,7 +46,7 @@ def choose_examples(
     classes: tuple[int, int],
     *,
     generator: torch.Generator,
-    policy: Policy = "first",
+    policy: str = "first",
     sets: int | None = 200,
     threshold: float = 0.8,
     weight: float = 128.0,
@@ -88,8 +67,8 @@ def choose_examples(
     classes
         (target, alternative) class indices.
     policy
-        ``first`` with P above ``threshold`` (the paper), ``best``, ``random`` (a control), ``unhelpful`` (the minimum),
-        ``greedy`` (built up image by image, then exchanged while that helps; its rank is among ``sets`` random ones).
+        A name in `core.teaching.policies.POLICIES`. Whatever it is, random sets are scored too: the set's rank is
+        among them.
     sets
         How many random sets to score, no two alike; None, or more than there are: all, in random order.
     weight
@@ -97,27 +76,34 @@ def choose_examples(
     draws
         Probabilities by so many Monte Carlo draws, as in the paper; 0 integrates.
     """
-    if policy not in get_args(Policy):
-        raise ForetellError(f"Unknown teaching policy {policy!r}. Use one of {', '.join(get_args(Policy))}.")
+    choose = POLICIES[policy].choose
     candidates = torch.cat([of_target, of_alternative])
+    usable = features[candidates]
     normal = torch.randn(draws, generator=generator, dtype=torch.float64) if draws else None
-    scorer = Scorer(prior, features[candidates], image, classes, weight=weight, normal=normal)
-    drawn = _draw_sets(len(of_target), len(of_alternative), sets, generator)
-    found = _ScoredSets(drawn, scorer.score(drawn, halves(2 * PER_CATEGORY)))
-    curve = _curve(found.probabilities)
-    best, scored = float(found.probabilities.max()), len(drawn)
-    if policy == "greedy":
-        chosen, probability, curve = _Exchange(scorer, len(of_target), len(candidates)).run()
-        best, scored = max(best, probability), scored + curve[-1][0]
-    else:
-        index = _select(found, policy, threshold)
-        if index is None:
-            return Search(None, best, scored)
-        chosen, probability = drawn[index], float(found.probabilities[index])
-    rank = float((found.probabilities <= probability + TIE).double().mean())
+    scorer = Scorer(prior, usable, image, classes, weight=weight, normal=normal)
+    sets_drawn = _draw_sets(len(of_target), len(of_alternative), sets, generator)
+    drawn = ScoredSets(sets_drawn, scorer.score(sets_drawn, halves(2 * PER_CATEGORY)))
+    best, scored = float(drawn.probabilities.max()), len(sets_drawn)
+    chosen = choose(TeachingQuery(prior, usable, len(of_target), image, classes, scorer, drawn, threshold))
+    if chosen is None:
+        return Search(None, best, scored)
+    probability = _probability(chosen, drawn, scorer)
+    best, scored = max(best, probability), scored + chosen.scored
+    curve = chosen.curve or _curve(drawn.probabilities)
+    rank = float((drawn.probabilities <= probability + TIE).double().mean())
     gain = _log_odds(probability) - _log_odds(scorer.before)
-    indices = tuple(candidates[chosen].tolist())
+    indices = tuple(candidates[chosen.members].tolist())
     return Search(TeachingSet(indices, probability, scorer.before, gain, policy, scored, rank, curve), best, scored)
+
+
+def _probability(chosen: ChosenExamples, drawn: ScoredSets, scorer: Scorer) -> float:
+    """Return the learner's probability after the chosen set, as it was scored, or scored now."""
+    if chosen.probability is not None:
+        return chosen.probability
+    places = torch.nonzero((drawn.sets == chosen.members).all(1))
+    if len(places):
+        return float(drawn.probabilities[places[0]])
+    return float(scorer.score(chosen.members[None], halves(2 * PER_CATEGORY)))
 
 
 def _draw_sets(targets: int, alternatives: int, sets: int | None, generator: torch.Generator) -> Tensor:
@@ -140,67 +126,6 @@ def _draw_sets(targets: int, alternatives: int, sets: int | None, generator: tor
             "use policy 'greedy'."
         )
     return torch.cat([first[places // len(second)], targets + second[places % len(second)]], 1)
-
-
-def _select(found: _ScoredSets, policy: Policy, threshold: float) -> int | None:
-    if policy == "random":
-        return 0
-    if policy == "first":
-        above = torch.nonzero(found.probabilities > threshold)
-        return int(above[0]) if len(above) else None
-    return found.extreme(1 if policy == "best" else -1)
-
-
-class _Exchange:
-    """The greedy policy: a set built up by turns from each category, then improved by exchanging one image at a time.
-
-    Attributes
-    ----------
-    chosen, probability
-        The set so far and what the learner says after it.
-    scored
-        Sets scored so far, those with fewer than four images included.
-    """
-
-    def __init__(self, scorer: Scorer, targets: int, candidates: int) -> None:
-        self.scorer = scorer
-        self.sides = [1.0, 0.0] * PER_CATEGORY
-        self.of_side = {1.0: range(targets), 0.0: range(targets, candidates)}
-        self.chosen: list[int] = []
-        self.probability, self.scored = 0.0, 0
-
-    def run(self) -> tuple[Tensor, float, tuple[tuple[int, float], ...]]:
-        """Return the set that no exchange of one image makes better, its probability, and its curve."""
-        for place in range(len(self.sides)):
-            image, self.probability = self._best(place)
-            self.chosen.append(image)
-        curve = [(self.scored, self.probability)]
-        while self._sweep():
-            curve.append((self.scored, self.probability))
-        curve.append((self.scored, self.probability))
-        return torch.tensor(sorted(self.chosen[::2]) + sorted(self.chosen[1::2])), self.probability, tuple(curve)
-
-    def _sweep(self) -> bool:
-        """Try to exchange each image once; whether that made anything better."""
-        before = self.probability
-        for place in range(len(self.sides)):
-            image, probability = self._best(place)
-            if probability > self.probability + TIE:
-                self.chosen[place], self.probability = image, probability
-        return self.probability > before
-
-    def _best(self, place: int) -> tuple[int, float]:
-        """Return the best image for a place, the others as they are, and the probability with it."""
-        others = [image for k, image in enumerate(self.chosen) if k != place]
-        free = torch.tensor([i for i in self.of_side[self.sides[place]] if i not in others])
-        size = max(len(self.chosen), place + 1)
-        trials = torch.tensor([*self.chosen, -1][:size]).repeat(len(free), 1)
-        trials[:, place] = free
-        labels = torch.tensor(self.sides[:size], dtype=torch.float64)
-        found = _ScoredSets(trials, self.scorer.score(trials, labels))
-        self.scored += len(free)
-        index = found.extreme(1)
-        return int(free[index]), float(found.probabilities[index])
 
 
 def _curve(probabilities: Tensor) -> tuple[tuple[int, float], ...]:

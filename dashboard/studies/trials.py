@@ -28,7 +28,7 @@ def show(bundle: Bundle) -> None:
     kind = st.segmented_control(
         "Trials", kinds, default=ALL, required=True, key="trial_kind", label_visibility="collapsed"
     )
-    placebo = _placebo(manifest.conditions)
+    condition = _choose_condition(manifest.conditions)
     found = kinds[kind]
     if not found:
         st.info("No such trials.")
@@ -38,12 +38,12 @@ def show(bundle: Bundle) -> None:
     grid = place.grid(2, min_column_width=330)
     for trial in found[(page - 1) * PER_PAGE : page * PER_PAGE]:
         with grid.container(border=True):
-            _trial(bundle, trial, placebo)
+            _trial(bundle, trial, condition)
 
 
-def _placebo(conditions: tuple[str, ...]) -> Condition | None:
-    """Choose the images to show: the true explanations, or those of a placebo condition of this study."""
-    offered = [name for name in conditions if CONDITIONS[name].placebo]
+def _choose_condition(conditions: tuple[str, ...]) -> Condition | None:
+    """Choose the images to show: the study's explanations, or those of a condition that has its own."""
+    offered = [name for name in conditions if CONDITIONS[name].is_separate]
     if not offered:
         return None
     chosen = st.selectbox(
@@ -51,22 +51,23 @@ def _placebo(conditions: tuple[str, ...]) -> Condition | None:
         [TRUE, *offered],
         key="trial_placebo",
         width=280,
-        help="A placebo is uninformative about the prediction; participants see its images instead of the true ones.",
+        help="Participants of a condition see its own images instead of the study's. A placebo is uninformative about "
+        "the prediction.",
     )
     return None if chosen == TRUE else CONDITIONS[chosen]
 
 
-def _trial(bundle: Bundle, trial: Trial, placebo: Condition | None) -> None:
+def _trial(bundle: Bundle, trial: Trial, condition: Condition | None) -> None:
     right = trial.truth == trial.target
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(trial.target)}** or {escape_markdown(trial.alternative)}?", width="content")
         st.badge("AI right" if right else f"AI wrong, true class: {trial.truth}", color="green" if right else "orange")
-    if placebo is None:
+    if condition is None:
         _show_images(bundle, trial.assets.target, trial.assets.target_map, f"Heatmap for {trial.target}")
         with st.expander("Examples"):
             _examples(bundle, trial)
     else:
-        _show_placebo(bundle, trial, placebo)
+        _show_condition(bundle, trial, condition)
     with st.expander("Details"):
         st.table(pd.DataFrame(list_facts(trial)), border="horizontal", hide_header=True, hide_index=True)
         for warning in trial.saliency.warnings:
@@ -80,13 +81,14 @@ def _show_images(bundle: Bundle, plain: str, covered: str | None, caption: str) 
         mapped.image(str(bundle.asset(covered)), caption=caption, width="stretch")
 
 
-def _show_placebo(bundle: Bundle, trial: Trial, placebo: Condition) -> None:
-    """Show exactly what participants of the condition see, under the words they read."""
-    shown = placebo.shown(trial)
-    _show_images(bundle, shown.target, shown.target_map, f"Placebo: {placebo.name}")
+def _show_condition(bundle: Bundle, trial: Trial, condition: Condition) -> None:
+    """Show exactly what participants of the condition see, and what they take it for."""
+    shown = condition.shown(trial)
+    kind, how = ("Placebo", "Placebo, presented as what the AI calls") if condition.placebo else ("Condition", "With")
+    _show_images(bundle, shown.target, shown.target_map, f"{kind}: {condition.name}")
     for category, samples in shown.examples.items():
         if samples:
-            st.caption(f"Placebo, presented as what the AI calls {escape_markdown(category)}")
+            st.caption(f"{how} {escape_markdown(category)}")
             for place, name in zip(st.columns(len(samples), wrap=False, gap="xsmall"), samples, strict=True):
                 place.image(str(bundle.asset(name)), width="stretch")
 

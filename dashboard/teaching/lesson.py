@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.teaching.policies import POLICIES
 from core.types import TeachingSet
 from dashboard.explore import figures
 from dashboard.shared import live, numbers
@@ -14,14 +15,8 @@ from dashboard.teaching import jobs as work
 from dashboard.teaching.jobs import LessonResult, SaliencyMapResult
 from study.analysis.figures import LABELS
 from study.bundle import Bundle, Trial
+from study.conditions import CONDITIONS
 
-EXPLAINED = {
-    "best": "the highest P among the {:,} sets that were drawn and scored",
-    "first": "the first set above the threshold",
-    "greedy": "searched image by image over the whole pool, so P can exceed that of every set drawn",
-    "random": "drawn at random",
-    "unhelpful": "the lowest P among the {:,} sets that were drawn and scored",
-}
 ERROR = "Standard error"
 EXAMPLE = 76
 """Width of an example in a card, px: two side by side."""
@@ -62,7 +57,10 @@ def show(bundle: Bundle, trial: Trial) -> None:
     with right_side:
         st.markdown("**The learner, who sees the examples**")
         _facts(trial)
-    live.draw_when_ready(work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial), "lesson")
+    conditions = bundle.manifest.conditions
+    live.draw_when_ready(
+        work.make_lesson_task(bundle, trial), lambda taught: _lesson(taught, trial, conditions), "lesson"
+    )
 
 
 def _show_saliency_map(mapped: SaliencyMapResult) -> None:
@@ -102,12 +100,12 @@ def _facts(trial: Trial) -> None:
     st.caption(f"Frozen with the study. Policy: {trial.teaching.policy or 'not known'}.")
 
 
-def _lesson(taught: LessonResult, trial: Trial) -> None:
+def _lesson(taught: LessonResult, trial: Trial, conditions: tuple[str, ...]) -> None:
     st.subheader("Teaching sets by policy", anchor=False)
     grid = st.grid(len(taught.lesson.sets), min_column_width=205)
     for policy, chosen in taught.lesson.sets.items():
         with grid.container(border=True):
-            _set(taught, policy, chosen, trial)
+            _set(taught, policy, chosen, trial, [name for name in conditions if CONDITIONS[name].policy == policy])
     with st.expander("Data table"):
         numbers.table(taught.set_table(), "teaching-sets")
     st.subheader("The example pool in the learner's space", anchor=False)
@@ -129,10 +127,12 @@ def _own(taught: LessonResult, trial: Trial) -> str:
     return policy if policy in sets else next(iter(sets))
 
 
-def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial) -> None:
+def _set(taught: LessonResult, policy: str, chosen: TeachingSet, trial: Trial, conditions: list[str]) -> None:
+    """Show a policy's set; ``conditions`` of the study show it next to the study's own."""
     own = " :green-badge[the study's]" if policy == trial.teaching.policy else ""
-    st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}")
-    st.caption(EXPLAINED[policy].format(chosen.scored))
+    shown = "".join(f" :blue-badge[{name}]" for name in conditions)
+    st.markdown(f"**{policy}**: P = {chosen.p_learner:.3f}{own}{shown}")
+    st.caption(POLICIES[policy].reason.format(scored=chosen.scored))
     half = len(chosen.indices) // 2
     for category, part in ((trial.target, chosen.indices[:half]), (trial.alternative, chosen.indices[half:])):
         st.caption(escape_markdown(category))

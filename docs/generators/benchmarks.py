@@ -106,6 +106,15 @@ BENCHMARKS = (
         tables.plot_teaching,
     ),
     Benchmark(
+        "policies",
+        "Teaching policies",
+        "How well the examples of each policy teach the learner, over the trials of the demo study (`first` finds "
+        "no set for some), and whether influence ranks images as training the last layer without them does.",
+        "--threads 1",
+        study.tabulate_policies,
+        study.plot_policies,
+    ),
+    Benchmark(
         "models",
         "Mixed models against lme4, glmmTMB and statsmodels",
         "Processor seconds of the interaction model on the same responses. All programs reach the same log- "

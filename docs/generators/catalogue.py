@@ -11,6 +11,7 @@ from typing import Any
 from core.attribution import METHODS
 from core.faithfulness import FAITHFULNESS_MEASURES as FAITHFULNESS
 from core.registry import Registry
+from core.teaching.policies import POLICIES
 from core.uncertainty import SAMPLERS
 from generators.markdown import escape_cell, first_sentence, format_table
 from study.analysis.exploratory import EXPLORATORY
@@ -37,6 +38,11 @@ METHOD_NOTE = """\
 
 CONDITION_NOTE = "Conditions are named in `conditions` of the study file."
 
+POLICY_NOTE = """\
+Policies are named by `policy` in `[teaching]` of the study file; the Teaching page shows the set of each. `first`,
+`best` and `greedy` are Bayesian teaching ([how to compare them](../how-to/compare-policies.md)).
+"""
+
 SET_NOTE = """\
 Image sets are named in `[sets.*]` of the study file. `scenes` and `bars` are generated and built in; the others
 read your own files ([ImageNet](../how-to/imagenet.md)).
@@ -61,6 +67,7 @@ def render_page() -> str:
     head = ["method", "what it shows", "parameters", "source"]
     parts += _section("Heatmap methods", METHOD_NOTE, _methods(), head)
     parts += _section("Conditions", CONDITION_NOTE, _modules(CONDITIONS), ["condition", "what participants see"])
+    parts += _section("Teaching policies", POLICY_NOTE, _policies(), ["policy", "examples", "source"])
     parts += _section("Image sets", SET_NOTE, _modules(IMAGE_SETS), ["set", "content"])
     parts += _section("Simulated participants", PEOPLE_NOTE, _objects(THEORIES), ["name", "behaviour"])
     parts += _section("Uncertainty samplers", SAMPLER_NOTE, _objects(SAMPLERS), ["sampler", "noise"])
@@ -101,6 +108,12 @@ def _link(cited: str) -> str:
     kind, _, number = cited.partition(":")
     base = "https://arxiv.org/abs/" if kind == "arXiv" else "https://doi.org/"
     return f"[{cited}]({base}{number})"
+
+
+def _policies() -> Iterator[tuple[str, ...]]:
+    for name in POLICIES:
+        choose = POLICIES[name].choose
+        yield f"`{name}`", escape_cell(re.sub(r" \(arXiv:[^)]*\)", "", first_sentence(choose.__doc__))), _source(choose)
 
 
 def _modules(registry: Registry) -> Iterator[tuple[str, ...]]:

@@ -121,6 +121,38 @@ def plot_faults(result: Result) -> str:
     return draw_dots({"responses": Series({label: result[key] for key, label in labels.items()})}, "responses")
 
 
+def tabulate_policies(result: Result) -> list[str]:
+    """Tabulate how well each policy teaches, and how influence ranks images."""
+    rows = [
+        (
+            f"`{name}`",
+            one["trials"],
+            f"{one['probability']['mean']:.3f}",
+            _cell(one["gain"]),
+            f"{one['rank']['mean']:.2f}",
+            f"{100 * one['more_correct']['mean']:.1f} ± {100 * one['more_correct']['error']:.1f}",
+        )
+        for name, one in result["policies"].items()
+    ]
+    head = ["policy", "trials", "learner's P after", "gain, log-odds", "rank", "simulated learner, points more correct"]
+    ranks = [
+        (label, _cell(result["retraining"][name]["rank_correlation"]))
+        for name, label in (("exact", "exact Hessian"), ("kfac", "Kronecker factors, as the policy has it"))
+    ]
+    against = f"rank correlation with leaving out, {result['left_out']} images"
+    return [*format_table(head, rows), "", *format_table(["influence by", against], ranks)]
+
+
+def plot_policies(result: Result) -> str:
+    """Plot the gain of each policy with its standard error."""
+    gains = {name: one["gain"] for name, one in result["policies"].items()}
+    means = {name: gain["mean"] for name, gain in gains.items()}
+    spans = {name: [gain["mean"] - gain["error"], gain["mean"] + gain["error"]] for name, gain in gains.items()}
+    return draw_dots(
+        {"learner": Series(means, spans)}, "gain in log-odds, with its standard error", from_zero=False, line=0.0
+    )
+
+
 def tabulate_faithfulness(result: Result) -> list[str]:
     """Tabulate the pointing game and context effect of each method."""
     pointing, contexts = result["pointing"]["methods"], result["contexts"]["methods"]

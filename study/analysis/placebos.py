@@ -23,13 +23,13 @@ FIXED = "trial_type * condition"
 
 
 def list_default_contrasts(data: Responses) -> list[Contrast]:
-    """List the default contrasts for each trial type: the true explanation against its placebo, and a condition
-    with neither heatmap nor examples against the image alone."""
+    """List the default contrasts for each trial type: the study's explanation against its placebo and against examples
+    of another policy, and any other explanation against the image alone."""
     present = set(data.every["condition"])
     names = dict.fromkeys(data.placebos.get("condition", ()))
     pairs = [
         (name, "none")
-        if CONDITIONS[name].other
+        if CONDITIONS[name].other and CONDITIONS[name].policy is None
         else ("saliency" if CONDITIONS[name].shows_saliency else "examples", name)
         for name in names
     ]

@@ -337,8 +337,9 @@ def _messages(frame: pd.DataFrame, complete: pd.DataFrame) -> Iterator[str]:
     misled = int(complete["condition"].isin(list_separate_conditions()).sum()) if "condition" in complete else 0
     if misled:
         yield (
-            f"{misled} of {len(complete)} responses are from conditions outside the two factors (placebos, concepts). "
-            "The models of the two factors leave them out; contrasts compare them by condition."
+            f"{misled} of {len(complete)} responses are from conditions outside the two factors (placebos, concepts, "
+            "examples of another policy). The models of the two factors leave them out; contrasts compare them by "
+            "condition."
         )
     absent = [t for t in TRIAL_TYPES if t not in set(complete["trial_type"].astype(str))]
     if absent:

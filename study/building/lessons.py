@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
 import torch
 from torch import Tensor
 
 from core.errors import ForetellError
-from core.teaching.examples import Policy
+from core.teaching.policies import POLICIES
 from core.teaching.scoring import Scorer
 from core.types import TeachingSet
 from study.building.design import Candidate
@@ -66,9 +65,7 @@ def lesson(planner: Planner, candidate: Candidate) -> Lesson:
     if isinstance(question, str):
         raise ForetellError(f"There is no lesson: {question}.")
     teaching = planner.config.teaching
-    searches = {
-        policy: planner.search(question, teaching.model_copy(update={"policy": policy})) for policy in get_args(Policy)
-    }
+    searches = {policy: planner.search(question, teaching.model_copy(update={"policy": policy})) for policy in POLICIES}
     sets = {policy: search.chosen for policy, search in searches.items() if search.chosen is not None}
     ids = tuple(planner.sets["pool"].ids[i] for i in question.pool.tolist())
     places, explained = _places(planner, question)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -11,8 +11,10 @@ import numpy as np
 import torch
 
 from core.errors import ForetellError
-from core.teaching.examples import PER_CATEGORY, Search, choose_examples
+from core.teaching.examples import Search, choose_examples
 from core.teaching.kfac import KroneckerPrior, fit_prior
+from core.teaching.policies import POLICIES
+from core.teaching.policies.policy import PER_CATEGORY
 from core.types import Progress, TeachingSet, silent
 from study.building.categories import choose_categories
 from study.building.design import Candidate, SetPredictions, candidates, shuffle_candidates
@@ -20,6 +22,7 @@ from study.building.measures.ground import Ground
 from study.building.strata import Stratifier
 from study.building.teachingpool import TeachingPool
 from study.bundle import TRIAL_TYPES, StratumFacts, TrialType
+from study.conditions import CONDITIONS
 from study.network.predictions import predict
 from study.network.sources import Sources, plain
 from study.plan.config import Teaching
@@ -43,15 +46,15 @@ class TeachingProblem:
 class PlannedTrial:
     """A trial with its teaching set, of pool indices; ``flip`` says whether the AI's prediction is option b.
 
-    ``wrong`` are images of two other categories in the places of the teaching set, for the placebo that shows them;
-    ``stratum`` says where it comes from, where the study has strata.
+    ``own_examples`` are teaching sets in the place of that one, by the condition that shows them; ``stratum`` says
+    where the trial comes from, where the study has strata.
     """
 
     id: str
     candidate: Candidate
     teaching: TeachingSet
     flip: bool
-    wrong: TeachingSet | None = None
+    own_examples: Mapping[str, TeachingSet] = field(default_factory=dict)
     stratum: StratumFacts | None = None
 
 
@@ -192,13 +195,26 @@ class Planner:
             )
         return _in_pool(question, search.chosen)
 
-    def _wrong(self, candidate: Candidate) -> TeachingSet | None:
+    def _own_examples(self, candidate: Candidate) -> dict[str, TeachingSet]:
+        """Choose the examples of the conditions that show others than the study's policy chooses."""
+        found = {WRONG: self._wrong(candidate)} if WRONG in self.config.conditions else {}
+        for name in self.config.conditions:
+            policy = CONDITIONS[name].policy
+            if policy is None:
+                continue
+            # Only the gain is frozen with these examples: random sets are scored where the policy chooses among them.
+            sets = self.config.teaching.sets if POLICIES[policy].of_drawn else 1
+            chosen = self._teach(candidate, self.config.teaching.model_copy(update={"policy": policy, "sets": sets}))
+            if isinstance(chosen, str):
+                raise ForetellError(f"The condition {name!r} has no examples for a trial: {chosen}. Leave it out.")
+            found[name] = chosen
+        return found
+
+    def _wrong(self, candidate: Candidate) -> TeachingSet:
         """Draw images of two categories that are neither option, and compute what a learner would make of them.
 
         The first two that the pool has enough images of, in an order drawn for each trial.
         """
-        if WRONG not in self.config.conditions:
-            return None
         options = (candidate.target, candidate.alternative)
         others = [int(k) for k in np.flatnonzero(self.material.teachable) if k not in options]
         rng = np.random.default_rng(seed_of(self.seed, WRONG, *_key(candidate)))
@@ -238,7 +254,7 @@ class Planner:
                 candidate,
                 chosen,
                 bool(flip),
-                self._wrong(candidate),
+                self._own_examples(candidate),
                 self._stratum_of.get(_key(candidate)),
             )
             for i, ((candidate, chosen), flip) in enumerate(zip(found, flips, strict=True))

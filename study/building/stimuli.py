@@ -104,7 +104,6 @@ class StimulusStudio:
     ) -> TrialMaterial:
         candidate = planned.candidate
         images, predictions = self.sets[candidate.role], self.material.of(candidate.role)
-        wrong = planned.wrong
         return TrialMaterial(
             planned.id,
             (candidate.target, candidate.alternative),
@@ -115,8 +114,7 @@ class StimulusStudio:
             target,
             inputs,
             explanation,
-            () if wrong is None else tuple(wrong.indices),
-            0.0 if wrong is None else wrong.gain,
+            planned.own_examples,
         )
 
     def _pictures(self, planned: PlannedTrial) -> list[Image.Image]:

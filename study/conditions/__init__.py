@@ -14,6 +14,8 @@ CONDITIONS = Registry(
         "random_maps": "study.conditions.random_maps:CONDITION",
         "reinitialised_maps": "study.conditions.reinitialised_maps:CONDITION",
         "wrong_examples": "study.conditions.wrong_examples:CONDITION",
+        "influence_examples": "study.conditions.influence_examples:CONDITION",
+        "nearest_examples": "study.conditions.nearest_examples:CONDITION",
         "concepts": "study.conditions.concepts.condition:CONDITION",
         "uncertainty": "study.conditions.uncertainty.condition:CONDITION",
     },
@@ -27,5 +29,5 @@ def placebos() -> tuple[str, ...]:
 
 
 def list_separate_conditions() -> tuple[str, ...]:
-    """List the conditions outside the two factors: placebos, and those with neither heatmaps nor examples."""
+    """List the conditions outside the two factors: placebos, and those that explain by something else."""
     return tuple(name for name, condition in CONDITIONS.usable() if condition.is_separate)

@@ -40,8 +40,12 @@ class Condition:
     placebo
         It looks like an explanation and says nothing about the AI's prediction.
     other
-        It explains the AI's prediction by neither a heatmap nor examples. Like a placebo, it is compared with the
-        other conditions, stays out of the models of the two factors, and has its own images in each trial.
+        It explains the AI's prediction by something else than the study's heatmaps and examples. Like a placebo, it is
+        compared with the other conditions, stays out of the models of the two factors, and has its own images in each
+        trial.
+    policy
+        The teaching policy by which its own examples are chosen, next to those of the study's policy; None if it has
+        none.
     make
         Makes the images that only this condition shows, when the study is built; None if it has none.
     words
@@ -55,6 +59,7 @@ class Condition:
     make: Callable[[Studio, TrialMaterial], ConditionAssets] | None = None
     placebo: bool = False
     other: bool = False
+    policy: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
 
     @property

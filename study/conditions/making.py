@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from PIL import Image
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from core.classifier import Classifier
 from core.rendering import PixelArray
-from core.types import Explanation
+from core.types import Explanation, TeachingSet
 from core.views import View
 from data.types import ImageSet
 
@@ -36,8 +36,8 @@ class TrialMaterial:
         How the target is drawn, and the network's input (1, C, H, W).
     explanation
         Of the study's method; its first row is the target's.
-    wrong_examples, wrong_gain
-        Pool images of two other categories, and the learner's gain from them; empty unless the study has that placebo.
+    own_examples
+        The teaching sets, of pool images, of the conditions that show examples of their own, by the condition's name.
     """
 
     id: str
@@ -49,8 +49,7 @@ class TrialMaterial:
     view: View
     inputs: Tensor
     explanation: Explanation
-    wrong_examples: tuple[int, ...] = ()
-    wrong_gain: float = 0.0
+    own_examples: Mapping[str, TeachingSet] = field(default_factory=dict)
 
 
 class Studio(Protocol):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from study.bundle import ConditionAssets, Trial, significant
+from study.bundle import ConditionAssets, Trial
 from study.conditions.condition import Condition, ShownAssets
+from study.conditions.policies import arrange_own_examples, draw_own_examples
 
 if TYPE_CHECKING:
     from study.conditions.making import Studio, TrialMaterial
@@ -13,20 +14,12 @@ if TYPE_CHECKING:
 
 def arrange_assets(trial: Trial) -> ShownAssets:
     """Return the assets in their places."""
-    return ShownAssets(trial.assets.target, None, dict(trial.assets.by_condition["wrong_examples"].examples))
+    return arrange_own_examples(trial, "wrong_examples")
 
 
 def make(studio: Studio, material: TrialMaterial) -> ConditionAssets:
     """Put pool images of two other categories beneath the options."""
-    from core.teaching.examples import PER_CATEGORY
-
-    drawn = tuple(studio.write(studio.draw_pool_image(i)) for i in material.wrong_examples)
-    one, other = material.options
-    return ConditionAssets(
-        examples={one: drawn[:PER_CATEGORY], other: drawn[PER_CATEGORY:]},
-        sources=tuple(studio.pool.ids[i] for i in material.wrong_examples),
-        gain=significant(material.wrong_gain),
-    )
+    return draw_own_examples(studio, material, "wrong_examples")
 
 
 CONDITION = Condition(

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 import data
 from core.attribution import METHODS
@@ -14,6 +14,7 @@ from core.attribution.opening import is_external, open_registered
 from core.errors import ForetellError
 from core.parameters import parse_parameters
 from core.registry import Registry
+from core.teaching.policies import POLICIES
 from core.uncertainty import SAMPLERS
 from core.uncertainty.strength import refuse_strengths
 from study.bundle import StudyName
@@ -32,6 +33,15 @@ def _require(registry: Registry, name: str) -> None:
     """Raise the registry's error as a ValueError, which Pydantic collects."""
     if name not in registry:
         raise ValueError(registry.unknown(name))
+
+
+def _check_policy(name: str) -> str:
+    _require(POLICIES, name)
+    return name
+
+
+PolicyName = Annotated[str, AfterValidator(_check_policy)]
+"""A name in `core.teaching.policies.POLICIES`."""
 
 
 class Identity(Section):
@@ -187,14 +197,15 @@ class Saliency(Section):
 class Teaching(Section):
     """``[teaching]``: how teaching sets are drawn, scored and chosen (Folke et al. 2021, eq. 1).
 
-    ``weight`` is how often an example enters the learner's likelihood (the paper trains for 128 epochs); ``damping``
-    strengthens the prior; ``tries`` is how many target images are tried for each trial before it is dropped.
+    ``policy`` is one of the teaching policies in the catalogue. ``weight`` is how often an example enters the learner's
+    likelihood (the paper trains for 128 epochs); ``damping`` strengthens the prior; ``tries`` is how many target images
+    are tried for each trial before it is dropped.
     ``sets`` is a number or ``"all"``. ``draws`` are Monte Carlo draws of the learner (the paper's 100; 0 integrates).
     ``copies`` are augmented copies that share an example's weight: 128 with weight 128 is the paper's training.
     ``prior`` is a file made by the command ``prior``, relative to the study file; by default, the pool's own prior.
     """
 
-    policy: Literal["first", "best", "random", "unhelpful", "greedy"] = "first"
+    policy: PolicyName = "first"
     sets: Annotated[int, Field(ge=1)] | Literal["all"] = 200
     threshold: Proportion = 0.8
     weight: Annotated[float, Field(gt=0)] = 128.0
@@ -245,6 +256,12 @@ class StudyConfig(Procedure):
             _require(CONDITIONS, name)
         if len(set(self.conditions)) != len(self.conditions) or not self.conditions:
             raise ValueError("conditions: name each condition once, and at least one.")
+        for name in self.conditions:
+            if CONDITIONS[name].policy == self.teaching.policy:
+                raise ValueError(
+                    f"conditions: {name!r} would show the same examples as the other conditions, because "
+                    f'teaching.policy = "{self.teaching.policy}". Leave it out, or set another policy.'
+                )
         for key in self.texts:
             _require(Registry("text", dict.fromkeys(DEFAULTS, "")), key)
         stopping = self.analysis.stopping

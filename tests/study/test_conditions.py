@@ -19,6 +19,8 @@ PLACEBOS = {
     "random_maps": ConditionAssets(target_map="random-map", relevance=0.5),
     "reinitialised_maps": ConditionAssets(target_map="forgotten-map", relevance=0.4),
     "wrong_examples": ConditionAssets(examples={"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}, gain=-0.3),
+    "influence_examples": ConditionAssets(examples={"fish": ("carp1", "carp2"), "boat": ("ship1", "ship2")}, gain=0.8),
+    "nearest_examples": ConditionAssets(examples={"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}, gain=0.2),
     "concepts": ConditionAssets(examples={"fish": ("fish-bars",), "boat": ("boat-bars",)}, gain=1.5),
     "uncertainty": ConditionAssets(target_map="gauge", relevance=0.6),
 }
@@ -52,6 +54,8 @@ NOTHING: dict[str, tuple[str, ...]] = {"boat": (), "fish": ()}
         ("random_maps", True, False, "random-map", NOTHING),
         ("reinitialised_maps", True, False, "forgotten-map", NOTHING),
         ("wrong_examples", False, True, None, {"fish": ("dog1", "dog2"), "boat": ("cup1", "cup2")}),
+        ("influence_examples", False, True, None, {"fish": ("carp1", "carp2"), "boat": ("ship1", "ship2")}),
+        ("nearest_examples", False, True, None, {"fish": ("eel1", "eel2"), "boat": ("raft1", "raft2")}),
         ("uncertainty", True, False, "gauge", NOTHING),
         ("concepts", False, True, None, {"fish": ("fish-bars",), "boat": ("boat-bars",)}),
     ],
@@ -88,6 +92,8 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
         "reinitialised_maps": ("map", log(9) + 10 * (0.4 - 0.5), -1),
         "examples": ("examples", -log(9) + 2.0, 1),
         "wrong_examples": ("examples", -log(9) - 0.3, 1),
+        "influence_examples": ("examples", -log(9) + 0.8, 1),
+        "nearest_examples": ("examples", -log(9) + 0.2, 1),
         "concepts": ("examples", -log(9) + 1.5, 1),
         "uncertainty": ("map", log(9) + 10 * (0.6 - 0.5), -1),
     }
@@ -101,7 +107,13 @@ def test_a_placebo_is_read_as_what_it_is() -> None:
 
 def test_placebos_are_those_that_say_so() -> None:
     assert placebos() == ("random_maps", "reinitialised_maps", "wrong_examples")
-    assert list_separate_conditions() == (*placebos(), "concepts", "uncertainty")
+    assert list_separate_conditions() == (
+        *placebos(),
+        "influence_examples",
+        "nearest_examples",
+        "concepts",
+        "uncertainty",
+    )
 
 
 def test_a_study_without_placebos_keeps_its_hash() -> None:

@@ -39,7 +39,7 @@ def test_every_fault_is_told_at_once_with_its_place_and_remedy(tmp_path):
         "classifier.model: is missing; add it",
         "sets.extra: unknown key; remove it or correct its spelling",
         "trials.per_typ: unknown key",
-        "teaching.policy: Input should be 'first', 'best', 'random', 'unhelpful' or 'greedy' (it is 'worst')",
+        "teaching.policy: Unknown teaching policy 'worst'. Did you mean 'first' or 'nearest'?",
         "saliency: bayesian_teaching has no parameter 'sample'. Did you mean 'samples'?",
     ):
         assert part in message, part
