@@ -107,12 +107,14 @@ class GridMasks:
     def sample(self, count: int, generator: torch.Generator) -> Tensor:
         """Return ``count`` masks (count, H, W), float32 in [0, 1]."""
         cells = [-(-side // self.grid) for side in (self.height, self.width)]
-        coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float().to(self.device)
+        coarse = (torch.rand(count, 1, self.grid, self.grid, generator=generator) < self.p).float()
         fine = F.interpolate(coarse, [(self.grid + 1) * cell for cell in cells], mode="bilinear", align_corners=False)
         fine.clamp_(0, 1)  # Interpolation rounds to 1 + 1e-7.
         tops, lefts = (torch.randint(cell, (count,), generator=generator).tolist() for cell in cells)
         crops = zip(fine[:, 0], tops, lefts, strict=True)
-        return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops])
+        return torch.stack([one[top : top + self.height, left : left + self.width] for one, top, left in crops]).to(
+            self.device
+        )
 
     def blocks(self, count: int, seed: int) -> Iterator[Tensor]:
         """Return ``count`` masks in blocks (n <= 64, H, W), each from its own stream of ``seed``."""
