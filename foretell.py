@@ -44,6 +44,10 @@ TUNING = {
     "OMP_WAIT_POLICY": "PASSIVE",
 }
 
+# Every core runs a test process already. Threads of several processes on one core wait for each other while they spin:
+# the statistics of tests/core/test_concepts.py took 16 times the processor time.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
 # Weights from others are loaded as numbers, never as a program (torch.load).
 SAFETY = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
 
@@ -208,6 +212,7 @@ def run_tests(arguments: list[str]) -> int:
     if not any(argument.startswith(("-n", "--pdb")) for argument in arguments):
         # A file's tests share its servers; tests/conftest.py puts the slow files first.
         arguments = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder", *arguments]
+    environment = ONE_THREAD | environment
     return subprocess.call([python, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +32,7 @@ from study.plan.config import IMAGE_SETS, ImageSource
 from study.plan.simulated_participants import THEORIES, ShownExplanations, compute_expected_accuracy
 from study.service import Service
 from study.simulate import simulate
+from tests.commands import run
 from tests.core import test_contracts
 from tests.study import test_conditions
 from tests.study.analysis import simulated
@@ -225,13 +224,11 @@ def test_the_walkthrough_runs_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "data" / "studies" / "demo.toml").write_text(TINY.replace('name = "tiny"', 'name = "demo"'))
     (tmp_path / "docs" / "images").mkdir(parents=True)
     shutil.copy(ROOT / "docs" / "images" / "fish.png", tmp_path / "docs" / "images")
-    environment = {**os.environ, "FORETELL_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
     lines = walkthrough()
     assert [line[2] for line in lines][:5] == ["build", "verify", "simulate", "export", "analyze"]
     for line in lines:
         assert line[:2] == ["python", "foretell.py"]
-        command = [sys.executable, str(ROOT / "foretell.py"), *line[2:]]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = run(*line[2:], home=tmp_path / "home", cwd=tmp_path)
         assert done.returncode == 0, f"{shlex.join(line)}\n{done.stdout}{done.stderr}"
     answers = pd.read_csv(tmp_path / "demo.csv")
     assert (answers["participant"].nunique(), set(answers["mode"])) == (80, {"sim"})

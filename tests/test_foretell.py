@@ -154,6 +154,16 @@ def test_a_named_chromium_that_is_not_there_is_not_used(monkeypatch, tmp_path):
     assert foretell.find_installed_chromium() is None
 
 
+def test_the_tests_run_with_one_thread_per_process(tmp_path: Path) -> None:
+    """Catches test processes whose threads wait for each other's cores: the tests of concepts took 16 times as long."""
+    file = tmp_path / "test_threads.py"
+    file.write_text("import torch\n\ndef test_threads():\n    assert torch.get_num_threads() == 1\n")
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    command = [sys.executable, str(foretell.ROOT / "foretell.py"), "test", "--no-browser", "-n", "0", str(file)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_old_python_is_told_in_words(monkeypatch, capfd):
     monkeypatch.setattr(foretell.sys, "version_info", (3, 10, 1))
     assert foretell.main(["build"]) == 2

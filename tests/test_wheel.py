@@ -17,6 +17,7 @@ from core.attribution import METHODS
 from data.scenes.generator import render
 from study.network.sources import open_classifier
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("core", "data", "study", "dashboard")
 SOURCE = (*PACKAGES, "scripts", ".streamlit", "setup.py", "pyproject.toml", "README.md", "LICENSE")

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from study.network.sources import open_classifier
 from tests.conftest import ROOT
@@ -30,7 +30,7 @@ PATIENCE_MS = 90_000
 LOOKING = "the server responded with a status of 404"
 DURATION = re.compile(r"about [\d.]+ (s|min|h)\b|less than a second")
 PENDING = re.compile("Computing …|Waiting")
-UNITS = "Classes+and+units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=20"
+UNITS = "Classes+and+units&unit=A+channel&unit.layer=features.3.2&unit.starts=3&unit.steps=5"
 SLOW = "view=Grid&methods=RISE&methods=Gradient&rise.samples=2000"
 
 
@@ -44,11 +44,25 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def page(chromium: Browser, explorer: Server) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def browser(chromium: Browser, explorer: Server) -> Iterator[BrowserContext]:
+    """One researcher's browser for all tests: each test has its own tab, and the scripts are fetched once."""
     with chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
         explorer.let_in(context)
-        page = context.new_page()
+        yield context
+
+
+@pytest.fixture(scope="module")
+def stranger(chromium: Browser, explorer: Server) -> Iterator[BrowserContext]:
+    """Another researcher's browser, with a login of its own."""
+    with chromium.new_context(viewport={"width": 1280, "height": 900}) as context:
+        explorer.let_in(context)
+        yield context
+
+
+@pytest.fixture
+def page(browser: BrowserContext) -> Iterator[Page]:
+    with browser.new_page() as page:
         said: list[str] = []
         hosts: set[str | None] = set()
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
@@ -116,14 +130,13 @@ def origin(page: Page) -> str:
     ],
 )
 def test_a_copied_link_opens_the_same_view_for_somebody_else(
-    explorer: Server, chromium: Browser, page: Page, query: str
+    explorer: Server, stranger: BrowserContext, page: Page, query: str
 ) -> None:
     opened(page, f"{explorer.url}/explore?{query}")
     asked, now = parse_qs(query), parse_qs(urlsplit(page.url).query)
     assert {key: now.get(key) for key in asked} == asked
-    with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
-        explorer.let_in(stranger)
-        other = opened(stranger.new_page(), page.url)
+    with stranger.new_page() as other:
+        opened(other, page.url)
         assert parse_qs(urlsplit(other.url).query) == now
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while texts(other) != texts(page) and time.monotonic() < deadline:
@@ -153,7 +166,7 @@ def texts(page: Page) -> list[str]:
     return [DURATION.sub("...", text) for text in found]
 
 
-def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) -> None:
+def test_clicking_is_linking(explorer: Server, stranger: BrowserContext, page: Page) -> None:
     """What was clicked together, parameters too, is in the address and in the link that is offered."""
     opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient")
     page.get_by_role("radio", name="Grid").click()
@@ -170,9 +183,8 @@ def test_clicking_is_linking(explorer: Server, chromium: Browser, page: Page) ->
     finished(page)
     link = offered_link(page)
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(page.url).query)
-    with chromium.new_context(viewport={"width": 1280, "height": 900}) as stranger:
-        explorer.let_in(stranger)
-        other = opened(stranger.new_page(), link)
+    with stranger.new_page() as other:
+        opened(other, link)
         expect(other.locator(".grid button[aria-pressed=true]")).to_have_count(4)
         expect(other.get_by_role("radio", name="Own")).to_be_checked()
         alike = sheet(other) == sheet(page)  # not in the assertion: pytest would compare the bytes for minutes
@@ -274,15 +286,17 @@ def test_a_picture_of_the_whole_set_opens_its_map(explorer: Server, page: Page) 
     expect(page.get_by_role("radio", name="Single image")).to_be_checked()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_no_view_is_wider_than_the_screen(explorer: Server, chromium: Browser, width: int) -> None:
-    with chromium.new_context(viewport={"width": width, "height": 844}) as context:
-        explorer.let_in(context)
-        page = context.new_page()
-        for view in ("Single+image&faithfulness=true", "Grid", "Compare+models", "Gallery", UNITS):
-            opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
+def test_no_view_is_wider_than_the_screen(explorer: Server, page: Page) -> None:
+    """Opened on a phone, and on the same page when the window grows."""
+    for view in ("Single+image&faithfulness=true", "Grid", "Compare+models", "Gallery", UNITS):
+        page.set_viewport_size({"width": 390, "height": 844})
+        opened(page, f"{explorer.url}/explore?method=Gradient&methods=Gradient&view={view}")
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.wait_for_timeout(500)  # figures notice a little later
+            finished(page)
             over = page.get_by_test_id("stMain").evaluate("main => main.scrollWidth - main.clientWidth")
-            assert over <= 0, view
+            assert over <= 0, (view, width)
 
 
 def test_a_lasso_around_points_shows_their_pictures_and_a_click_their_map(explorer: Server, page: Page) -> None:
