@@ -100,7 +100,7 @@ def cam(network: nn.Module, x: Tensor, target: int, architecture: Architecture) 
 
 @torch.no_grad()
 def score_cam(network: nn.Module, x: Tensor, target: int, architecture: Architecture, fill: Tensor) -> Tensor:
-    """Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the image seen through feature maps, ``fill`` (C, H, W) elsewhere."""
+    """Wang et al. 2020 (arXiv:1910.01279), algorithm 1: the image through feature maps and ``fill`` (C, H, W)."""
     kept: list[Tensor] = []
     with network.get_submodule(architecture.layer).register_forward_hook(lambda _, __, out: kept.append(out)):
         network(x)
