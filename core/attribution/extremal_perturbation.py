@@ -163,9 +163,10 @@ def _collect_facts(game: FadedImage, masks: Tensor, parameters: dict[str, Any]) 
     found = {"reached": reached, "kept": kept, "whole": whole, "empty": empty}
     warnings = [
         f"Through the mask of area {share:g} the class's {game.output} is {score:.3g}, of the whole image it is "
-        f"{whole:.3g}, of the reference {empty:.3g}: the mask does not show what the class needs. Try a larger area."
+        f"{whole:.3g}, of the reference {empty:.3g}: the mask does not show what the class needs. Try "
+        f"{'a larger area' if whole > empty else 'another reference'}."
         for share, score in zip(parameters["areas"], kept, strict=True)
-        if not score - empty > (whole - empty) / 2
+        if not score - empty > (whole - empty) / 2 > 0
     ] + [
         f"The mask of area {share:g} has an area of {area:.2g}. Try more iterations."
         for share, area in zip(parameters["areas"], reached, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from generators import architecture_tables as architectures
 from generators import benchmark_tables as tables
 from generators import study_tables as study
 from generators.results import describe_machine, read_result
@@ -54,6 +55,14 @@ BENCHMARKS = (
         "--threads 1",
         tables.tabulate_attribution,
         tables.plot_attribution,
+    ),
+    Benchmark(
+        "architectures",
+        "Heatmap methods on twelve architectures",
+        architectures.TEXT,
+        "--threads 1",
+        architectures.tabulate_architectures,
+        architectures.plot_architectures,
     ),
     Benchmark(
         "masked_forward",

@@ -120,6 +120,16 @@ def test_a_mask_that_shows_too_little_or_too_much_is_warned_of():
     assert "Try more iterations" in unfinished.certificates[0].warnings[-1]
 
 
+def test_a_class_that_the_reference_alone_keeps_is_warned_of():
+    """A mask over pixels of no effect, without a warning, where the image speaks against the class."""
+    image = torch.ones(1, 3, SIDE, SIDE)
+    image[:, :, *CORNER] = -1
+    found = extremal_perturbation(looks_at_a_corner(), image, [0], areas="0.25", reference="mean", iterations=100)
+    (certificate,) = found.certificates
+    assert certificate.parameters["whole"] < certificate.parameters["empty"]
+    assert "does not show what the class needs. Try another reference" in certificate.warnings[0]
+
+
 def test_a_picture_is_learned_the_same_in_company():
     """Bit for bit: descent would blow up what rounding leaves between a batch and its pictures."""
     classifier, images = awkward(), pictures(3)
