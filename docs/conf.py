@@ -21,8 +21,8 @@ author = "The Foretell authors"
 project_copyright = author
 version = release = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb", ".rst": "restructuredtext"}
 root_doc = "docs/index"
 include_patterns = ["docs/**", "benchmarks/README.md", "CHANGELOG.md"]
 # Everything else is excluded by folder: Sphinx would otherwise walk through environments and workspaces.
@@ -30,6 +30,7 @@ KEPT = {"docs", "benchmarks", "CHANGELOG.md"}
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.name not in KEPT]
 exclude_patterns += ["docs/_build", "benchmarks/results", "**/__pycache__"]
 
+nb_execution_mode = "off"  # the outputs are committed, and a test executes the notebooks
 myst_heading_anchors = 4
 myst_enable_extensions = ["fieldlist"]
 default_role = "code"
@@ -74,6 +75,7 @@ SECTIONS = {
     "docs/how-to/README": [
         "own-study",
         "python",
+        "../notebooks/*",
         "test-your-own-explanation",
         "../deploy",
         "imagenet",

@@ -1,4 +1,7 @@
-"""Write the pages made from code and results: ``python docs/generate.py``. A test fails where one is not current."""
+"""Write what is made from code and results: ``python docs/generate.py``. A test fails where something is not current.
+
+Pages are written first; then every notebook is executed, and the outputs of those that have changed are replaced.
+"""
 
 from __future__ import annotations
 
@@ -33,3 +36,7 @@ def write_pages() -> None:
 
 if __name__ == "__main__":
     write_pages()
+
+    from generators.notebooks import write_outputs  # Jupyter is imported only where notebooks are executed
+
+    write_outputs()

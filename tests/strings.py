@@ -1,9 +1,10 @@
-"""The prose in program files: strings, docstrings and comments of Python and JavaScript, visible text of HTML."""
+"""The prose in files: pages and notebooks; strings and comments of Python and JavaScript; visible text of HTML."""
 
 from __future__ import annotations
 
 import ast
 import io
+import json
 import re
 import tokenize
 from collections.abc import Iterator
@@ -20,10 +21,23 @@ CODE = {
 """Constants that are not prose."""
 
 
+def read_page(path: Path) -> str:
+    """Return the Markdown of a page, or of a notebook's cells."""
+    text = path.read_text(encoding="utf-8")
+    return "\n\n".join(_list_cells(text, "markdown")) if path.suffix == ".ipynb" else text
+
+
+def _list_cells(content: str, kind: str) -> list[str]:
+    cells = json.loads(content)["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
+
+
 def list_strings(path: Path) -> list[tuple[str, str]]:
     """List the texts of a file that have a space and a letter, each with its place."""
     content = path.read_text(encoding="utf-8")
-    texts = {".py": _read_python, ".js": _read_script, ".html": _read_page}[path.suffix](content)
+    texts = {".py": _read_python, ".js": _read_script, ".html": _read_page, ".ipynb": _read_notebook}[path.suffix](
+        content
+    )
     return [(f"{path.name}:{line}", _strip_code(text)) for line, text in texts if re.search(r"[a-z]\w*\W* ", text)]
 
 
@@ -41,6 +55,12 @@ def _read_python(content: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+
+
+def _read_notebook(content: str) -> Iterator[tuple[int, str]]:
+    """Of the code only, lines counted over all cells; commands of Jupyter such as ``%%writefile`` are left out."""
+    cells = "\n".join(_list_cells(content, "code"))
+    yield from _read_python(re.sub(r"^[%!].*", "", cells, flags=re.MULTILINE))
 
 
 def _walk(node: ast.AST) -> Iterator[tuple[int, str]]:

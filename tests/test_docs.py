@@ -34,12 +34,13 @@ from study.service import Service
 from study.simulate import simulate
 from tests.commands import run
 from tests.core import test_contracts
+from tests.strings import read_page
 from tests.study import test_conditions
 from tests.study.analysis import simulated
 from tests.study.studies import TINY
 
 ROOT = Path(__file__).parents[1]
-OWN = ("*.md", "docs/**/*.md", "benchmarks/*.md")
+OWN = ("*.md", "docs/**/*.md", "docs/notebooks/*.ipynb", "benchmarks/*.md")
 PAGES = sorted({path for pattern in OWN for path in ROOT.glob(pattern) if "_build" not in path.parts})
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 CATALOGUE = (ROOT / "docs" / "reference" / "catalogue.md").read_text(encoding="utf-8")
@@ -126,7 +127,7 @@ def test_commands_of_a_page_exist_with_their_options(page: Path) -> None:
     known["docs"] = {"--no-browser", "--out"}
     if page.name == "add-a-command.md":
         known["studies"] = set()  # which this guide adds
-    for whole, verb, arguments in commands(page.read_text(encoding="utf-8")):
+    for whole, verb, arguments in commands(read_page(page)):
         assert verb in known, whole
         options = {argument.split("=")[0] for argument in arguments if argument.startswith("--")}
         assert options <= known[verb] | {"--help", "--debug"}, whole
@@ -151,7 +152,7 @@ def test_every_benchmark_has_a_section() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_and_pictures_exist(page: Path) -> None:
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```.*?^```", "", read_page(page), flags=re.MULTILINE | re.DOTALL)
     targets = [target.split("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
 
@@ -159,7 +160,7 @@ def test_links_and_pictures_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_a_page_names_exist(page: Path) -> None:
     """A file that was moved. New files of a how-to page are those it shows."""
-    text = page.read_text(encoding="utf-8")
+    text = read_page(page)
     shown = set(re.findall(r"^`([\w./]+)`:$", text, re.MULTILINE))
     named = re.findall(rf"`((?:{'|'.join(PACKAGES)})/[\w./-]+)(?:::\w+)?[`:]", text)
     assert [name for name in named if name not in shown and not (ROOT / name).exists()] == []
@@ -175,7 +176,7 @@ def test_every_page_is_found_and_the_check_of_files_can_fail() -> None:
 
 def test_cited_tests_exist() -> None:
     """A guarantee whose test was renamed or removed."""
-    cited = [pair for page in PAGES for pair in re.findall(r"(tests/[\w/]+\.py)::(\w+)", page.read_text("utf-8"))]
+    cited = [pair for page in PAGES for pair in re.findall(r"(tests/[\w/]+\.py)::(\w+)", read_page(page))]
     assert len(cited) > 15
     lacking = [f"{file}::{name}" for file, name in cited if f"def {name}(" not in (ROOT / file).read_text("utf-8")]
     assert lacking == []

@@ -81,10 +81,23 @@ def test_the_command_builds_without_a_warning_and_opens_the_start_page(site: tup
 def test_every_page_is_on_the_site(site: tuple[Path, str]) -> None:
     """A page that exists in the repository only."""
     folder, _ = site
-    pages = [*(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md", ROOT / "CHANGELOG.md"]
+    pages = [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "docs" / "notebooks").glob("*.ipynb"),
+        ROOT / "benchmarks" / "README.md",
+        ROOT / "CHANGELOG.md",
+    ]
     expected = {page.relative_to(ROOT).with_suffix(".html").as_posix() for page in pages if "_build" not in page.parts}
     assert {page for page in expected if not (folder / page).is_file()} == set()
     assert len(expected) > 60
+
+
+def test_notebooks_have_their_outputs(site: tuple[Path, str]) -> None:
+    """A notebook of which the site shows only the code."""
+    folder, _ = site
+    page = (folder / "docs" / "notebooks" / "explain-a-network.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png;base64,") == 3
+    assert "same values: True" in page
 
 
 def test_the_api_reference_has_the_public_functions(site: tuple[Path, str]) -> None:

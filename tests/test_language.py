@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -10,11 +11,11 @@ import pytest
 
 from study.locales import CATALOGUES, FORMER
 from tests.language import BANNED, GERMAN, PARTICIPANTS, find_offences, list_participles, strip_markdown
-from tests.strings import list_strings
+from tests.strings import list_strings, read_page
 
 ROOT = Path(__file__).parents[1]
 
-PLACES = ("README.md", "CHANGELOG.md", "docs/**/*.md", "benchmarks/*.md")
+PLACES = ("README.md", "CHANGELOG.md", "docs/**/*.md", "docs/notebooks/*.ipynb", "benchmarks/*.md")
 
 
 def name_file(path: Path) -> str:
@@ -29,7 +30,7 @@ def list_pages() -> list[Path]:
 
 def read_prose(page: Path) -> str:
     """Return the prose of a page; of the glossary without the column of words that are not used."""
-    text = page.read_text(encoding="utf-8")
+    text = read_page(page)
     if page.name == "terms.md":
         text = re.sub(r"^(\|[^|\n]*\|[^|\n]*\|)[^|\n]*\|$", r"\1", text, flags=re.MULTILINE)
     return strip_markdown(text)
@@ -56,7 +57,7 @@ FOLDERS = ("benchmarks", "core", "dashboard", "data", "docs", "scripts", "study"
 def list_programs() -> list[Path]:
     """List every program that a reader of the repository meets, the tests apart."""
     files = {path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if "_build" not in path.parts}
-    programs = [path for path in files if path.suffix in (".py", ".js", ".html") and path.stat().st_size]
+    programs = [path for path in files if path.suffix in (".py", ".js", ".html", ".ipynb") and path.stat().st_size]
     return sorted([ROOT / "foretell.py", *programs])
 
 
@@ -119,6 +120,21 @@ def test_the_search_reads_programs(tmp_path: Path, name: str, content: str, line
     offences = find_offences(list_strings(tmp_path / name))
     assert offences
     assert {offence.place for offence in offences} == {f"{name}:{line}"}
+
+
+def test_the_search_reads_notebooks(tmp_path: Path) -> None:
+    """Negative control: offences in the prose of a notebook and in the comments of its code, not in its outputs."""
+    cells = [
+        {"cell_type": "markdown", "source": ["Two pictures.\n", "`answer`"]},
+        {
+            "cell_type": "code",
+            "source": ["%%writefile answer.py\n", "x = 1  # for everybody\n"],
+            "outputs": ["the road"],
+        },
+    ]
+    (tmp_path / "page.ipynb").write_text(json.dumps({"cells": cells}))
+    texts = [("page", read_prose(tmp_path / "page.ipynb")), *list_strings(tmp_path / "page.ipynb")]
+    assert [offence.word for offence in find_offences(texts)] == ["pictures", "everybody"]
 
 
 def test_the_search_leaves_code_alone(tmp_path: Path) -> None:

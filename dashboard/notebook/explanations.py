@@ -86,6 +86,9 @@ class Heatmap:
         write_map(base, self._explanation, self._index, self._seen, {"category": self.category, "picture": self.image})
         return base.with_name(f"{base.name}.png")
 
+    def __repr__(self) -> str:
+        return f"Heatmap of {self.image} by {self.method}: evidence for {self.category}"
+
     def _repr_html_(self) -> str:
         buffer = io.BytesIO()
         self.draw().save(buffer, "PNG")
@@ -142,6 +145,9 @@ class Explanations(Sequence[Heatmap]):
         """Display every drawing."""
         for one in self:
             one.show()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "No heatmaps"
 
     def _repr_html_(self) -> str:
         per_image = [self.heatmaps[k : k + len(self.methods)] for k in range(0, len(self), len(self.methods))]
