@@ -174,7 +174,7 @@ def _zennit(module: nn.Module, images: Tensor, targets: list[int], settings: dic
 
 
 def _from_tokens(tokens: Tensor) -> Tensor:
-    """Return the maps (B, C, h, w) of tokens (B, 1 + h w, C), the first of which is the class token's."""
+    """Return the feature maps (B, C, h, w) of tokens (B, 1 + h w, C), the first of which is the class token's."""
     side = round((tokens.shape[1] - 1) ** 0.5)
     return tokens[:, 1:].unflatten(1, (side, side)).permute(0, 3, 1, 2)
 

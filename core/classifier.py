@@ -19,7 +19,7 @@ from core import weights
 from core.device import chunk_size, exact_arithmetic, in_chunks
 from core.errors import ForetellError
 from core.geometry import Geometry, measure_geometry
-from core.inference import make_faster_copy, make_prediction_copy, shortened
+from core.inference import make_faster_copy, make_prediction_copy, use_precision
 from core.types import Progress, silent
 
 IMAGENET_MEAN_COLOUR = (124, 116, 104)
@@ -282,7 +282,7 @@ class Classifier:
         def report(batch: Tensor) -> Tensor:
             nonlocal done
             # A network may begin with an in-place operation: it gets a copy, never the caller's tensor.
-            with shortened(self.device, self.precision):
+            with use_precision(self.device, self.precision):
                 output = forward(batch.to(self.device, copy=True)).float().cpu()
             done += len(batch)
             progress(done, len(inputs), what)

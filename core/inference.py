@@ -106,7 +106,7 @@ def make_fused_copy(network: nn.Module, probe: Tensor) -> nn.Module:
 
 
 def make_prediction_copy(network: nn.Module, probe: Tensor, precision: torch.dtype) -> nn.Module:
-    """Return `make_fused_copy`, which is float32; for another ``precision``, a copy to run while `shortened`.
+    """Return `make_fused_copy`, which is float32; for another ``precision``, a copy to run while `use_precision`.
 
     Its convolutions and linear layers have their weights in ``precision``, which would be converted in every pass.
     """
@@ -119,7 +119,7 @@ def make_prediction_copy(network: nn.Module, probe: Tensor, precision: torch.dty
     return short
 
 
-def shortened(device: torch.device, precision: torch.dtype) -> AbstractContextManager[None]:
+def use_precision(device: torch.device, precision: torch.dtype) -> AbstractContextManager[None]:
     """Return what predictions run in: PyTorch's autocast to ``precision`` where it is not float32."""
     return nullcontext() if precision == torch.float32 else torch.autocast(device.type, precision)
 
