@@ -61,8 +61,8 @@ TEXT = "\n".join(
         "keeps no places of the rest; without that they refuse it for want of ReLUs. "
         "The check of methods that sample or learn a mask was revised after a first pass, in which seven of their "
         "cells failed: it took the share of absolute values, to which the noise of all unseen pixels adds up, at "
-        "settings whose masks were as wide as the seen quarter. It is now that of squares less the stated variance, at the "
-        "methods' defaults; the limits are the first ones.",
+        "settings whose masks were as wide as the seen quarter. It is now that of squares less the stated variance, at "
+        "the methods' defaults; the limits are the first ones.",
     ]
 )
 """What is measured, and what the checks prove and do not prove."""

@@ -196,7 +196,7 @@ def test_the_chunk_does_not_change_the_map_of_score_cam(chunk, monkeypatch):
     classifier, images = awkward(), pictures(2)
     expected = score_cam(classifier, images, [0, 1]).map
     steps = []
-    monkeypatch.setattr("core.attribution.score_cam.chunk_size", lambda example: chunk)
+    monkeypatch.setattr("core.attribution.score_cam.chunk_size", lambda *_: chunk)
     found = score_cam(classifier, images, [0, 1], progress=lambda *report: steps.append(report[:2])).map
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
     assert steps[-1] == (16, 16)
