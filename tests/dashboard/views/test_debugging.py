@@ -28,8 +28,9 @@ __all__ = ["opened"]  # the fixture
 
 
 @pytest.fixture
-def view(opened):
-    """Opens the view by a link, when its set is there."""
+def view(opened, monkeypatch):
+    """Opens the view by a link, when its set is there; on a busy machine it would ask before long work."""
+    monkeypatch.setattr("dashboard.explore.debugging.jobs.estimate_seconds", lambda *_: 1.0)
 
     def by(model: str = "scenes", name: str = "adversarial", **query: str) -> AppTest:
         assert debug_job(model, name).wait(PATIENCE_S)
