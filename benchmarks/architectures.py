@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import time
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,7 +20,6 @@ from tqdm import tqdm
 from benchmarks import checks
 from benchmarks.checks import ALIGNED, BLIND_TO_QUARTER, EXACT, PLANS, Finding, Plant
 from benchmarks.definitions import DEFINITIONS
-from benchmarks.machine import arguments, hand_over
 from benchmarks.planted import (
     ARCHITECTURES,
     Architecture,
@@ -33,11 +31,10 @@ from benchmarks.planted import (
     read_layer,
     spread_logits,
 )
-from benchmarks.rows import Rows
+from benchmarks.rows import Rows, run_by_method
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.types import Explanation
-from study.workspace.workspace import home
 
 PATCHES = 3
 """Patches by which an image is rolled down."""
@@ -142,18 +139,5 @@ def _measure_cell(subjects: dict[Plant, Subject], name: str, method: str) -> dic
     return row | {"seconds": round(time.process_time() - start, 2)}
 
 
-def main() -> None:
-    parser = arguments("architectures")
-    parser.add_argument("--methods", default=",".join(METHODS), help="only these, with commas")
-    parser.add_argument("--networks", default=",".join(ARCHITECTURES), help="only these, with commas")
-    parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
-    given = parser.parse_args()
-    methods = given.methods.split(",")
-    for name in methods:
-        METHODS[name]  # refuse unknown names before measuring anything
-    rows = Rows(given.rows or home() / "benchmarks" / "architectures.jsonl", {"threads": given.threads})
-    hand_over("architectures", given, lambda: measure(given.networks.split(","), methods, rows))
-
-
 if __name__ == "__main__":
-    main()
+    run_by_method("architectures", ARCHITECTURES, measure)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,15 +20,14 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from benchmarks import peers
-from benchmarks.machine import arguments, hand_over, in_turns
-from benchmarks.rows import Rows
-from core import loading
+from benchmarks.machine import in_turns
+from benchmarks.networks import make_random_classifier
+from benchmarks.rows import Rows, run_by_method
 from core.attribution import METHODS
 from core.classifier import Classifier
 from core.device import chunk_size, default_device, exact_arithmetic
 from core.errors import ForetellError
 from core.types import Explanation
-from study.workspace.workspace import home
 
 NETWORKS = ("resnet50", "mobilenet_v2", "vit_b_16", "swin_t")
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -85,18 +83,10 @@ def measure(networks: list[str], methods: list[str], rows: Rows) -> dict[str, An
     """Measure rows by network and method."""
     found: dict[str, Any] = {name: {} for name in networks}
     for name, method in tqdm([(name, method) for name in networks for method in methods], unit="method"):
-        found[name][method] = rows.get(name, method) or rows.add(_row(_classifier(name), method), name, method)
+        found[name][method] = rows.get(name, method) or rows.add(
+            _row(make_random_classifier(name), method), name, method
+        )
     return found
-
-
-def _classifier(name: str) -> Classifier:
-    models = loading.import_torchvision().models
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = models.get_model(name, weights=None)
-        if name.startswith("vit"):  # torchvision begins with a last layer of zeros, under which nothing is seen
-            nn.init.trunc_normal_(network.heads.head.weight, std=0.02)
-    return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
 
 
 def _row(classifier: Classifier, method: str) -> dict[str, Any]:
@@ -155,18 +145,5 @@ def _forward(module: nn.Module, images: Tensor) -> None:
         module(part.to(next(module.parameters()).device))
 
 
-def main() -> None:
-    parser = arguments("attribution")
-    parser.add_argument("--methods", help="only these, with commas")
-    parser.add_argument("--networks", default=",".join(NETWORKS), help="torchvision names, with commas")
-    parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
-    given = parser.parse_args()
-    methods = given.methods.split(",") if given.methods else list(METHODS)
-    for name in methods:
-        METHODS[name]  # refuse unknown names before measuring anything
-    rows = Rows(given.rows or home() / "benchmarks" / "attribution.jsonl", {"threads": given.threads})
-    hand_over("attribution", given, lambda: measure(given.networks.split(","), methods, rows))
-
-
 if __name__ == "__main__":
-    main()
+    run_by_method("attribution", NETWORKS, measure)

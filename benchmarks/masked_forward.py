@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from benchmarks.machine import in_turns, on_accelerator, report
-from core import loading
+from benchmarks.networks import make_random_classifier
 from core.attribution import METHODS
 from core.classifier import Classifier
-from core.device import chunk_size, default_device, exact_arithmetic
+from core.device import chunk_size, exact_arithmetic
 from core.errors import ForetellError
 from core.inference import make_faster_copy, make_fused_copy
 from core.masked import iterate_masked_logits
@@ -34,11 +34,9 @@ def measure() -> dict[str, Any]:
     """Measure inputs per second of each, and their ratios, for a small network and common ones."""
     found = {"scenes network, 96 px": _shares(open_classifier("scenes", Path.cwd()), masks=128)}
     for name in USUAL:
-        network = loading.import_torchvision().models.get_model(name, weights=None)
-        if name.startswith("vit"):  # torchvision begins with a last layer of zeros, under which nothing is seen
-            torch.nn.init.trunc_normal_(network.heads.head.weight, std=0.02)
-        classifier = Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
-        found[f"torchvision {name}, 224 px"] = _shares(classifier, masks=256 if on_accelerator() else 32)
+        found[f"torchvision {name}, 224 px"] = _shares(
+            make_random_classifier(name), masks=256 if on_accelerator() else 32
+        )
     return found
 
 

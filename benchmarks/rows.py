@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
+
+from benchmarks.machine import arguments, hand_over
+from core.attribution import METHODS
+from study.workspace.workspace import home
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("benchmarks", "core", "data")
@@ -53,6 +58,22 @@ class Rows:
             return
         if kept["stamp"] == self._stamp:
             self._known[tuple(kept["key"])] = kept["row"]
+
+
+def run_by_method(
+    benchmark: str, networks: Iterable[str], measure: Callable[[list[str], list[str], Rows], dict[str, Any]]
+) -> None:
+    """Run ``measure(networks, methods, rows)`` for the networks, heatmap methods and file of the command line."""
+    parser = arguments(benchmark)
+    parser.add_argument("--methods", default=",".join(METHODS), help="only these, with commas")
+    parser.add_argument("--networks", default=",".join(networks), help="only these, with commas")
+    parser.add_argument("--rows", type=Path, help="file of the rows; in the workspace by default")
+    given = parser.parse_args()
+    methods = given.methods.split(",")
+    for name in methods:
+        METHODS[name]  # refuse unknown names before measuring anything
+    rows = Rows(given.rows or home() / "benchmarks" / f"{benchmark}.jsonl", {"threads": given.threads})
+    hand_over(benchmark, given, lambda: measure(given.networks.split(","), methods, rows))
 
 
 def _code() -> str:

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from benchmarks.machine import arguments, hand_over, in_turns
-from core import loading
+from benchmarks.networks import make_random_classifier
 from core.classifier import Classifier
-from core.device import chunk_size, default_device
+from core.device import chunk_size
 from core.errors import ForetellError
 from core.uncertainty import SAMPLERS
 
@@ -43,15 +43,10 @@ def measure(networks: list[str], passes: int) -> dict[str, Any]:
     work = [(name, sampler, where) for name in networks for sampler, places in SETTINGS.items() for where in places]
     for name, sampler, where in tqdm(work, unit="sampler"):
         asked = partial(SAMPLERS[sampler], **SETTINGS[sampler][where])
-        rows[name].setdefault(sampler, {})[where] = _row(_classifier(name), asked, passes, 6 if where == SIX else 1)
+        rows[name].setdefault(sampler, {})[where] = _row(
+            make_random_classifier(name), asked, passes, 6 if where == SIX else 1
+        )
     return rows
-
-
-def _classifier(name: str) -> Classifier:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network = loading.import_torchvision().models.get_model(name, weights=None)
-    return Classifier(network, loading.imagenet_transforms, name=name, device=default_device())
 
 
 def _row(classifier: Classifier, sampler: Callable[..., Tensor], passes: int, pictures: int) -> dict[str, Any] | str:
