@@ -71,7 +71,7 @@ def _edit(path: Path) -> None:
     _problems(editor)
     sections[section](editor)
     if section not in ("File", "Build"):
-        file.show_beside(editor)
+        file.show_code(editor)
 
 
 def _problems(editor: Editor) -> None:
