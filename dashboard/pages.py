@@ -55,6 +55,13 @@ PAGES = {
         "Explain a classifier",
         "Heatmaps of its predictions by many methods, each with a certificate of how reliable it is.",
     ),
+    "design": Page(
+        "Design",
+        "edit_note",
+        "dashboard.design.page",
+        "Design a study",
+        "Choose network, images, explanations, procedure and plan; preview a trial; check what the images allow.",
+    ),
     "power": Page(
         "Power",
         "calculate",

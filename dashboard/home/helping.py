@@ -8,10 +8,11 @@ from study.workspace.workspace import ROOT, home
 
 STEPS = """
 1. **Explore**: choose a classifier and images, look at predictions and heatmaps, and find the images on which it errs.
-2. **Power**: find the number of participants that your study needs, and what it costs.
-3. **Studies**: check and build a study, look at every trial, preview it as a participant, open it, copy its link.
-4. **Monitor**: follow a running study without seeing its outcomes; pause and close it.
-5. **Results**: what the study found, with the checks of every model, and the report.
+2. **Design**: choose images, explanations, procedure and plan of a study; it is written as a study file.
+3. **Power**: find the number of participants that your study needs, and what it costs.
+4. **Studies**: check and build a study, look at every trial, preview it as a participant, open it, copy its link.
+5. **Monitor**: follow a running study without seeing its outcomes; pause and close it.
+6. **Results**: what the study found, with the checks of every model, and the report.
 
 **Teaching** shows how the examples of a trial were chosen.
 """
