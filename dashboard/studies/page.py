@@ -7,10 +7,8 @@ import streamlit as st
 from dashboard.shared import service
 from dashboard.shared.messages import escape_markdown, show_errors
 from dashboard.studies import collection, exporting, simulation, trials
-from dashboard.studies.workspace_studies import Study, list_studies, overview
+from dashboard.studies.workspace_studies import COLOURS, Study, list_studies, overview
 from study.workspace.workspace import home
-
-COLOURS = {"open": "green", "paused": "orange", "built": "blue", "closed": "gray", "not built": "gray"}
 
 
 def page() -> None:
