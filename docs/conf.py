@@ -81,6 +81,7 @@ SECTIONS = {
         "imagenet",
         "spread-targets",
         "compare-policies",
+        "find-images",
         "debug-a-model",
         "add-*",
     ],
