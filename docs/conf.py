@@ -82,6 +82,7 @@ SECTIONS = {
         "imagenet",
         "spread-targets",
         "compare-policies",
+        "find-images",
         "debug-a-model",
         "add-*",
     ],

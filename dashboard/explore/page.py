@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.explore import parameters, picker, source
 from dashboard.explore.debugging import jobs as work
 from dashboard.explore.debugging import view as debugging
+from dashboard.explore.find.filters import set_filter
 from dashboard.explore.heatmaps import grid, single
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.layers import view as layers
@@ -63,8 +64,8 @@ def _view(view: str) -> None:
         model = _classifier()
         by_class = view == GRID and _columns() == "Classes"
         several = view == GRID and not by_class
-        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1)
         models = [model, *_other(model)] if view == PAIR else [model]
+        chosen = source.choose(model, grid.MOST_COLUMNS if several else 1, next(iter(models[1:]), None), results)
         network = cache.load_classifier(model)
         methods = parameters.choose_methods(network) if view == GRID else [parameters.choose_method(network)]
         settings, seed = parameters.choose_settings(methods, network)
@@ -102,7 +103,7 @@ def _classifier() -> str:
 
 
 def _other(model: str) -> list[str]:
-    others = [name for name in cache.list_models() if name != model]
+    others = source.list_others(model)
     links.check("other", others, "network to compare with")
     return [st.selectbox("Compared with", others, key="other", bind="query-params")] if others else []
 
@@ -123,10 +124,16 @@ def _whole_set(view: str) -> None:
         st.session_state[IMAGE_KEY] = f"{of}/{i}"
         st.session_state["view"] = ONE
 
+    def use_selection(use: str, selected: list[int]) -> None:
+        st.session_state["view"] = use
+        if use == PAIR:  # one image at a time: the others are the next ones
+            set_filter(selected=True)
+            st.session_state[IMAGE_KEY] = f"{of}/{selected[0]}"
+
     if view == ALL:
         gallery = await_result(cache.start_gallery_job(model, of))
         if gallery is not None:
-            picker.show_whole_set(gallery, of, open_image)
+            picker.show_gallery(source.make_search(gallery, model, of), open_image, use_selection)
     else:
         found = await_result(work.start_debugging_job(model, of))
         if found is not None:

@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.attribution import METHODS
 from core.parameters import list_parameters
-from dashboard.explore import picker, source
+from dashboard.explore import source
+from dashboard.explore.find import orders
 from dashboard.explore.heatmaps import grid as grid_widget
 from dashboard.explore.heatmaps.cells import ClassifiedImage
 from dashboard.explore.parameters import HIDDEN
@@ -101,11 +102,11 @@ def test_it_begins_with_the_most_confident_error(app: AppTest) -> None:
     assert f"context: {gallery.images.contexts[worst]}" in app.subheader[0].value
 
 
-@pytest.mark.parametrize("order", picker.ORDERS)
+@pytest.mark.parametrize("order", orders.ORDERS)
 def test_every_order_is_what_it_says_and_shows_every_picture_once(app: AppTest, order: str) -> None:
     """Against the classifier's answers asked anew, not those the page keeps."""
     gallery, classifier = gallery_of("scenes", "adversarial"), cache.load_classifier("scenes")
-    ranked = picker.rank_images(gallery, order)
+    ranked = orders.rank_images(gallery, order)
     assert sorted(ranked) == list(range(FEW))
     answers = [classifier.probabilities(classifier.preprocess(gallery.images.open(i))[None])[0] for i in ranked]
     labels = [gallery.images.labels[i] for i in ranked]
