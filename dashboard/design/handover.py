@@ -15,11 +15,11 @@ from dashboard.design.editor import change
 from dashboard.design.network import relative_model
 from dashboard.design.places import image_settings
 from dashboard.shared import cache
+from dashboard.shared.keys import HANDED_IMAGES as IMAGES
+from dashboard.shared.keys import HANDED_METHOD as METHOD
+from dashboard.shared.keys import HANDED_MODEL as MODEL
 from dashboard.shared.names import format_name
 from study.plan.draft import MISSING
-
-MODEL, IMAGES, METHOD = "model", "images_of", "explain_by"
-"""Names in the link."""
 
 
 def _read_link(name: str, known: list[str]) -> str | None:
